@@ -1,0 +1,58 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+export OMP_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint type contracts fast slow bench gap clean
+
+help: ## list these commands
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(INSTALLED) ## create .venv and install grokscope with its development tools
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "grokscope needs Python 3.11 or newer; name one with: make PYTHON=python3.11 ..."; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
+	  { echo "could not create $(VENV); on Debian install it with: apt-get install python3-venv"; exit 1; }
+	@echo "installing into $(VENV) (a few minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: setup ## show a task and the group behind it
+	@$(BIN)/grokscope tasks add_mod97
+	@echo
+	@$(BIN)/grokscope groups S5
+
+test: lint type contracts fast ## lint, types, import contract and the fast tests
+
+lint: setup
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
+
+type: setup
+	$(BIN)/mypy
+
+contracts: setup
+	$(BIN)/lint-imports --no-logo
+
+fast: setup
+	$(BIN)/python -m pytest -q -n 2
+
+slow: setup gap ## minutes-long tests, and a comparison with a fresh run of GAP
+	$(BIN)/python -m pytest -q -m slow
+
+gap:
+	@command -v gap >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq gap-core; } || \
+	  { echo "make slow needs GAP; install it with: sudo apt-get install gap-core"; exit 1; }
+
+bench: setup ## measure speed and memory; results go to benchmarks/results
+	$(BIN)/python -m benchmarks.groups
+
+clean: ## remove everything that can be made again
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

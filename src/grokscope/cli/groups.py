@@ -1,0 +1,140 @@
+"""`grokscope groups`: a group's classes, characters and modes, with the checks they pass."""
+
+import json
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.markup import escape
+from rich.measure import Measurement
+from rich.table import Table
+
+from grokscope.tasks import CharacterTable, Group, Modes, character_table, group_modes, group_of
+
+__all__ = ["checks", "group_facts", "groups"]
+
+SHOWN_MODES = 24
+
+
+def groups(
+    name: Annotated[str, tyro.conf.Positional],
+    as_json: Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff] = False,
+) -> None:
+    """Show a group: order, conjugacy classes, characters, and the modes in which real activations are read.
+
+    Example: grokscope groups S5
+
+    Args:
+        name: A group such as Z60, D12, S5, A5, Q8, Aff7, SL2_3, PSL2_7, Z3xS4 or table:my_group.json.
+        as_json: Print facts for programs instead of people.
+    """
+    console = Console(highlight=False)
+    errors = Console(stderr=True)
+    with errors.status(f"computing the characters of {escape(name)}"):
+        group = group_of(name)
+        characters = character_table(group)
+        modes = group_modes(group)
+    if as_json:
+        print(json.dumps(group_facts(characters, modes)))
+        return
+    kind = "abelian" if group.is_abelian else "not abelian"
+    console.print(
+        f"[bold]{escape(group.name)}[/bold]  order {group.order}, {len(group.classes)} classes, {kind}", soft_wrap=True
+    )
+    view = _character_view(characters)
+    if Measurement.get(console, console.options, view).maximum < console.width:
+        console.print(view)
+    else:
+        count = len(group.classes)
+        console.print(f"characters: {count} × {count}, too wide for this window; --json prints them")
+    console.print(_mode_view(modes))
+    for title, error, limit in checks(characters, modes):
+        verdict = "[green]ok[/green]" if error <= limit else "[red]FAILED[/red]"
+        console.print(f"  {verdict}  {title}: largest error {error:.0e}")
+
+
+def group_facts(characters: CharacterTable, modes: Modes) -> dict[str, Any]:
+    """Everything `--json` prints; a character is a pair [real part, imaginary part] for each class."""
+    group = characters.group
+    return {
+        "name": group.name,
+        "order": group.order,
+        "abelian": group.is_abelian,
+        "elements": list(group.elements),
+        "class_sizes": group.class_sizes.tolist(),
+        "class_orders": group.orders[group.representatives].tolist(),
+        "class_representatives": group.representatives.tolist(),
+        "irreps": list(characters.labels),
+        "dimensions": characters.dimensions.tolist(),
+        "indicators": characters.indicators.tolist(),
+        "characters": np.stack([characters.values.real, characters.values.imag], axis=-1).round(15).tolist(),
+        "modes": [
+            {"label": m.label, "irrep_dimension": m.irrep_dimension, "dimension": m.dimension, "irreps": list(m.irreps)}
+            for m in modes.modes
+        ],
+        "checks": [
+            {"title": title, "error": error, "limit": limit} for title, error, limit in checks(characters, modes)
+        ],
+    }
+
+
+def checks(characters: CharacterTable, modes: Modes) -> list[tuple[str, float, float]]:
+    """What must hold of any group: (law, largest error found, largest error allowed)."""
+    group = characters.group
+    columns = characters.values.conj().T @ characters.values * (group.class_sizes / group.order)
+    gram = modes.basis.T @ modes.basis
+    return [
+        ("rows of characters are orthonormal", characters.orthogonality_error, 1e-10),
+        ("columns of characters are orthogonal", float(np.abs(columns - np.eye(len(columns))).max()), 1e-10),
+        ("the squares of the dimensions sum to the order", _distance(characters.dimensions**2, group.order), 0.0),
+        ("modes and the constant fill the function space", _distance(modes.dimensions, group.order - 1), 0.0),
+        ("the modes' basis is orthonormal", float(np.abs(gram - np.eye(len(gram))).max()), 1e-10),
+        ("the modes are invariant under the group", _invariance_error(group, modes), 1e-8),
+    ]
+
+
+def _distance(parts: np.ndarray, total: int) -> float:
+    return float(abs(int(parts.sum()) - total))
+
+
+def _invariance_error(group: Group, modes: Modes) -> float:
+    """Powers of one random function, and of its left and right translates by every generator, must agree."""
+    function = np.random.Generator(np.random.PCG64(0)).standard_normal(group.order)
+    translates = [function[group.table[g]] for g in group.generators]
+    translates += [function[group.table[:, g]] for g in group.generators]
+    expected = modes.power(function)
+    return max((float(np.abs(modes.power(t) - expected).max(initial=0.0)) for t in translates), default=0.0)
+
+
+def _character_view(characters: CharacterTable) -> Table:
+    group = characters.group
+    view = Table(title="characters", title_justify="left", box=None)
+    view.add_column("irrep", style="bold")
+    view.add_column("ν", justify="right")
+    for representative, size in zip(group.representatives, group.class_sizes, strict=True):
+        view.add_column(f"{escape(group.elements[representative])}\n×{size}", justify="right", no_wrap=True)
+    for label, indicator, row in zip(characters.labels, characters.indicators, characters.values, strict=True):
+        view.add_row(label, str(indicator), *(_number(value) for value in row))
+    return view
+
+
+def _number(value: complex) -> str:
+    """A character value in few letters: 2, −0.62, 0.5+0.87i."""
+    real, imaginary = (f"{part:.2f}".rstrip("0").rstrip(".") for part in (value.real, value.imag))
+    real, imaginary = ("0" if part == "-0" else part for part in (real, imaginary))
+    if imaginary == "0":
+        return real
+    return f"{'' if real == '0' else real}{'' if imaginary.startswith('-') or real == '0' else '+'}{imaginary}i"
+
+
+def _mode_view(modes: Modes) -> Table:
+    view = Table(title=f"{len(modes)} modes", title_justify="left", box=None)
+    view.add_column("mode", style="bold")
+    view.add_column("irrep dimension", justify="right")
+    view.add_column("function-space dimension", justify="right")
+    for mode in modes.modes[:SHOWN_MODES]:
+        view.add_row(mode.label, str(mode.irrep_dimension), str(mode.dimension))
+    if len(modes) > SHOWN_MODES:
+        view.add_row(f"… {len(modes) - SHOWN_MODES} more", "", "")
+    return view

@@ -1,0 +1,46 @@
+"""What a person sees when their input cannot be used."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = ["InputError", "did_you_mean", "nearest", "shown"]
+
+SHOWN_CHARACTERS = 80
+
+
+class InputError(ValueError):
+    """One sentence that repeats the offending value and says what was expected.
+
+    The command line prints it and exits with status 2; anything else that escapes is a defect of ours.
+    """
+
+
+def shown(value: object) -> str:
+    """The value as it may appear in a sentence: printable ASCII on one line, and short even if it is not.
+
+    >>> shown("add_mod97")
+    "'add_mod97'"
+    """
+    text = ascii(value)
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}… ({len(text)} characters)"
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word most like this one, if any is; letter case counts least.
+
+    >>> nearest("s5", ["S5", "Z5"])
+    'S5'
+    """
+    lowered = {candidate.lower(): candidate for candidate in known}
+    found = get_close_matches(word.lower()[:SHOWN_CHARACTERS], lowered, n=1, cutoff=0.5)
+    return lowered[found[0]] if found else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a sentence that names the nearest known word, or nothing.
+
+    >>> did_you_mean("weight_deacy", ["weight_decay", "steps"])
+    "; did you mean 'weight_decay'?"
+    """
+    found = nearest(word, known)
+    return f"; did you mean {found!r}?" if found else ""

@@ -1,0 +1,86 @@
+"""Chance as a pure function of (seed, stream, epoch, index): the same on every device, platform and version.
+
+Each draw is SplitMix64's output function (Steele, Lea and Flood, 2014) over a counter, in 64-bit integer
+arithmetic that wraps alike everywhere, so nothing has to be stored to continue a run, and a run's draws do not
+depend on its neighbours in a stack. Library generators promise this only within one version.
+"""
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from grokscope.shapes import Float, Int
+
+__all__ = ["Stream", "bits", "normal", "permutation", "uniform"]
+
+Stream = Literal["split", "labels", "order", "initialization", "dropout", "trigger", "null"]
+# Purposes never share draws, whatever the seeds. New ones are appended: the numbers are part of every result.
+STREAMS: dict[Stream, int] = {
+    "split": 1,
+    "labels": 2,
+    "order": 3,
+    "initialization": 4,
+    "dropout": 5,
+    "trigger": 6,
+    "null": 7,
+}
+GOLDEN = 0x9E3779B97F4A7C15 - 2**64  # 2⁶⁴/φ, odd: the counter's increment, as a signed word
+MIX_1 = 0xBF58476D1CE4E5B9 - 2**64
+MIX_2 = 0x94D049BB133111EB - 2**64
+
+
+def _signed(x: int) -> int:
+    """The 64-bit word that x leaves modulo 2⁶⁴, as torch holds it."""
+    return (x + 2**63) % 2**64 - 2**63
+
+
+def _mixed(x: Tensor) -> Tensor:
+    """SplitMix64's bijection of 64-bit words; `>>` is made a logical shift by the mask."""
+    x = (x ^ ((x >> 30) & (2**34 - 1))) * MIX_1
+    x = (x ^ ((x >> 27) & (2**37 - 1))) * MIX_2
+    return x ^ ((x >> 31) & (2**33 - 1))
+
+
+def bits(
+    seed: Int[Tensor, "*runs"], stream: Stream, epoch: Int[Tensor, "*runs"], count: int
+) -> Int[Tensor, "*runs count"]:
+    """`count` uniform 64-bit words for each run.
+
+    Word i is mix(key + (i + 1)·golden) with key = mix(mix(seed + stream·golden) + epoch).
+
+    >>> bits(torch.tensor(42), "order", torch.tensor(0), 2)
+    tensor([-6477921870290960469, -6774118037182407882])
+    """
+    key = _mixed(_mixed(seed + _signed(STREAMS[stream] * GOLDEN)) + epoch)
+    return _mixed(key[..., None] + torch.arange(1, count + 1, device=seed.device) * GOLDEN)
+
+
+def uniform(
+    seed: Int[Tensor, "*runs"], stream: Stream, epoch: Int[Tensor, "*runs"], count: int
+) -> Float[Tensor, "*runs count"]:
+    """Doubles in (0, 1): the centres of 2⁵³ equal cells, so that neither 0 nor 1 is drawn."""
+    words = (bits(seed, stream, epoch, count) >> 11) & (2**53 - 1)
+    return (words.double() + 0.5) * 2.0**-53
+
+
+def normal(
+    seed: Int[Tensor, "*runs"], stream: Stream, epoch: Int[Tensor, "*runs"], count: int
+) -> Float[Tensor, "*runs count"]:
+    """Standard normal doubles by Box and Muller (1958): √(−2 ln u) cos 2πv."""
+    draws = uniform(seed, stream, epoch, 2 * count)
+    u, v = draws[..., :count], draws[..., count:]
+    return (-2 * u.log()).sqrt() * (2 * math.pi * v).cos()
+
+
+def permutation(
+    seed: Int[Tensor, "*runs"], stream: Stream, epoch: Int[Tensor, "*runs"], count: int
+) -> Int[Tensor, "*runs count"]:
+    """A uniformly drawn order of 0 … count − 1: the indices sorted by their random words.
+
+    >>> permutation(torch.tensor(42), "order", torch.tensor(0), 5)
+    tensor([1, 0, 2, 4, 3])
+    """
+    # Words of 64 bits tie with a chance below count²/2⁶⁵; a stable sort makes even that reproducible.
+    return bits(seed, stream, epoch, count).sort(dim=-1, stable=True).indices

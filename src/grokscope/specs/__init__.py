@@ -1,0 +1,18 @@
+"""Frozen descriptions of runs and readings: they say what to do and compute nothing."""
+
+from grokscope.specs.reading import ReadingSpec
+from grokscope.specs.run import Architecture, Cadence, Fork, Initialization, RunSpec, Seeds, Training, Trigger
+from grokscope.specs.spec import Spec
+
+__all__ = [
+    "Architecture",
+    "Cadence",
+    "Fork",
+    "Initialization",
+    "ReadingSpec",
+    "RunSpec",
+    "Seeds",
+    "Spec",
+    "Training",
+    "Trigger",
+]

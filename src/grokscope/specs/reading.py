@@ -1,0 +1,55 @@
+"""How a finished run is read: thresholds, bases and filters. None of it changes the run or its name."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from grokscope.specs.spec import Spec, require
+
+__all__ = ["ReadingSpec"]
+
+
+@dataclass(frozen=True)
+class ReadingSpec(Spec):
+    """The choices behind every number read from a run; the paper's where printed, else `docs/paper-audit.md` §2."""
+
+    grokked: float = 0.95
+    """Validation accuracy that counts as grokked (Table 1)."""
+    memorized: float = 0.99
+    """Train accuracy that counts as memorised (used, not defined, by the paper)."""
+    fsd_sync: float = 0.80
+    """FSD that counts as synchronised (Table 2)."""
+    fsd_site: Literal["auto", "mlp", "attention"] = "auto"
+    """Where FSD is read in block 0: MLP neurons, or the attention output where there are none (Table 8)."""
+    fsd_gen_sync: float = 0.50
+    """FSD_gen that counts as synchronised (Table 11)."""
+    fsd_gen_rule: Literal["value", "above_null"] = "value"
+    """Whether that threshold holds for FSD_gen or for FSD_gen minus its Gaussian null."""
+    fsd_gen_top_k: int = 1
+    """K of the top-K irreps by which a neuron takes part."""
+    control_order: Literal["lexicographic", "relabelled"] = "lexicographic"
+    """Element order under the Z_p-Fourier control on a group; `relabelled` draws random orders."""
+    control_relabellings: int = 20
+    """How many random orders stand beside it."""
+    restricted_sync: float = 0.5
+    """Restricted loss, in nats, that counts as synchronised (Table 3)."""
+    restricted_modes: int = 7
+    """Frequencies kept by the restricted loss."""
+    restricted_filter: Literal["answer_mean", "input_pairs"] = "answer_mean"
+    """`answer_mean` filters the answer-conditioned mean; `input_pairs` filters over (a, b) in two dimensions."""
+    restricted_scored_on: Literal["all", "train", "validation"] = "all"
+    """The pairs on which the restricted loss is averaged."""
+    fourier_kan_frequencies: int | None = None
+    """K of the FourierKAN fit; None is ⌊p/2⌋, every frequency."""
+    fourier_kan_penalty: float = 0.1
+    """Its L1 penalty, relative to each neuron's largest coefficient."""
+
+    def check(self) -> None:
+        """Shares lie in (0, 1], counts are positive."""
+        for name in ("grokked", "memorized", "fsd_sync", "fsd_gen_sync"):
+            require(0 < getattr(self, name) <= 1, f"{name} must lie in (0, 1]", getattr(self, name))
+        for name in ("fsd_gen_top_k", "control_relabellings", "restricted_modes"):
+            require(getattr(self, name) >= 1, f"{name} must be at least 1", getattr(self, name))
+        require(self.restricted_sync > 0, "restricted_sync must be positive", self.restricted_sync)
+        frequencies = self.fourier_kan_frequencies
+        require(frequencies is None or frequencies >= 1, "fourier_kan_frequencies must be at least 1", frequencies)
+        require(self.fourier_kan_penalty >= 0, "fourier_kan_penalty must be at least 0", self.fourier_kan_penalty)

@@ -1,0 +1,261 @@
+"""A run, described completely: what is learnt, by what, from which seeds, how, and how often it is looked at.
+
+The defaults are the paper's where it fixes them and those of `docs/paper-audit.md` §2 where it leaves them open.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from grokscope.specs.spec import Spec, require
+
+__all__ = ["Architecture", "Cadence", "Fork", "Initialization", "RunSpec", "Seeds", "Training", "Trigger"]
+
+SEED_LIMIT = 2**63
+Branch = Literal["on", "dropped", "norm"]
+
+
+@dataclass(frozen=True)
+class Seeds(Spec):
+    """Three independent sources of chance; `RunSpec.with_seed` sets all of them."""
+
+    split: int = 0
+    """Decides which pairs are trained on (and the permutation of shuffled labels)."""
+    initialization: int = 0
+    """Draws the initial weights."""
+    data_order: int = 0
+    """Orders the batches of every epoch (and draws dropout masks)."""
+
+    def check(self) -> None:
+        """Seeds are 63-bit."""
+        for name, seed in self.to_dict().items():
+            require(0 <= seed < SEED_LIMIT, f"the {name} seed must lie in [0, 2^63)", seed)
+
+
+@dataclass(frozen=True)
+class Architecture(Spec):
+    """The transformer of the paper's Appendix B, and its relatives. Runs of one architecture share a stack."""
+
+    layers: int = 2
+    """Blocks of attention and MLP."""
+    width: int = 128
+    """d_model, the residual stream's width."""
+    heads: int = 4
+    """Attention heads; each has width / heads dimensions."""
+    mlp_width: int = 512
+    """d_mlp, hidden neurons per block."""
+    attention: Branch = "on"
+    """`on`; `dropped`: x passes unchanged; `norm`: x + LayerNorm(x), the other reading of "identity"."""
+    mlp: Branch = "on"
+    """As `attention`, for the MLP branch."""
+    causal: bool = False
+    """Whether a position sees only itself and those before it."""
+    layer_norm: bool = True
+    """Pre-LayerNorm in every branch and before the head; without it, Nanda et al.'s model."""
+    biases: bool = True
+    """Biases in every linear map."""
+    activation: Literal["gelu", "relu"] = "gelu"
+    """The MLP's nonlinearity; GELU is exact, not the tanh approximation."""
+    readout: Literal["last", "pooled"] = "last"
+    """`last`: the separator's position; `pooled`: a's and b's embeddings are summed into it, which lets a
+    model without attention see its inputs (the fair MLP-only control)."""
+
+    @property
+    def head_width(self) -> int:
+        """Dimensions of one head, width / heads."""
+        return self.width // self.heads
+
+    def check(self) -> None:
+        """Sizes are positive, heads divide the width, and something is computed."""
+        for name in ("layers", "width", "heads", "mlp_width"):
+            require(getattr(self, name) >= 1, f"{name} must be at least 1", getattr(self, name))
+        require(self.width % self.heads == 0, f"heads must divide the width {self.width}", self.heads)
+        if not self.layer_norm:
+            for name in ("attention", "mlp"):
+                branch = getattr(self, name)
+                require(branch != "norm", f"{name} cannot be a LayerNorm when layer_norm is false", branch)
+
+
+@dataclass(frozen=True)
+class Initialization(Spec):
+    """How the weights begin."""
+
+    scheme: Literal["pytorch", "normal"] = "pytorch"
+    """`pytorch`: Linear U(±1/√fan_in), biases too, attention in-projection Xavier over the packed matrix with
+    zero biases; `normal`: every matrix N(0, 1/width) and zero biases, as Nanda et al."""
+    embedding_std: float = 1.0
+    """Standard deviation of token and position embeddings."""
+
+    def check(self) -> None:
+        """A standard deviation is positive."""
+        require(self.embedding_std > 0, "embedding_std must be positive", self.embedding_std)
+
+
+@dataclass(frozen=True)
+class Training(Spec):
+    """AdamW and its data. Every field may differ between the runs of one stack."""
+
+    steps: int = 15_000
+    """Optimiser steps."""
+    learning_rate: float = 1e-3
+    """η."""
+    beta1: float = 0.9
+    """Decay of the first moment."""
+    beta2: float = 0.999
+    """Decay of the second moment."""
+    epsilon: float = 1e-8
+    """Added to √v̂."""
+    weight_decay: float = 1.0
+    """λ: each step multiplies every parameter by 1 − ηλ."""
+    weight_decay_schedule: tuple[tuple[int, float], ...] = ()
+    """(step, λ) pairs in order: from that step on, λ is this."""
+    batch_size: int | None = 512
+    """Pairs per step; None trains on the whole training set at once."""
+    sampling: Literal["epochs", "replacement"] = "epochs"
+    """`epochs`: shuffled passes whose last batch is partial; `replacement`: every batch drawn anew."""
+    dropout: float = 0.0
+    """Share of each branch's output that is dropped before it is added to the residual stream."""
+    warmup_steps: int = 0
+    """η rises linearly from 0 over this many steps."""
+    clip_norm: float | None = None
+    """The gradient is scaled down to this norm when it exceeds it."""
+
+    def check(self) -> None:
+        """Ranges, and an ordered schedule."""
+        require(self.steps >= 1, "steps must be at least 1", self.steps)
+        require(self.learning_rate > 0, "learning_rate must be positive", self.learning_rate)
+        for name in ("beta1", "beta2", "dropout"):
+            require(0 <= getattr(self, name) < 1, f"{name} must lie in [0, 1)", getattr(self, name))
+        require(self.epsilon > 0, "epsilon must be positive", self.epsilon)
+        for decay in (self.weight_decay, *(decay for _, decay in self.weight_decay_schedule)):
+            require(decay >= 0, "weight_decay must be at least 0", decay)
+            product = self.learning_rate * decay
+            require(product < 1, "learning_rate × weight_decay must stay below 1", product)
+        changes = [step for step, _ in self.weight_decay_schedule]
+        ordered = changes == sorted(set(changes)) and all(step >= 1 for step in changes)
+        require(ordered, "weight_decay_schedule must have increasing steps from 1 on", changes)
+        require(self.batch_size is None or self.batch_size >= 1, "batch_size must be at least 1", self.batch_size)
+        require(self.warmup_steps >= 0, "warmup_steps must be at least 0", self.warmup_steps)
+        require(self.clip_norm is None or self.clip_norm > 0, "clip_norm must be positive", self.clip_norm)
+
+
+@dataclass(frozen=True)
+class Trigger(Spec):
+    """One change of λ, made when a signal is seen: the accelerator of the paper's §6 and its controls."""
+
+    signal: Literal["fsd", "train_accuracy", "step", "random"] = "fsd"
+    """What is watched; `random` fires at a step drawn uniformly from the run's data-order seed."""
+    at_least: float = 0.80
+    """Fires at the first look at which the signal reaches this (FSD 0.80, train accuracy 0.99, step 300)."""
+    weight_decay: float = 3.0
+    """λ_high."""
+    every: int = 100
+    """Steps between looks."""
+    restore_after_grokking: bool = False
+    """Whether λ returns to its former value at the first look with validation accuracy ≥ 0.95."""
+
+    def check(self) -> None:
+        """A positive cadence and decay."""
+        require(self.every >= 1, "every must be at least 1", self.every)
+        require(self.weight_decay >= 0, "weight_decay must be at least 0", self.weight_decay)
+        require(self.at_least >= 0, "at_least must be at least 0", self.at_least)
+        if self.signal in ("fsd", "train_accuracy"):
+            require(self.at_least <= 1, f"at_least must lie in [0, 1] for {self.signal}", self.at_least)
+
+
+@dataclass(frozen=True)
+class Fork(Spec):
+    """Where a run begins if not at step 0."""
+
+    parent: str
+    """The content hash of the run it continues."""
+    step: int
+    """The parent's step at which it starts."""
+    moments: Literal["kept", "reset"] = "kept"
+    """Whether Adam's moments and step count come along."""
+
+    def check(self) -> None:
+        """A parent is a hash, a step is positive."""
+        hexadecimal = len(self.parent) == 16 and set(self.parent) <= set("0123456789abcdef")
+        require(hexadecimal, "parent must be a run's content hash of 16 hexadecimal digits", self.parent)
+        require(self.step >= 0, "the fork's step must be at least 0", self.step)
+
+
+@dataclass(frozen=True)
+class Cadence(Spec):
+    """Steps at which something is done: regular, logarithmic and listed ones, the first and the last always."""
+
+    every: int | None = 500
+    """Every so many steps; None for none."""
+    per_decade: int = 0
+    """Logarithmically spaced steps per factor of ten."""
+    at: tuple[int, ...] = ()
+    """Steps named one by one."""
+
+    def check(self) -> None:
+        """Steps are positive."""
+        require(self.every is None or self.every >= 1, "every must be at least 1", self.every)
+        require(self.per_decade >= 0, "per_decade must be at least 0", self.per_decade)
+        require(all(step >= 0 for step in self.at), "each listed step must be at least 0", self.at)
+
+    def steps(self, last: int) -> tuple[int, ...]:
+        """The steps from 0 to `last`, each once, in order.
+
+        >>> Cadence(every=None, per_decade=1, at=(42,)).steps(250)
+        (0, 1, 10, 42, 100, 250)
+        """
+        found = {0, last, *self.at}
+        if self.every is not None:
+            found.update(range(0, last, self.every))
+        if self.per_decade:
+            found.update(round(10 ** (i / self.per_decade)) for i in range(int(math.log10(last) * self.per_decade) + 1))
+        return tuple(sorted(step for step in found if step <= last))
+
+
+@dataclass(frozen=True)
+class RunSpec(Spec):
+    """One training run. Two runs with equal specs, on equal devices and layouts, are equal bit for bit."""
+
+    task: str = "add_mod97"
+    """A task's name, as `grokscope tasks` lists them."""
+    train_fraction: float = 0.3
+    """Share of all pairs that is trained on."""
+    shuffled_labels: bool = False
+    """Whether the loss sees permuted labels: a control that can be memorised and never generalises."""
+    seeds: Seeds = Seeds()
+    """Split, initial weights and data order."""
+    architecture: Architecture = Architecture()
+    """The model."""
+    initialization: Initialization = Initialization()
+    """Its initial weights."""
+    training: Training = Training()
+    """Its optimiser and data."""
+    trigger: Trigger | None = None
+    """A change of λ that waits for a signal."""
+    fork: Fork | None = None
+    """The run and step this one continues."""
+    checkpoints: Cadence = Cadence(every=500)
+    """When weights are kept."""
+    measurements: Cadence = Cadence(every=100)
+    """When the run is measured; measuring never changes it."""
+    precision: Literal["float32", "tf32", "bf16", "float64"] = "float32"
+    """Arithmetic: float32 is the reference, tf32 and bf16 are faster, float64 is for checking."""
+
+    def check(self) -> None:
+        """What concerns more than one part: the split, the steps named by fork, schedule and cadences."""
+        require(0 < self.train_fraction < 1, "train_fraction must lie in (0, 1)", self.train_fraction)
+        require(self.task != "", "task must be a task's name", self.task)
+        last = self.training.steps
+        if self.fork is not None:
+            require(self.fork.step < last, f"the fork's step must lie before the last step {last}", self.fork.step)
+        for cadence in (self.checkpoints, self.measurements):
+            late = [step for step in cadence.at if step > last]
+            require(not late, f"listed steps must not pass the last step {last}", late)
+
+    def with_seed(self, seed: int) -> "RunSpec":
+        """The same run with all three seeds set to this one.
+
+        >>> RunSpec().with_seed(42).seeds
+        Seeds(split=42, initialization=42, data_order=42)
+        """
+        return replace(self, seeds=Seeds(seed, seed, seed))

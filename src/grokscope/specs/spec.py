@@ -1,0 +1,138 @@
+"""What every spec can do: check itself, become JSON and come back exactly, and name itself by its content."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from grokscope.errors import InputError, did_you_mean, shown
+
+__all__ = ["Spec", "require"]
+
+SomeSpec = TypeVar("SomeSpec", bound="Spec")
+HASH_CHARACTERS = 16  # 64 bits: with 10⁶ runs two names meet with a chance of 3e-8
+
+
+def require(holds: bool, rule: str, value: object) -> None:
+    """Refuse a value with the rule it breaks and the value itself.
+
+    >>> require(0 < 1.3 < 1, "train_fraction must lie in (0, 1)", 1.3)
+    Traceback (most recent call last):
+    ...
+    grokscope.errors.InputError: train_fraction must lie in (0, 1), got 1.3
+    """
+    if not holds:
+        raise InputError(f"{rule}, got {shown(value)}")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A frozen description, built of booleans, integers, finite floats, strings, tuples and other specs.
+
+    Values are checked against the annotations when the spec is made, and `1` becomes `1.0` where a float is
+    declared, so that equal specs have equal JSON and equal hashes.
+    """
+
+    def __post_init__(self) -> None:
+        for name, kind in _annotations(type(self)).items():
+            object.__setattr__(self, name, _accepted(name, getattr(self, name), kind))
+        self.check()
+
+    def check(self) -> None:
+        """Refuse values that have the right type and make no sense; each spec states its own rules."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The spec as plain JSON values, every field present, defaults included."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+
+    def to_json(self) -> str:
+        """Canonical JSON: sorted keys, no spaces, ASCII; floats as the shortest digits that read back exactly."""
+        return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @classmethod
+    def from_dict(cls: type[SomeSpec], values: Any) -> SomeSpec:
+        """The spec with these values; fields left out keep their defaults, unknown ones are refused."""
+        require(isinstance(values, Mapping), f"{cls.__name__} must be an object with named fields", values)
+        known = _annotations(cls)
+        for key in values:
+            if key not in known:
+                raise InputError(f"{cls.__name__} has no field {shown(key)}{did_you_mean(str(key), known)}")
+        try:
+            return cls(**values)
+        except TypeError as error:  # a field without a default was left out
+            raise InputError(f"{cls.__name__} is incomplete: {str(error).split('() ')[-1]}") from None
+
+    @classmethod
+    def from_json(cls: type[SomeSpec], text: str) -> SomeSpec:
+        """The inverse of `to_json`; repeated keys and non-numbers (NaN, Infinity) are refused."""
+        try:
+            return cls.from_dict(json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant))
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise InputError(f"{cls.__name__} is not valid JSON: {error}") from None
+
+    @property
+    def content_hash(self) -> str:
+        """The first 64 bits of sha256(type name, canonical JSON), in hexadecimal."""
+        text = f"{type(self).__name__}\n{self.to_json()}"
+        return hashlib.sha256(text.encode("ascii")).hexdigest()[:HASH_CHARACTERS]
+
+
+def _annotations(spec: type[Spec]) -> dict[str, Any]:
+    hints = get_type_hints(spec)
+    return {f.name: hints[f.name] for f in fields(spec)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Spec):
+        return value.to_dict()
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        require(key not in found, "each JSON key must stand once", key)
+        found[key] = value
+    return found
+
+
+def _no_constant(name: str) -> float:
+    raise InputError(f"a spec holds finite numbers only, got {name}")
+
+
+def _accepted(name: str, value: Any, kind: Any) -> Any:
+    """The value in the declared type, or a refusal that names the field."""
+    origin, options = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return None if value is None else _accepted(name, value, next(o for o in options if o is not NoneType))
+    if origin is Literal:
+        suggestion = did_you_mean(value, options) if isinstance(value, str) else ""
+        if not isinstance(value, str) or value not in options:
+            raise InputError(f"{name} must be one of {', '.join(options)}, got {shown(value)}{suggestion}")
+        return value
+    if origin is tuple:
+        return _accepted_tuple(name, value, options)
+    if is_dataclass(kind) and isinstance(kind, type) and issubclass(kind, Spec):
+        return value if isinstance(value, kind) else kind.from_dict(value)
+    return _accepted_plain(name, value, kind)
+
+
+def _accepted_tuple(name: str, value: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...]:
+    require(isinstance(value, list | tuple), f"{name} must be a list", value)
+    if kinds[-1] is Ellipsis:
+        return tuple(_accepted(name, item, kinds[0]) for item in value)
+    require(len(value) == len(kinds), f"each entry of {name} must have {len(kinds)} values", value)
+    return tuple(_accepted(name, item, kind) for item, kind in zip(value, kinds, strict=True))
+
+
+def _accepted_plain(name: str, value: Any, kind: type) -> Any:
+    if kind is float:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        require(number and abs(value) < 1e300 and math.isfinite(value), f"{name} must be a finite number", value)
+        return float(value) + 0.0  # −0.0 and 0.0 are equal and must hash alike
+    words = {int: "a whole number", bool: "true or false", str: "a text"}
+    require(type(value) is kind, f"{name} must be {words[kind]}", value)
+    return value

@@ -1,0 +1,53 @@
+"""Which pairs are trained on, and which labels the loss sees: pure functions of a seed."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import torch
+
+from grokscope.errors import InputError
+from grokscope.randomness import Stream, permutation
+from grokscope.shapes import Int
+from grokscope.tasks.task import Task
+
+__all__ = ["Split", "shuffled_labels", "split"]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Rows of a task's inputs, in the order in which they were drawn."""
+
+    train: Int[np.ndarray, " train"]
+    """⌊fraction · inputs⌋ rows."""
+    validation: Int[np.ndarray, " validation"]
+    """All others."""
+
+
+def split(task: Task, train_fraction: float, seed: int) -> Split:
+    """The training share of all pairs, drawn without replacement. Paper: §3, "split deterministically by seed".
+
+    >>> from grokscope.tasks.operations import named_task
+    >>> split(named_task("add_mod97"), 0.3, seed=42).train.size
+    2822
+    """
+    if not 0 < train_fraction < 1:
+        raise InputError(f"train_fraction must lie in (0, 1), got {train_fraction}")
+    count = len(task.inputs)
+    # The decimal as written, not its nearest double: 0.29 of 100 pairs are 29.
+    size = int(Fraction(str(train_fraction)) * count)
+    if size in (0, count):
+        side = "training" if size == 0 else "validation"
+        raise InputError(f"train_fraction {train_fraction} of the {count} pairs of {task.name} leaves no {side} pair")
+    order = _drawn_order("split", seed, count)
+    return Split(order[:size], order[size:])
+
+
+def shuffled_labels(task: Task, seed: int) -> Int[np.ndarray, " inputs"]:
+    """The answers, permuted over all pairs: as frequent as before, and with nothing to generalise."""
+    return task.answers[_drawn_order("labels", seed, len(task.answers))]
+
+
+def _drawn_order(stream: Stream, seed: int, count: int) -> np.ndarray:
+    order: np.ndarray = permutation(torch.tensor(seed), stream, torch.tensor(0), count).numpy()
+    return order

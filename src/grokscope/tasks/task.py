@@ -1,0 +1,78 @@
+"""What is to be learnt: all pairs, their answers, and the bases in which the answers can be read."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.shapes import Int
+from grokscope.tasks.group import Group
+from grokscope.tasks.modes import Modes
+
+__all__ = ["Basis", "BasisName", "Task"]
+
+BasisName = Literal["additive", "multiplicative", "isotypic"]
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """A group on some of the answers, and the modes of functions on it."""
+
+    name: BasisName
+    """`additive`: frequencies of Z_p; `multiplicative`: frequencies of the discrete logarithm; `isotypic`: irreps."""
+    answers: Int[np.ndarray, " elements"]
+    """The answer that stands at each group element, in the modes' order; answers left out (0, for
+    multiplication) are not in the group."""
+    modes: Modes
+    """The modes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A binary operation on n symbols, learnt as [a, b, separator] → answer."""
+
+    name: str
+    """As it is written everywhere, `add_mod97` or `S5`."""
+    title: str
+    """What it is, for a person."""
+    symbols: int
+    """n: the tokens 0 … n − 1, and as many classes."""
+    inputs: Int[np.ndarray, "inputs 2"]
+    """Every pair (a, b) that has an answer, in lexicographic order."""
+    answers: Int[np.ndarray, " inputs"]
+    """The answer of each."""
+    sums: Int[np.ndarray, " inputs"] | None
+    """(a + b) mod n, the paper's reading of multiplication; None where symbols are not numbers."""
+    bases: Mapping[BasisName, Callable[[], Basis]]
+    """The bases in which the answers can be read, built when asked for; the faithful one first."""
+    group: Group | None
+    """The group, where the operation is a group's."""
+
+    @property
+    def separator(self) -> int:
+        """The token after a and b; the paper's sep = p."""
+        return self.symbols
+
+    @property
+    def vocabulary(self) -> int:
+        """Tokens: the symbols and the separator, p + 1."""
+        return self.symbols + 1
+
+    @property
+    def classes(self) -> int:
+        """Possible answers, p."""
+        return self.symbols
+
+    @property
+    def tokens(self) -> Int[np.ndarray, "inputs 3"]:
+        """[a, b, separator] of every pair."""
+        return np.concatenate([self.inputs, np.full((len(self.inputs), 1), self.separator)], axis=1)
+
+    def basis(self, name: str = "") -> Basis:
+        """The basis with this name, by default the faithful one: that of the operation's own group."""
+        for known, build in self.bases.items():
+            if name in ("", known):
+                return build()
+        raise InputError(f"{self.name} has no basis {shown(name)}{did_you_mean(name, self.bases)}")

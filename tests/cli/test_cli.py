@@ -1,0 +1,100 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from grokscope.cli import run
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("grokscope 0.")
+
+
+def test_groups_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["groups", "S5", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["order"] == 120
+    assert sorted(facts["class_sizes"]) == [1, 10, 15, 20, 20, 24, 30]
+    assert sorted(facts["dimensions"]) == [1, 1, 4, 4, 5, 5, 6]
+    assert facts["indicators"] == [1] * 7
+    assert facts["characters"][0] == [[1.0, 0.0]] * 7
+    assert {mode["label"]: mode["dimension"] for mode in facts["modes"]}["(3,1,1)"] == 36
+    assert all(check["error"] <= check["limit"] for check in facts["checks"])
+
+
+@pytest.mark.parametrize("name", ["Z96", "D15", "Q8", "SL2_3", "Z3xA4", "add_mod97", "Z1", "Z2"])
+def test_every_group_passes_its_checks(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["groups", name]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count(" ok ") == 6
+    assert "FAILED" not in shown
+
+
+def test_tasks_lists_and_explains(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tasks"]) == 0
+    listed = capsys.readouterr().out
+    for name in ("add_mod97", "div_mod97", "poly_a2+ab+b2_mod97", "PSL2_7", "table:FILE"):
+        assert name in listed
+    assert run(["tasks", "mult_mod97", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["pairs_per_answer"] == [96, 193]
+    assert [basis["name"] for basis in facts["bases"]] == ["multiplicative", "additive"]
+
+
+def test_every_example_in_the_list_is_a_task(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["tasks", "--json"])
+    for row in json.loads(capsys.readouterr().out):
+        if row["example"] != "table:FILE":
+            assert run(["tasks", row["example"]]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["tasks", "ad_mod97"], "did you mean 'add_mod97'?"),
+        (["tasks", "mult_mod96"], "mult needs a prime modulus, got 96"),
+        (["groups", "S7"], "has more than 1000 elements"),
+        (["groups", "sub_mod97"], "is not a group's operation"),
+        (["tasks", "table:nope.json"], "cannot be read: No such file or directory"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_status_2(arguments, sentence, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.strip().count("\n") == 0
+    assert sentence in shown.err
+
+
+@pytest.mark.parametrize("arguments", [["bogus"], ["groups"], ["groups", "S5", "--bogus"]])
+def test_unknown_words_exit_with_status_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        run(arguments)
+    assert stop.value.code == 2
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["tasks", "--help"], ["groups", "--help"]])
+def test_help_teaches_by_example(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        run(arguments)
+    assert stop.value.code == 0
+    shown = capsys.readouterr().out
+    examples = [line.strip().removeprefix("Example: ") for line in shown.splitlines() if "grokscope " in line]
+    examples = [line.split("   ")[0].split() for line in examples if line.startswith("grokscope ")]
+    assert examples
+    for example in examples:
+        assert run(example[1:]) == 0
+
+
+def test_a_name_cannot_style_the_terminal(capsys: pytest.CaptureFixture[str], tmp_path) -> None:
+    path = tmp_path / "[red]x.json"
+    path.write_text("[[0, 1], [1, 0]]")
+    assert run(["groups", f"table:{path}"]) == 0
+    assert "table:[red]x.json" in capsys.readouterr().out
+
+
+def test_python_dash_m() -> None:
+    done = subprocess.run([sys.executable, "-m", "grokscope", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("grokscope 0.")

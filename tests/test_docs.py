@@ -1,0 +1,262 @@
+import ast
+import dataclasses
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grokscope import specs
+
+ROOT = Path(__file__).parents[1]
+MAP = (ROOT / "docs" / "paper-map.md").read_text(encoding="utf-8")
+NOTATION = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
+AUDIT = (ROOT / "docs" / "paper-audit.md").read_text(encoding="utf-8")
+
+# Every label of the paper that has a number, and the number LaTeX gives it.
+LABELS = {
+    "eq:fourier": "Eq. 1",
+    "eq:timing": "Eq. 3",
+    "eq:groupft": "Eq. 4",
+    "alg:fsd": "Algorithm 1",
+    "tab:configs": "Table 1",
+    "tab:cross": "Table 2",
+    "tab:exloss": "Table 3",
+    "tab:wd_intervention": "Table 4",
+    "tab:rank": "Table 5",
+    "tab:kan_all": "Table 6",
+    "tab:ablation": "Table 7",
+    "tab:arch_ablation": "Table 8",
+    "tab:timing_fit": "Table 9",
+    "tab:crossprime": "Table 10",
+    "tab:transfer": "Table 11",
+    "fig:fsd_exloss": "Figure 1",
+    "fig:two_phase": "Figure 2",
+    "fig:wd_intervention": "Figure 3",
+    "fig:memorisation": "Figure 4",
+    "fig:arch_ablation": "Figure 5",
+    "fig:crossprime": "Figure 6",
+    "fig:normthresh": "Figure 7",
+    "fig:accelerator": "Figure 8",
+    "fig:transfer": "Figure 9",
+}
+# What the paper defines without a label.
+UNLABELLED = (
+    "§3 Setup, input",
+    "§3 Setup, split",
+    "§3 Setup, training",
+    "Appendix B, architecture",
+    "§2, key-logit term",
+    "Eq. 2",
+    "Definition 1, Fourier rank",
+    "Definition 1, spectral power",
+    "Definition 2, participation",
+    "Definition 2, FSD",
+    "Definition 2, top-k extension",
+    "§4, permutation test",
+    "§4, FourierKAN",
+    "§4, zero ablation",
+    "§4, generalisation gap",
+    "§5.2, restricted-logit loss",
+    "§6, decay law",
+    "§6, C estimator",
+    "§7, answer-conditioned activation",
+    "§7, FSD_gen",
+)
+Row = dict[str, str]
+
+
+def tables(text: str) -> list[list[Row]]:
+    found: list[list[Row]] = []
+    header: list[str] = []
+    for line in text.splitlines():
+        if not line.startswith("|"):
+            header = []
+            continue
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if not header:
+            header = cells
+            found.append([])
+        elif not set(line) <= set("|-: "):
+            assert len(cells) == len(header), f"{line} has {len(cells)} cells, not {len(header)}"
+            found[-1].append(dict(zip(header, cells, strict=True)))
+    return found
+
+
+def section(text: str, number: int) -> str:
+    return re.split(r"^## ", text, flags=re.MULTILINE)[number]
+
+
+def code(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+def resolve(name: str) -> None:
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        module = ".".join(parts[:length])
+        try:
+            found: Any = importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+                raise  # the module exists and something that it imports does not
+            continue
+        for part in parts[length:]:
+            # a dataclass's field without a default is no attribute of the class
+            found = None if part in getattr(found, "__dataclass_fields__", ()) else getattr(found, part)
+        return
+    raise ModuleNotFoundError(name)
+
+
+def function_complaint(name: str) -> str | None:
+    if not name.startswith("grokscope."):
+        return f"{name} is not a name in grokscope"
+    try:
+        resolve(name)
+    except (ModuleNotFoundError, AttributeError) as error:
+        return f"{name} does not exist: {error}"
+    return None
+
+
+def address_complaint(node: str) -> str | None:
+    path, *names = node.split("::")
+    if not names or not path.startswith("tests/"):
+        return f"{node} is not a test's address"
+    if not (ROOT / path).is_file():
+        return f"{path} does not exist"
+    name = names[-1].split("[")[0]
+    defined = re.search(rf"^\s*def {re.escape(name)}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)
+    return None if defined else f"{path} has no {name}"
+
+
+def complaints(row: Row) -> list[str]:
+    found: list[str | None] = []
+    for column, complaint in (("function", function_complaint), ("test", address_complaint)):
+        if row[column].strip("`*") == "open":
+            continue
+        names = code(row[column])
+        found += [complaint(name) for name in names] or [f"{row['paper']}: {column} is neither open nor code"]
+    return [text for text in found if text is not None]
+
+
+def map_rows() -> list[Row]:
+    return [row for table in tables(MAP) for row in table]
+
+
+def option_complaint(option: str) -> str | None:
+    name, equals, literal = option.partition(" = ")
+    owner, _, field_name = name.partition(".")
+    spec = getattr(specs, owner, None)
+    if not dataclasses.is_dataclass(spec):
+        return f"grokscope.specs has no {owner}"
+    field = {field.name: field for field in dataclasses.fields(spec)}.get(field_name)
+    if field is None:
+        return f"{owner} has no field {field_name}"
+    if not equals:
+        return None
+    written = ast.literal_eval(literal)
+    same = type(written) is type(field.default) and written == field.default and repr(written) == literal
+    return None if same else f"{name} is {field.default!r} by default, not {literal}"
+
+
+def spec_fields(text: str) -> list[str]:
+    return [span for span in code(text) if span.partition(".")[0] in specs.__all__]
+
+
+def bullets(text: str) -> list[str]:
+    return [" ".join(bullet.split()) for bullet in re.findall(r"^- (.+(?:\n  .+)*)", text, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("row", map_rows(), ids=lambda row: row["paper"])
+def test_map_names_what_exists(row: Row) -> None:
+    assert list(row) == ["paper", "what", "function", "test"]
+    assert row["what"]
+    assert complaints(row) == []
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_map_has_every_label_once_with_its_number(label: str) -> None:
+    assert [row["paper"] for row in map_rows() if f"`{label}`" in row["paper"]] == [f"{LABELS[label]} (`{label}`)"]
+
+
+def test_map_has_what_is_not_labelled_and_repeats_nothing() -> None:
+    names = [row["paper"] for row in map_rows()]
+    assert [name for name in UNLABELLED if not any(re.match(rf"{re.escape(name)}( \(|$)", n) for n in names)] == []
+    assert len(names) == len(set(names))
+
+
+HERE = "`tests/test_docs.py::test_map_refuses_a_bad_row`"
+
+
+@pytest.mark.parametrize(
+    ("function", "test", "expected"),
+    [
+        ("`grokscope.specs.RunSpec.no_such_field`", "open", "does not exist"),
+        ("`grokscope.no_such_module.function`", "open", "does not exist"),
+        ("`grokscope.specs.RunSpec`, `grokscope.specs.NoSuchSpec`", HERE, "grokscope.specs.NoSuchSpec does not exist"),
+        ("`pathlib.Path`", "open", "not a name in grokscope"),
+        ("open", "`tests/no_such_file.py::test_it`", "does not exist"),
+        ("open", "`tests/test_docs.py::test_no_such`", "has no test_no_such"),
+        ("open", "`tests/test_docs.py`", "not a test's address"),
+        ("grokscope.specs.RunSpec", HERE, "neither open nor code"),
+        ("open", "", "neither open nor code"),
+    ],
+)
+def test_map_refuses_a_bad_row(function: str, test: str, expected: str) -> None:
+    [complaint] = complaints({"paper": "Eq. 0", "what": "nothing", "function": function, "test": test})
+    assert expected in complaint
+
+
+@pytest.mark.parametrize(
+    "name", ["grokscope.specs.RunSpec.with_seed", "grokscope.specs.run.Fork.step", "grokscope.specs"]
+)
+def test_map_accepts_a_closed_row(name: str) -> None:
+    assert complaints({"paper": "Eq. 0", "what": "nothing", "function": f"`{name}`", "test": HERE}) == []
+
+
+def test_every_open_choice_names_an_option_with_its_true_default() -> None:
+    [choices] = tables(section(AUDIT, 2))
+    assert len(choices) == 17
+    for row in choices:
+        options = [option for option in code(row["option"]) if "." in option]
+        assert options, f"{row['choice']} names no option"
+        assert [complaint for option in options if (complaint := option_complaint(option))] == []
+
+
+def test_every_field_named_by_the_audit_is_true() -> None:
+    assert [complaint for span in spec_fields(AUDIT) if (complaint := option_complaint(span))] == []
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("Training.beta2 = 0.98", "0.999 by default"),
+        ("Training.warmup_steps = False", "0 by default"),
+        ("Training.epsilon = 1e-8", "1e-08 by default"),
+        ("Fork.step = 1000", "by default, not 1000"),
+        ("Training.momentum = 0.9", "no field momentum"),
+        ("Optimizer.beta2 = 0.999", "no Optimizer"),
+    ],
+)
+def test_audit_refuses_an_untrue_option(option: str, expected: str) -> None:
+    assert expected in str(option_complaint(option))
+
+
+@pytest.mark.parametrize(("number", "count"), [(3, 10), (4, 15)])
+def test_every_finding_of_the_audit_says_where_it_is_handled(number: int, count: int) -> None:
+    found = bullets(section(AUDIT, number))
+    assert len(found) == count
+    for bullet in found:
+        _, arrow, marker = bullet.rpartition(" → ")
+        assert arrow, f"no marker: {bullet}"
+        names = [name for name in code(marker) if name not in spec_fields(marker)]
+        assert names or spec_fields(marker) or "*open*" in marker, f"neither code nor open: {marker}"
+        assert [complaint for name in names if (complaint := function_complaint(name))] == []
+
+
+def test_every_name_with_its_class_in_the_notation_exists() -> None:
+    homes = ("specs", "tasks.group", "tasks.characters", "tasks.modes")
+    names = [name for name in code(NOTATION) if re.fullmatch(r"[A-Z]\w+\.\w+", name)]
+    assert names
+    assert [name for name in names if all(function_complaint(f"grokscope.{home}.{name}") for home in homes)] == []

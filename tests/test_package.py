@@ -1,0 +1,95 @@
+import ast
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import grokscope
+
+MODULES = [m.name for m in pkgutil.walk_packages(grokscope.__path__, "grokscope.") if not m.name.endswith("__main__")]
+BLOCKER = """
+    import importlib.abc, sys
+
+    ALLOWED = {"torch", "numpy", "safetensors", "grokscope"}
+
+    class Blocker(importlib.abc.MetaPathFinder):
+        def find_spec(self, name, path, target=None):
+            root = name.partition(".")[0]
+            importer = sys._getframe(1)
+            while importer and "importlib" in importer.f_code.co_filename:
+                importer = importer.f_back
+            asked_by_us = importer and "grokscope" in importer.f_globals.get("__name__", "")
+            if asked_by_us and root not in ALLOWED | set(sys.stdlib_module_names):
+                raise ModuleNotFoundError(f"blocked: {name}", name=root)
+
+    sys.meta_path.insert(0, Blocker())
+"""
+
+
+def run_blocked(code: str) -> subprocess.CompletedProcess[str]:
+    program = textwrap.dedent(BLOCKER) + textwrap.dedent(code)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+
+def test_the_core_imports_with_everything_else_blocked() -> None:
+    done = run_blocked("""
+        import grokscope
+        from grokscope.shapes import Float
+        assert Float[int, "n"] is int, "the stand-ins must be in use"
+        assert "jaxtyping" not in sys.modules
+        for heavy in ("tyro", "rich", "scipy", "matplotlib"):
+            assert heavy not in sys.modules, heavy
+        print(grokscope.named_task("S4").basis().modes.dimensions.sum())
+    """)
+    assert done.stdout.strip() == "23", done.stderr
+
+
+def test_the_blocker_blocks() -> None:
+    done = run_blocked("import grokscope.cli")
+    assert "blocked: tyro" in done.stderr
+
+
+def test_the_command_line_without_its_libraries_says_what_to_install() -> None:
+    done = run_blocked("from grokscope.__main__ import main; sys.exit(main())")
+    assert done.returncode == 2
+    assert done.stderr.strip() == "grokscope: the command line needs tyro; install it with: pip install grokscope"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_public_names_are_listed_and_documented(name: str) -> None:
+    module = importlib.import_module(name)
+    assert inspect.getdoc(module)
+    for public in module.__all__:
+        thing = getattr(module, public)
+        if inspect.isfunction(thing) or inspect.isclass(thing):
+            assert inspect.getdoc(thing), f"{name}.{public}"
+        if inspect.isclass(thing):
+            undocumented = [
+                m for m, f in vars(thing).items() if not m.startswith("_") and callable(f) and not f.__doc__
+            ]
+            assert not undocumented, f"{name}.{public}"
+
+
+def fields_without_a_sentence(source: str) -> list[str]:
+    missing = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef) and any("dataclass" in ast.unparse(d) for d in node.decorator_list):
+            for field, after in zip(node.body, [*node.body[1:], None], strict=True):
+                explained = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+                if isinstance(field, ast.AnnAssign) and not explained:
+                    missing.append(f"{node.name}.{ast.unparse(field.target)}")
+    return missing
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_field_of_a_dataclass_has_its_sentence(name: str) -> None:
+    assert fields_without_a_sentence(inspect.getsource(importlib.import_module(name))) == []
+
+
+def test_a_field_without_a_sentence_is_found() -> None:
+    source = "@dataclass\nclass A:\n    x: int\n    y: int = 1\n    '''why'''\n"
+    assert fields_without_a_sentence(source) == ["A.x"]

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from grokscope.randomness import STREAMS, bits, normal, permutation, uniform
+
+seeds = st.integers(0, 2**63 - 1)
+
+
+def splitmix64(seed: int, stream: int, epoch: int, count: int) -> list[int]:
+    """The definition, in Python's unbounded integers."""
+
+    def mixed(x: int) -> int:
+        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
+        return x ^ (x >> 31)
+
+    golden = 0x9E3779B97F4A7C15
+    key = mixed((mixed((seed + stream * golden) % 2**64) + epoch) % 2**64)
+    return [mixed((key + i * golden) % 2**64) for i in range(1, count + 1)]
+
+
+@given(seeds, st.sampled_from(sorted(STREAMS)), st.integers(0, 10**6))
+def test_bits_equal_the_definition(seed: int, stream, epoch: int) -> None:
+    drawn = bits(torch.tensor(seed), stream, torch.tensor(epoch), 8).numpy().astype(np.uint64)
+    assert drawn.tolist() == splitmix64(seed, STREAMS[stream], epoch, 8)
+
+
+@given(st.lists(seeds, min_size=1, max_size=5), st.integers(0, 1000))
+def test_a_run_does_not_depend_on_its_neighbours(several: list[int], epoch: int) -> None:
+    together = permutation(torch.tensor(several), "order", torch.full((len(several),), epoch), 50)
+    for seed, row in zip(several, together, strict=True):
+        assert torch.equal(row, permutation(torch.tensor(seed), "order", torch.tensor(epoch), 50))
+
+
+@given(seeds, st.integers(1, 300))
+def test_permutations_permute(seed: int, count: int) -> None:
+    order = permutation(torch.tensor(seed), "order", torch.tensor(3), count)
+    assert sorted(order.tolist()) == list(range(count))
+
+
+def test_golden_values() -> None:
+    # The same on every device, platform and version, for ever: stored splits depend on them.
+    seed, epoch = torch.tensor(42), torch.tensor(7)
+    assert permutation(seed, "split", epoch, 10).tolist() == [3, 8, 0, 2, 9, 5, 7, 6, 4, 1]
+    assert uniform(seed, "dropout", epoch, 2).tolist() == [0.44965834395523413, 0.39920528622695456]
+
+
+def test_distributions() -> None:
+    seed, epoch = torch.tensor(1), torch.tensor(0)
+    assert stats.kstest(uniform(seed, "null", epoch, 20_000).numpy(), "uniform").pvalue > 0.001
+    assert stats.kstest(normal(seed, "null", epoch, 20_000).numpy(), "norm").pvalue > 0.001
+
+
+def test_every_place_is_equally_likely() -> None:
+    orders = permutation(torch.arange(20_000), "order", torch.zeros(20_000, dtype=torch.int64), 6)
+    for place in range(6):
+        assert stats.chisquare(np.bincount(orders[:, place].numpy())).pvalue > 0.0005
+
+
+@pytest.mark.parametrize("other", [name for name in STREAMS if name != "split"])
+def test_streams_share_nothing(other) -> None:
+    seed, epoch = torch.tensor(5), torch.tensor(0)
+    assert not set(bits(seed, "split", epoch, 100).tolist()) & set(bits(seed, other, epoch, 100).tolist())
