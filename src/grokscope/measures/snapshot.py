@@ -1,0 +1,154 @@
+"""What is measured of every run while it trains: accuracies, losses, norm and block-0 FSD, over all pairs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grokscope.activations import answer_sums
+from grokscope.measures.spectrum import mode_power
+from grokscope.measures.synchronization import fsd
+from grokscope.model import forward, last_hidden
+from grokscope.shapes import Float
+from grokscope.training import Cohort, arithmetic
+
+__all__ = ["Snapshot", "snapshot"]
+
+INPUTS_AT_ONCE = {"cpu": 1024, "cuda": 2**18}  # pairs × runs: what stays in a CPU's cache, what fills a GPU
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One look at a cohort; every field has a value for each run, on the CPU."""
+
+    train_accuracy: Float[Tensor, " runs"]
+    """Share of the training pairs answered right."""
+    validation_accuracy: Float[Tensor, " runs"]
+    """Share of all other pairs answered right, whatever labels the loss saw."""
+    train_loss: Float[Tensor, " runs"]
+    """Mean cross-entropy over the training pairs, of the labels the loss sees."""
+    validation_loss: Float[Tensor, " runs"]
+    """Mean cross-entropy over all other pairs, of the true answers."""
+    norm: Float[Tensor, " runs"]
+    """‖W‖, the Frobenius norm of all parameters together."""
+    fsd: Float[Tensor, " runs"]
+    """FSD of block 0 in the task's faithful basis (FSD_gen for a group); NaN where undefined."""
+    mode: Float[Tensor, " runs"]
+    """Index of its dominant mode in that basis."""
+
+    def row(self, slot: int) -> dict[str, float]:
+        """One run's values."""
+        return {f.name: float(getattr(self, f.name)[slot]) for f in fields(self)}
+
+
+def snapshot(weights: Float[Tensor, "runs parameters"], cohort: Cohort, compiled: bool | None = None) -> Snapshot:
+    """Measure every run of a cohort. The weights are only read."""
+    compiled = cohort.device.type == "cuda" if compiled is None else compiled
+    reader = _READERS.get(cohort)
+    if reader is None or reader.compiled != compiled:
+        reader = _READERS[cohort] = _Reader(cohort, compiled)
+    with torch.no_grad():
+        return reader.read(weights)
+
+
+class _Reader:
+    """The forward passes of one cohort, in chunks of equal size so that they compile once."""
+
+    def __init__(self, cohort: Cohort, compiled: bool) -> None:
+        self.compiled, self.cohort_key = compiled, cohort.key
+        self.cohort_classes, self.compute = cohort.classes, cohort.compute
+        self.layout, self.architecture = cohort.layout, cohort.architecture
+        self.slots_by_task, self.runs = cohort.slots_by_task, len(cohort)
+        tables, inputs = cohort.tables, cohort.tables.tokens.shape[2]
+        self.chunk = min(inputs, max(256, INPUTS_AT_ONCE[cohort.device.type] // len(cohort)))
+        # Where every answer has equally many pairs, these stand together, and a chunk of whole answers is summed as it
+        # is; otherwise each pair is added to its answer.
+        self.pairs_per_answer = _pairs_per_answer(cohort)
+        if self.pairs_per_answer:
+            self.chunk -= self.chunk % self.pairs_per_answer
+        padding = -inputs % self.chunk
+        # True answers for validation, the loss's labels for training pairs; −1 leaves a pair out.
+        labels = torch.where(tables.is_train, tables.labels, tables.answers)
+        self.tokens = _padded(tables.tokens, padding, 0)
+        self.labels = _padded(labels, padding, 0)
+        self.is_train = _padded(tables.is_train, padding, False)
+        self.is_validation = _padded(tables.is_real & ~tables.is_train, padding, False)
+        self.answers = _padded(tables.answers.where(tables.is_real, -1), padding, -1)
+        self.answer_counts = {
+            task: torch.bincount(torch.from_numpy(task.answers), minlength=task.classes).to(cohort.device)
+            for task in cohort.slots_by_task
+        }
+        self.scores: Callable[..., Tensor] = self._scores
+        self.sums: Callable[..., Tensor] = self._sums
+        if compiled:
+            self.scores = torch.compile(self._scores, fullgraph=True, dynamic=False)
+            self.sums = torch.compile(self._sums, fullgraph=True, dynamic=False)
+
+    def read(self, flat: Tensor) -> Snapshot:
+        totals: Tensor | None = None
+        sums: list[Tensor] = []
+        for start in range(0, self.tokens.shape[2], self.chunk):
+            part = slice(start, start + self.chunk)
+            tokens = self.tokens[..., part].contiguous()
+            with arithmetic(self.cohort_key.precision):
+                masks = (self.is_train[:, part], self.is_validation[:, part])
+                scores = self.scores(flat, tokens, self.labels[:, part].contiguous(), *masks)
+            with arithmetic("float32"):  # FSD reads a variation of 1e-4 of the activations: full precision
+                sums.append(self.sums(flat, tokens, self.answers[:, part].contiguous()))
+            totals = scores if totals is None else totals + scores
+        assert totals is not None
+        value, mode = self._fsd(torch.cat(sums, dim=1) if self.pairs_per_answer else torch.stack(sums).sum(dim=0))
+        train, validation = totals[:, :3], totals[:, 3:]
+        columns = [
+            train[:, 0] / train[:, 2],
+            validation[:, 0] / validation[:, 2],
+            train[:, 1] / train[:, 2],
+            validation[:, 1] / validation[:, 2],
+            torch.linalg.vector_norm(flat, dim=1, dtype=torch.float64),
+            value,
+            mode,
+        ]
+        return Snapshot(*torch.stack([column.double() for column in columns]).cpu())
+
+    def _scores(self, flat: Tensor, tokens: Tensor, labels: Tensor, train: Tensor, validation: Tensor) -> Tensor:
+        """(right, loss, count) over the chunk's training pairs, then over its validation pairs."""
+        weights = self.layout.views(flat)
+        logits = forward(weights, self.architecture, tokens, classes=self.cohort_classes, compute=self.compute)
+        is_label = torch.arange(logits.shape[-1], device=logits.device) == labels[..., None]
+        loss = logits.logsumexp(dim=-1) - torch.where(is_label, logits, 0).sum(dim=-1)
+        right = logits.argmax(dim=-1) == labels
+        parts = [torch.where(mask, value, 0) for mask in (train, validation) for value in (right, loss, 1.0)]
+        return torch.stack([part.sum(dim=1, dtype=torch.float64) for part in parts], dim=1)
+
+    def _sums(self, flat: Tensor, tokens: Tensor, answers: Tensor) -> Tensor:
+        """Σ of each neuron over the pairs with each answer: the chunk's own answers, or all of them."""
+        hidden = last_hidden(self.layout.views(flat), self.architecture, tokens)
+        if self.pairs_per_answer:
+            return hidden.view(len(hidden), -1, self.pairs_per_answer, hidden.shape[-1]).sum(dim=2)
+        return answer_sums(hidden, answers, self.cohort_key.size)
+
+    def _fsd(self, sums: Tensor) -> tuple[Tensor, Tensor]:
+        """FSD and dominant mode, task by task: each has its own number of answers and basis."""
+        value = torch.full((self.runs,), torch.nan, dtype=torch.float64, device=sums.device)
+        mode = torch.zeros(self.runs, dtype=torch.float64, device=sums.device)
+        for task, slots in self.slots_by_task.items():
+            means = sums[slots, : task.classes] / self.answer_counts[task][:, None]
+            result = fsd(mode_power(means, task.basis()))
+            value[slots], mode[slots] = result.fsd.double(), result.mode.double()
+        return value, mode
+
+
+_READERS: "WeakKeyDictionary[Cohort, _Reader]" = WeakKeyDictionary()
+
+
+def _pairs_per_answer(cohort: Cohort) -> int:
+    """Pairs of each answer, where all runs have one task and all its answers equally many; else 0."""
+    counts = {count for task in cohort.slots_by_task for count in np.bincount(task.answers).tolist()}
+    return counts.pop() if len(cohort.slots_by_task) == 1 and len(counts) == 1 else 0
+
+
+def _padded(tensor: Tensor, padding: int, value: float) -> Tensor:
+    return torch.nn.functional.pad(tensor, (0, padding), value=value) if padding else tensor

@@ -1,0 +1,223 @@
+"""Training, pulled: `state, info = advance(state, cohort, steps)`; then measure, decide, change λ, call again."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+from grokscope.model import forward
+from grokscope.randomness import uniform
+from grokscope.shapes import Float
+from grokscope.training.adamw import AdamWScalars, adamw_, adamw_scalars, clipped
+from grokscope.training.batches import batches
+from grokscope.training.cohort import Cohort
+from grokscope.training.state import State
+
+__all__ = ["Info", "Trainer", "advance", "arithmetic", "trainer_of"]
+
+CHUNK = 128  # steps whose batches are made at once
+
+
+@dataclass(frozen=True)
+class Info:
+    """What a call of `advance` saw."""
+
+    loss: Float[Tensor, "runs steps"]
+    """Each step's batch loss, NaN where a run was idle."""
+    failed_at: tuple[int | None, ...]
+    """The step at which a run's loss was no longer finite; its weights are those before that step."""
+
+
+def advance(state: State, cohort: Cohort, steps: int, compiled: bool | None = None) -> tuple[State, Info]:
+    """Train every living run by `steps` optimiser steps, or to its last one if that comes first.
+
+    The state's tensors are changed in place. `compiled` is decided by the device if not given: on CUDA it always
+    pays, on a CPU after some thousand steps.
+    """
+    compiled = cohort.device.type == "cuda" if compiled is None else compiled
+    trainer = trainer_of(state, cohort, compiled)
+    first_step, was_alive = state.step.tolist(), state.alive.tolist()
+    with arithmetic(cohort.key.precision):
+        losses = [trainer.chunk(min(CHUNK, steps - start)) for start in range(0, steps, CHUNK)]
+    loss = torch.cat(losses, dim=1)
+    failed = [before and not after for before, after in zip(was_alive, state.alive.tolist(), strict=True)]
+    if any(failed):
+        first_bad = (~torch.isfinite(loss)).int().argmax(dim=1).tolist()
+        at = tuple(s + i if bad else None for s, i, bad in zip(first_step, first_bad, failed, strict=True))
+        return state, Info(loss, at)
+    return state, Info(loss, (None,) * len(cohort))
+
+
+@contextlib.contextmanager
+def arithmetic(precision: str) -> Iterator[None]:
+    """TF32 for float32 matrix products inside, unless the precision forbids it; the former setting is restored."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if precision in ("tf32", "bf16") else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+# One trainer (compiled functions, static buffers, CUDA graph) for each cohort that is still in use.
+_TRAINERS: "WeakKeyDictionary[Cohort, Trainer]" = WeakKeyDictionary()
+
+
+def trainer_of(state: State, cohort: Cohort, compiled: bool) -> "Trainer":
+    """The trainer of this cohort and state, made once."""
+    known = _TRAINERS.get(cohort)
+    if known is None or known.state is not state or known.compiled != compiled:
+        known = Trainer(state, cohort, compiled)
+        _TRAINERS[cohort] = known
+    return known
+
+
+class Trainer:
+    """The machinery of one cohort: static buffers for a chunk of steps, and one step over them.
+
+    A step reads its inputs at a counter on the device, so that on CUDA it can be captured once as a graph and
+    replayed without the host.
+    """
+
+    def __init__(self, state: State, cohort: Cohort, compiled: bool) -> None:
+        self.state, self.compiled = state, compiled
+        self.key, self.device, runs = cohort.key, cohort.device, len(cohort)
+        self.tables, self.classes, self.compute = cohort.tables, cohort.classes, cohort.compute
+        self.architecture, self.names = cohort.architecture, tuple(cohort.layout.shapes)
+        # Leaves that share the flat buffer's memory: their gradients come one by one, without slicing's zero padding.
+        buffers = (cohort.layout.views(buffer) for buffer in (state.weights, state.first, state.second))
+        self.parameters = list(zip(*(views.values() for views in buffers), strict=True))
+        self.leaves = [weights.detach().requires_grad_() for weights, _, _ in self.parameters]
+        self.order_seeds, self.replacement = (
+            cohort.order_seeds,
+            [s.training.sampling == "replacement" for s in cohort.specs],
+        )
+        self.schedules = [spec.training.weight_decay_schedule for spec in cohort.specs]
+        self.last_step = cohort.column("steps", torch.int64)
+        self.learning_rate, self.warmup = cohort.column("learning_rate"), cohort.column("warmup_steps")
+        self.betas = (cohort.column("beta1"), cohort.column("beta2"), cohort.column("epsilon"))
+        self.clip_norm = cohort.column("clip_norm") if self.key.clipping else None
+        self.dropout_share = cohort.column("dropout", cohort.dtype)
+        self.rows = torch.zeros(CHUNK, runs, self.key.batch, dtype=torch.int32, device=self.device)
+        self.counts = torch.zeros(CHUNK, runs, dtype=torch.int64, device=self.device)
+        self.decay = torch.zeros(CHUNK, runs, dtype=torch.float64, device=self.device)
+        self.losses = torch.zeros(CHUNK, runs, dtype=cohort.dtype, device=self.device)
+        self.counter = torch.zeros(1, dtype=torch.int64, device=self.device)
+        self.loss_of: Callable[..., Tensor] = self._loss
+        self.update: Callable[..., None] = self._update
+        if compiled:
+            self.loss_of = torch.compile(self._loss, fullgraph=True, dynamic=False)
+            self.update = torch.compile(self._update, fullgraph=True, dynamic=False)
+        self.graph: Any = None
+
+    def chunk(self, steps: int) -> Float[Tensor, "runs steps"]:
+        """At most CHUNK steps; the batch losses, NaN where a run was idle."""
+        self._fill(steps)
+        if self.compiled and self.device.type == "cuda" and self.graph is None:
+            self._capture()
+        self.counter.zero_()
+        for _ in range(steps):
+            if self.graph is not None:
+                self.graph.replay()
+            else:
+                self._step()
+        return self.losses[:steps].T.clone()
+
+    def _fill(self, steps: int) -> None:
+        """Batches and weight decays of the next steps."""
+        counts = self.tables.train_count
+        for count, replacement in sorted(set(zip(counts, self.replacement, strict=True))):
+            chosen = [
+                i for i, kind in enumerate(zip(counts, self.replacement, strict=True)) if kind == (count, replacement)
+            ]
+            slots = torch.tensor(chosen, device=self.device)
+            seeds, first_step = self.order_seeds[slots], self.state.step[slots]
+            rows, used = batches(seeds, first_step, steps, count, self.key.batch, replacement)
+            columns = self.tables.train_rows[slots].expand(steps, -1, -1).gather(2, rows)
+            self.rows[:steps, slots] = columns.to(torch.int32)
+            self.counts[:steps, slots] = used
+        self.decay[:steps] = self.state.weight_decay
+        if any(self.schedules):
+            first = self.state.step.tolist()
+            for slot, schedule in enumerate(self.schedules):
+                for step, decay in schedule:
+                    if first[slot] <= step < first[slot] + steps:
+                        self.decay[step - first[slot] : steps, slot] = decay
+                        self.state.weight_decay[slot] = decay
+
+    def _step(self) -> None:
+        rows = self.rows.index_select(0, self.counter)[0].long()
+        count = self.counts.index_select(0, self.counter)[0]
+        decay = self.decay.index_select(0, self.counter)[0]
+        tokens = self.tables.tokens.gather(2, rows[:, None].expand(-1, 3, -1))
+        labels = self.tables.labels.gather(1, rows)
+        loss = self.loss_of(self.leaves, tokens, labels, count, self.state.step)
+        gradients = list(torch.autograd.grad(loss.sum(), self.leaves))
+        self.update(gradients, *self._scalars(loss.detach(), decay))
+        self.counter += 1
+
+    def _loss(self, leaves: list[Tensor], tokens: Tensor, labels: Tensor, count: Tensor, step: Tensor) -> Tensor:
+        """Mean cross-entropy of each run's batch; rows past `count` are padding."""
+        weights = dict(zip(self.names, leaves, strict=True))
+        dropout = self._dropout(step) if self.key.dropout else None
+        logits = forward(
+            weights, self.architecture, tokens, classes=self.classes, compute=self.compute, dropout=dropout
+        )
+        is_label = torch.arange(logits.shape[-1], device=logits.device) == labels[..., None]
+        picked = torch.where(is_label, logits, 0).sum(dim=-1)
+        counts = torch.arange(labels.shape[1], device=labels.device) < count[:, None]
+        return torch.where(counts, logits.logsumexp(dim=-1) - picked, 0).sum(dim=1) / count
+
+    def _dropout(self, step: Tensor) -> Callable[[Tensor, int], Tensor]:
+        """Zero a share of each branch's output, and scale the rest up; drawn from (data-order seed, step, branch)."""
+
+        def dropped(out: Tensor, branch: int) -> Tensor:
+            epoch = step * 2 * self.architecture.layers + branch
+            draws = uniform(self.order_seeds, "dropout", epoch, out[0].numel()).view_as(out)
+            share = self.dropout_share.view(-1, *(1,) * (out.ndim - 1))
+            return torch.where(draws < share, 0, out / (1 - share))
+
+        return dropped
+
+    def _scalars(self, loss: Tensor, decay: Tensor) -> tuple[Tensor, AdamWScalars]:
+        """Count the step and say which runs take it: those alive, not finished, and with a finite loss."""
+        state = self.state
+        running = state.alive & (state.step < self.last_step)
+        finite = torch.isfinite(loss)
+        active = running & finite
+        self.losses.index_copy_(0, self.counter, torch.where(running, loss, torch.nan)[None])
+        state.step.add_(active)
+        state.age.add_(active)
+        state.alive.logical_and_(finite | ~running)
+        warmed = torch.where(self.warmup > 0, (state.step / self.warmup.clamp(min=1)).clamp(max=1), 1)
+        rate = self.learning_rate * warmed
+        return active, adamw_scalars(state.age, rate, decay, *self.betas, dtype=state.weights.dtype)
+
+    def _update(self, gradients: list[Tensor], active: Tensor, scalars: AdamWScalars) -> None:
+        """AdamW parameter by parameter: joining the gradients first would cost a pass over all of them."""
+        if self.clip_norm is not None:
+            gradients = clipped(gradients, self.clip_norm)
+        for (weights, first, second), gradient in zip(self.parameters, gradients, strict=True):
+            adamw_(weights, first, second, gradient, active, scalars)
+
+    def _capture(self) -> None:
+        """Record one step as a CUDA graph. Warming up trains, so the state is put back afterwards."""
+        saved = [getattr(self.state, f.name).clone() for f in fields(self.state)]
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                self.counter.zero_()
+                self._step()
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        self.counter.zero_()
+        with torch.cuda.graph(graph):
+            self._step()
+        for f, value in zip(fields(self.state), saved, strict=True):
+            getattr(self.state, f.name).copy_(value)
+        self.graph = graph

@@ -1,0 +1,55 @@
+"""All that changes while a cohort trains."""
+
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+from grokscope.shapes import Bool, Float, Int
+from grokscope.training.cohort import Cohort
+
+__all__ = ["State", "initial_state"]
+
+
+@dataclass
+class State:
+    """The stack: one row of every tensor is one run. `advance` changes it in place and returns it."""
+
+    weights: Float[Tensor, "runs parameters"]
+    """Flat parameters."""
+    first: Float[Tensor, "runs parameters"]
+    """Adam's first moment."""
+    second: Float[Tensor, "runs parameters"]
+    """Adam's second moment."""
+    step: Int[Tensor, " runs"]
+    """Optimiser steps each run has taken, those of its parent included."""
+    age: Int[Tensor, " runs"]
+    """Steps since the moments began: the step, unless a fork reset them."""
+    weight_decay: Float[Tensor, " runs"]
+    """The λ in force; rules may change it between calls of `advance`."""
+    alive: Bool[Tensor, " runs"]
+    """False where a run has failed or the slot is empty: it is computed and never updated."""
+
+    def row(self, slot: int) -> dict[str, Tensor]:
+        """One run's tensors, for a checkpoint or a fork."""
+        return {f.name: getattr(self, f.name)[slot].clone() for f in fields(self)}
+
+    def put(self, slot: int, row: dict[str, Tensor]) -> None:
+        """Replace one run's tensors."""
+        for name, value in row.items():
+            getattr(self, name)[slot] = value.to(getattr(self, name).device)
+
+
+def initial_state(cohort: Cohort) -> State:
+    """Every run at step 0."""
+    weights = cohort.initial()
+    zeros = torch.zeros(len(cohort), dtype=torch.int64, device=cohort.device)
+    return State(
+        weights=weights,
+        first=torch.zeros_like(weights),
+        second=torch.zeros_like(weights),
+        step=zeros,
+        age=zeros.clone(),
+        weight_decay=cohort.column("weight_decay"),
+        alive=torch.tensor([not empty for empty in cohort.is_empty], device=cohort.device),
+    )
