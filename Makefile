@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint type contracts fast slow bench gap clean
+.PHONY: help setup demo test lint type contracts fast slow gpu bench gap clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -23,10 +23,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-demo: setup ## show a task and the group behind it
+demo: setup ## train three seeds of addition mod 97 until they grok, and tell what happened
 	@$(BIN)/grokscope tasks add_mod97
-	@echo
-	@$(BIN)/grokscope groups S5
+	@$(BIN)/grokscope train add_mod97 --seeds 42,0,1 --steps 6000 --stop-after-grokking 0 --out runs/demo
+	@$(BIN)/grokscope list runs/demo
 
 test: lint type contracts fast ## lint, types, import contract and the fast tests
 
@@ -46,12 +46,16 @@ fast: setup
 slow: setup gap ## minutes-long tests, and a comparison with a fresh run of GAP
 	$(BIN)/python -m pytest -q -m slow
 
+gpu: setup ## what only a CUDA device can show
+	$(BIN)/python -m pytest -q -m gpu
+
 gap:
 	@command -v gap >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq gap-core; } || \
 	  { echo "make slow needs GAP; install it with: sudo apt-get install gap-core"; exit 1; }
 
 bench: setup ## measure speed and memory; results go to benchmarks/results
 	$(BIN)/python -m benchmarks.groups
+	$(BIN)/python -m benchmarks.training
 
 clean: ## remove everything that can be made again
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

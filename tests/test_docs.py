@@ -59,10 +59,14 @@ UNLABELLED = (
     "§4, zero ablation",
     "§4, generalisation gap",
     "§5.2, restricted-logit loss",
+    "§5.4, rank-1 share",
+    "§5.6, subtraction",
+    "§6, weight scaling",
     "§6, decay law",
     "§6, C estimator",
     "§7, answer-conditioned activation",
     "§7, FSD_gen",
+    "§7, pre-registered rule",
 )
 Row = dict[str, str]
 
@@ -243,16 +247,41 @@ def test_audit_refuses_an_untrue_option(option: str, expected: str) -> None:
     assert expected in str(option_complaint(option))
 
 
+def marker_complaints(bullet: str) -> list[str]:
+    _, arrow, marker = bullet.rpartition(" → ")
+    names = [name for name in code(marker) if name not in spec_fields(marker)]
+    addresses = [name for name in names if name.startswith("tests/")]
+    functions = [name for name in names if name not in addresses]
+    found = [*map(function_complaint, functions), *map(address_complaint, addresses)]
+    if not arrow or not (names or spec_fields(marker) or "*open*" in marker):
+        found.append(f"neither code nor open: {bullet}")
+    if functions and not addresses:
+        found.append(f"code without a test: {marker}")
+    found += [f"{name} is a package, not the code that handles it" for name in functions if name.count(".") < 2]
+    return [complaint for complaint in found if complaint is not None]
+
+
 @pytest.mark.parametrize(("number", "count"), [(3, 10), (4, 15)])
 def test_every_finding_of_the_audit_says_where_it_is_handled(number: int, count: int) -> None:
     found = bullets(section(AUDIT, number))
     assert len(found) == count
-    for bullet in found:
-        _, arrow, marker = bullet.rpartition(" → ")
-        assert arrow, f"no marker: {bullet}"
-        names = [name for name in code(marker) if name not in spec_fields(marker)]
-        assert names or spec_fields(marker) or "*open*" in marker, f"neither code nor open: {marker}"
-        assert [complaint for name in names if (complaint := function_complaint(name))] == []
+    assert [complaint for bullet in found for complaint in marker_complaints(bullet)] == []
+
+
+@pytest.mark.parametrize(
+    ("bullet", "expected"),
+    [
+        ("A finding.", "neither code nor open"),
+        ("A finding. → soon", "neither code nor open"),
+        ("A finding. → `grokscope.tasks.split`", "code without a test"),
+        ("A finding. → `grokscope.tasks`, `tests/test_docs.py::test_audit_refuses_a_bad_marker`", "is a package"),
+        ("A finding. → `grokscope.tasks.no_such`, `tests/test_docs.py::code`", "does not exist"),
+        ("A finding. → `tests/test_docs.py::test_no_such`", "has no test_no_such"),
+    ],
+)
+def test_audit_refuses_a_bad_marker(bullet: str, expected: str) -> None:
+    [complaint] = marker_complaints(bullet)
+    assert expected in complaint
 
 
 def test_every_name_with_its_class_in_the_notation_exists() -> None:

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -5,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from grokscope.randomness import STREAMS, bits, normal, permutation, uniform
+from grokscope.randomness import STREAMS, bits, normal, permutation, uniform, unit_interval
 
 seeds = st.integers(0, 2**63 - 1)
 
@@ -19,7 +21,7 @@ def splitmix64(seed: int, stream: int, epoch: int, count: int) -> list[int]:
         return x ^ (x >> 31)
 
     golden = 0x9E3779B97F4A7C15
-    key = mixed((mixed((seed + stream * golden) % 2**64) + epoch) % 2**64)
+    key = mixed((mixed((mixed(stream * golden % 2**64) + seed) % 2**64) + epoch) % 2**64)
     return [mixed((key + i * golden) % 2**64) for i in range(1, count + 1)]
 
 
@@ -45,8 +47,32 @@ def test_permutations_permute(seed: int, count: int) -> None:
 def test_golden_values() -> None:
     # The same on every device, platform and version, for ever: stored splits depend on them.
     seed, epoch = torch.tensor(42), torch.tensor(7)
-    assert permutation(seed, "split", epoch, 10).tolist() == [3, 8, 0, 2, 9, 5, 7, 6, 4, 1]
-    assert uniform(seed, "dropout", epoch, 2).tolist() == [0.44965834395523413, 0.39920528622695456]
+    assert permutation(seed, "split", epoch, 10).tolist() == [6, 2, 5, 3, 1, 7, 4, 0, 8, 9]
+    assert uniform(seed, "dropout", epoch, 2).tolist() == [0.3618481197022937, 0.1690998193512453]
+
+
+def test_neither_end_of_the_unit_interval_is_drawn() -> None:
+    lowest, highest = unit_interval(torch.tensor([0, -1])).tolist()  # words of 64 zeros and of 64 ones
+    assert lowest == 2**-53
+    assert highest == 1 - 2**-53
+    assert normal(torch.arange(100), "null", torch.zeros(100, dtype=torch.int64), 100).isfinite().all()
+
+
+@given(seeds, st.integers(1, 20))
+def test_a_draw_does_not_depend_on_how_many_are_drawn(seed: int, count: int) -> None:
+    for draw in (uniform, normal):
+        few, many = (draw(torch.tensor(seed), "initialization", torch.tensor(0), n) for n in (count, 33))
+        # to the last bit of log and cos, which may depend on where a number stands in a vector
+        assert torch.allclose(few, many[:count], rtol=1e-14, atol=1e-15)
+
+
+def test_normal_draws_are_box_and_mullers() -> None:
+    seed, epoch = torch.tensor(3), torch.tensor(1)
+    drawn, flat = normal(seed, "null", epoch, 50).tolist(), uniform(seed, "null", epoch, 100).tolist()
+    expected = [
+        math.sqrt(-2 * math.log(u)) * math.cos(2 * math.pi * v) for u, v in zip(flat[::2], flat[1::2], strict=True)
+    ]
+    assert drawn == pytest.approx(expected, rel=1e-12)
 
 
 def test_distributions() -> None:

@@ -4,8 +4,12 @@ Importing this needs torch, numpy and safetensors only; everything else is loade
 """
 
 from grokscope.errors import InputError
+from grokscope.experiments import Run, Runs, open_runs
 from grokscope.specs import RunSpec
 from grokscope.tasks import Group, Task, named_group, named_task
 from grokscope.version import __version__
 
-__all__ = ["Group", "InputError", "RunSpec", "Task", "__version__", "named_group", "named_task"]
+# `runs = grokscope.open(DIR)`, as one opens a data set.
+open = open_runs
+
+__all__ = ["Group", "InputError", "Run", "RunSpec", "Runs", "Task", "__version__", "named_group", "named_task", "open"]

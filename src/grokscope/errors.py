@@ -21,7 +21,10 @@ def shown(value: object) -> str:
     >>> shown("add_mod97")
     "'add_mod97'"
     """
-    text = ascii(value)
+    try:
+        text = ascii(value)
+    except (ValueError, RecursionError):  # an integer of more than 4,300 digits; lists within lists within lists
+        text = f"<{type(value).__name__} too large to write>"
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}… ({len(text)} characters)"
 
 

@@ -1,10 +1,15 @@
+import importlib
 import json
+import os
 import subprocess
 import sys
 
 import pytest
+from rich.table import Table
 
-from grokscope.cli import run
+from grokscope.cli import COMMANDS, run
+
+GROUPS = importlib.import_module("grokscope.cli.groups")  # the package has a function of this name
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,6 +63,8 @@ def test_every_example_in_the_list_is_a_task(capsys: pytest.CaptureFixture[str])
         (["groups", "S7"], "has more than 1000 elements"),
         (["groups", "sub_mod97"], "is not a group's operation"),
         (["tasks", "table:nope.json"], "cannot be read: No such file or directory"),
+        (["tasks", "Z1"], "train_fraction 0.3 of the 1 pairs of Z1 leaves no training pair"),
+        (["groups", "table:\ud800.json"], r"a printable name, as in table:my_group.json, got 'table:\ud800.json'"),
     ],
 )
 def test_bad_input_is_one_sentence_and_status_2(arguments, sentence, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,8 +91,10 @@ def test_help_teaches_by_example(arguments: list[str], capsys: pytest.CaptureFix
     examples = [line.strip().removeprefix("Example: ") for line in shown.splitlines() if "grokscope " in line]
     examples = [line.split("   ")[0].split() for line in examples if line.startswith("grokscope ")]
     assert examples
-    for example in examples:
-        assert run(example[1:]) == 0
+    for _, command, *rest in examples:
+        assert command in {*COMMANDS, "--version"}
+        if command in {"tasks", "groups", "--version"}:  # the others train, or read what was trained
+            assert run([command, *rest]) == 0
 
 
 def test_a_name_cannot_style_the_terminal(capsys: pytest.CaptureFixture[str], tmp_path) -> None:
@@ -93,6 +102,48 @@ def test_a_name_cannot_style_the_terminal(capsys: pytest.CaptureFixture[str], tm
     path.write_text("[[0, 1], [1, 0]]")
     assert run(["groups", f"table:{path}"]) == 0
     assert "table:[red]x.json" in capsys.readouterr().out
+
+
+def test_a_table_too_wide_to_print_is_not_built(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built = []
+    monkeypatch.setattr(GROUPS, "_character_view", lambda characters: built.append(characters) or Table())
+    monkeypatch.setenv("COLUMNS", "60")
+    assert run(["groups", "Z21"]) == 0
+    assert not built
+    assert "characters: 21 × 21, too wide for this window" in capsys.readouterr().out
+    assert run(["groups", "Z20"]) == 0
+    assert len(built) == 1
+
+
+@pytest.mark.parametrize("error", [0.1, float("nan")])
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_failed_check_exits_with_status_1(
+    error: float, more: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(GROUPS, "checks", lambda *_: [("a law that holds", 0.0, 0.0), ("a law", error, 1e-10)])
+    with pytest.raises(SystemExit) as stop:
+        run(["groups", "S3", *more])
+    assert stop.value.code == 1
+    shown = capsys.readouterr().out
+    assert ("FAILED  a law: " in shown) != bool(more)
+    assert "order" in shown
+
+
+def test_a_terminal_that_knows_only_ascii_is_no_error() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for arguments in (["groups", "PSL2_3"], ["tasks"], ["tasks", "sub_mod97"], ["groups", "--help"]):
+        command = [sys.executable, "-m", "grokscope", *arguments]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.isascii()
+
+
+def test_the_name_of_a_group_is_called_name(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(["groups", "--help"])
+    assert "NAME" in capsys.readouterr().out.splitlines()[0]
 
 
 def test_python_dash_m() -> None:

@@ -45,7 +45,7 @@ def test_hashes_agree_exactly_when_specs_do(one: RunSpec, other: RunSpec) -> Non
 
 def test_golden_hash() -> None:
     # Part of the name of every stored run: a change here renames them all, and belongs in the changelog.
-    assert RunSpec().with_seed(42).content_hash == "40eacdf4592b129d"
+    assert RunSpec().with_seed(42).content_hash == "a0c469833ec977a9"
 
 
 def test_every_field_changes_the_hash() -> None:
@@ -66,6 +66,30 @@ def test_every_field_changes_the_hash() -> None:
     assert set(changes) == {f.name for f in fields(RunSpec)}
     hashes = {replace(RunSpec(), **{name: value}).content_hash for name, value in changes.items()}
     assert len(hashes | {RunSpec().content_hash}) == len(changes) + 1
+
+
+DIGEST = "0123456789abcdef"
+
+
+def test_a_table_counts_by_its_content_alone() -> None:
+    here, there = (RunSpec(task=f"table:{path}#{DIGEST}") for path in ("s3.json", "/else/where/s3.json"))
+    assert here != there
+    assert here.content_hash == there.content_hash
+    assert here.content_hash != RunSpec(task=f"table:s3.json#{DIGEST[::-1]}").content_hash
+    assert here.content_hash != replace(here, train_fraction=0.5).content_hash
+
+
+@pytest.mark.parametrize("task", ["table:s3.json", "table:s3.json#0123", f"table:s3.json#{DIGEST.upper()}"])
+def test_a_table_without_its_digest_names_no_run(task: str) -> None:
+    with pytest.raises(InputError, match=r"let grokscope\.tasks\.pinned_task_name add the digest .*, got 'table:s3"):
+        _ = RunSpec(task=task).content_hash
+
+
+def test_each_signal_has_its_threshold() -> None:
+    found = {signal: Trigger(signal).threshold for signal in ("fsd", "train_accuracy", "step", "random")}
+    assert found == {"fsd": 0.8, "train_accuracy": 0.99, "step": 300.0, "random": None}
+    assert Trigger("step", at_least=0).threshold == 0.0
+    assert Trigger("fsd", at_least=0.5).threshold == 0.5
 
 
 def test_equal_numbers_hash_alike() -> None:
@@ -99,17 +123,37 @@ def test_one_seed_sets_all_three() -> None:
         (lambda: Architecture(layer_norm=False, mlp="norm"), "mlp cannot be a LayerNorm when layer_norm is false"),
         (lambda: Seeds(split=-1), "the split seed must lie in [0, 2^63), got -1"),
         (lambda: Fork("../../etc", 1), "parent must be a run's content hash of 16 hexadecimal digits, got '../../etc'"),
+        (lambda: Architecture(attention="dropped", mlp="dropped"), "attention and mlp must not both be dropped"),
+        (
+            lambda: Training(steps=100, weight_decay_schedule=((50, 2.0), (100, 3.0))),
+            "weight_decay_schedule must change before the last step 100, got [100]",
+        ),
+        (
+            lambda: RunSpec(training=Training(learning_rate=0.1), trigger=Trigger(weight_decay=10)),
+            "learning_rate × the trigger's weight_decay must stay below 1, got 1.0",
+        ),
         (lambda: Trigger(at_least=1.2), "at_least must lie in [0, 1] for fsd, got 1.2"),
+        (lambda: Trigger("random", at_least=0.5), "at_least must be left out for random, got 0.5"),
+        (lambda: Trigger("step", at_least=-1), "at_least must be at least 0, got -1.0"),
+        (lambda: Training(steps=2**63), "steps must be a whole number below 2^63, got 9223372036854775808"),
+        (lambda: Training(steps=10**5000), "steps must be a whole number below 2^63, got <int too large to write>"),
+        (lambda: Training(decay_parameters="weights"), "decay_parameters must be one of all, matrices, got 'weights'"),
         (lambda: Cadence(every=0), "every must be at least 1, got 0"),
         (lambda: RunSpec(checkpoints=Cadence(at=(99_999,))), "listed steps must not pass the last step 15000"),
         (lambda: RunSpec(fork=Fork("0" * 16, 15_000)), "the fork's step must lie before the last step 15000"),
         (lambda: ReadingSpec(grokked=0.0), "grokked must lie in (0, 1], got 0.0"),
         (lambda: RunSpec.from_dict({"weight_deacy": 1}), "RunSpec has no field 'weight_deacy'"),
         (lambda: Training.from_dict({"weight_deacy": 1}), "did you mean 'weight_decay'?"),
+        (
+            lambda: RunSpec.from_dict({"weight_decay": 2}),
+            "RunSpec has no field 'weight_decay'; did you mean training.weight_decay?",
+        ),
+        (lambda: RunSpec.from_dict({"signal": "fsd"}), "did you mean trigger.signal?"),
         (lambda: RunSpec.from_dict({"training": {"lerning_rate": 1}}), "did you mean 'learning_rate'?"),
         (lambda: RunSpec.from_json("{"), "RunSpec is not valid JSON"),
         (lambda: RunSpec.from_json("[1]"), "RunSpec must be an object with named fields, got [1]"),
         (lambda: RunSpec.from_json("[" * 100_000), "RunSpec is not valid JSON"),
+        (lambda: RunSpec.from_json('{"task": ' + "9" * 5000 + "}"), "RunSpec is not valid JSON: Exceeds the limit"),
         (lambda: RunSpec.from_json('{"train_fraction": NaN}'), "a spec holds finite numbers only, got NaN"),
         (lambda: RunSpec.from_json('{"task": "S5", "task": "A5"}'), "each JSON key must stand once, got 'task'"),
         (lambda: Fork.from_dict({"step": 1}), "Fork is incomplete"),

@@ -77,6 +77,7 @@ def test_dihedral_reflections_turn_back() -> None:
         ("Aff9", "Aff needs a prime > 2, got 9"),
         ("SL2_4", "SL2_ needs a prime, got 4"),
         ("", "'' is not the name of a group"),
+        ("Z1٢", "is not the name of a group"),  # an Arabic two
     ],
 )
 def test_bad_names(name: str, sentence: str) -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grokscope.errors import InputError
-from grokscope.tasks import Task, group_of, named_task
+from grokscope.tasks import Task, character_table, group_of, named_task, orthogonal_form
 from grokscope.tasks.polynomial import parse_polynomial, polynomial_values
 from grokscope.tasks.primes import is_prime, primitive_root, root_powers
 
@@ -31,6 +31,7 @@ def test_every_pair_stands_once(name: str) -> None:
     task = named_task(name)
     assert len({tuple(pair) for pair in task.inputs.tolist()}) == task.symbols**2 == len(task.inputs)
     assert task.tokens.shape == (task.symbols**2, 3)
+    assert np.array_equal(task.tokens[:, :2], task.inputs)
     assert (task.tokens[:, 2] == task.symbols).all()
     assert task.vocabulary == task.symbols + 1
 
@@ -68,10 +69,22 @@ def test_an_operation_is_a_shift_in_its_faithful_basis(name: str) -> None:
         assert np.allclose(basis.modes.power(shifted), powers)
 
 
-def test_sums_are_the_papers_reading_of_multiplication() -> None:
-    task = named_task("mult_mod97")
+@pytest.mark.parametrize("name", ["add_mod97", "sub_mod97", "mult_mod97", "div_mod97", "poly_a2+ab+b2_mod97"])
+def test_sums_are_the_papers_reading_of_every_operation(name: str) -> None:
+    task = named_task(name)
     assert task.sums is not None
-    assert np.array_equal(task.sums, task.inputs.sum(axis=1) % 97)
+    assert task.sums.tolist() == [(a + b) % 97 for a, b in task.inputs.tolist()]
+
+
+def test_subtraction_has_additions_basis_and_no_group() -> None:
+    task, addition = named_task("sub_mod97"), named_task("add_mod97")
+    assert task.group is None
+    assert list(task.bases) == list(addition.bases) == ["additive"]
+    assert np.array_equal(task.basis().answers, addition.basis().answers)
+    assert task.basis().modes is addition.basis().modes
+
+
+def test_groups_have_no_sums() -> None:
     assert named_task("S5").sums is None
 
 
@@ -115,6 +128,8 @@ def test_polynomials_read_back(terms: list[tuple[int, int, int]]) -> None:
         ("add_mod97\n", "is not a task"),
         ("\u202eadd_mod97", "is not a task"),
         ("S9", "'S9' has more than 1000 elements"),
+        ("add_mod٩٧", "is not a task"),  # Arabic digits
+        ("poly_a٢+b_mod97", "is not a task"),
     ],
 )
 def test_bad_names(name: str, sentence: str) -> None:
@@ -136,3 +151,26 @@ def test_groups_of_tasks() -> None:
 def test_tasks_are_made_once() -> None:
     first: Task = named_task("add_mod97")
     assert named_task("add_mod97") is first
+
+
+@pytest.mark.parametrize("name", ["add_mod97", "S4", "div_mod7"])
+def test_what_is_shared_cannot_be_written_to(name: str) -> None:
+    task = named_task(name)
+    modes = task.basis().modes
+    for array in (task.inputs, task.answers, modes.basis, modes.block(0), *([] if task.sums is None else [task.sums])):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+
+
+def test_irreps_cannot_be_written_to() -> None:
+    group = group_of("S4")
+    table = character_table(group)
+    for array in (table.values, table.dimensions, table.indicators, orthogonal_form(group, (3, 1)), *group.classes):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, 99])
+def test_large_powers_are_reduced(exponent: int) -> None:
+    a = np.arange(997)
+    assert polynomial_values(((1, exponent, 0),), a, a, 997).tolist() == [pow(x, exponent, 997) for x in range(997)]

@@ -18,8 +18,28 @@ def test_a_split_covers_every_pair_once(name: str, fraction: float, seed: int) -
 def test_golden_values() -> None:
     parts = split(named_task("add_mod97"), 0.3, seed=42)
     assert parts.train.size == 2822
-    assert parts.train[:8].tolist() == [7268, 8394, 6668, 607, 5384, 2091, 7448, 1225]
-    assert split(named_task("S5"), 0.7, seed=0).train[:4].tolist() == [4136, 6920, 9446, 5603]
+    assert parts.train[:8].tolist() == [403, 4561, 5143, 5868, 7970, 837, 7570, 9170]
+    assert split(named_task("S5"), 0.7, seed=0).train[:4].tolist() == [6918, 6533, 3556, 13650]
+
+
+def test_labels_are_drawn_apart_from_the_split() -> None:
+    task = named_task("add_mod97")
+    labels = shuffled_labels(task, seed=42)
+    assert labels[:8].tolist() == [85, 2, 46, 34, 91, 65, 59, 59]
+    parts = split(task, 0.3, seed=42)
+    assert not np.array_equal(labels, task.answers[np.concatenate([parts.train, parts.validation])])
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63])
+def test_a_seed_is_a_word_of_63_bits(seed: int) -> None:
+    for stream, draw in (("split", lambda: split(named_task("Z5"), 0.5, seed)),
+                         ("labels", lambda: shuffled_labels(named_task("Z5"), seed))):  # fmt: skip
+        with pytest.raises(InputError, match=rf"the seed of the {stream} must lie in \[0, 2\^63\), got {seed}"):
+            draw()
+
+
+def test_something_is_always_left_to_validate_on() -> None:
+    assert split(named_task("Z5"), 0.9999999999999999, 0).validation.size == 1
 
 
 def test_the_fraction_is_read_as_written() -> None:

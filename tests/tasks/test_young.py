@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grokscope.tasks import named_group, orthogonal_form, partitions
+from grokscope.errors import InputError
+from grokscope.tasks import Group, named_group, orthogonal_form, partitions
 
 
 def test_partition_counts() -> None:
@@ -31,6 +32,19 @@ def test_representations_multiply_and_are_orthogonal(n: int, g: int, h: int) -> 
         rho = orthogonal_form(group, shape)
         assert np.allclose(rho[g] @ rho[h], rho[group.table[g, h]])
         assert np.allclose(rho[g] @ rho[g].T, np.eye(rho.shape[1]))
+
+
+@pytest.mark.parametrize("partition", [(2, 2), (1, 2), (3, 0), (), (4, -1)])
+def test_only_partitions_of_its_letters_are_irreps(partition: tuple[int, ...]) -> None:
+    with pytest.raises(InputError) as refusal:
+        orthogonal_form(named_group("S3"), partition)
+    assert str(refusal.value) == f"expected a partition of 3 such as (3,), got {partition}"
+
+
+@pytest.mark.parametrize("group", [named_group("D3"), Group("bare S3", named_group("S3").table)])
+def test_only_symmetric_groups_have_youngs_form(group: Group) -> None:
+    with pytest.raises(InputError, match=f"is that of a symmetric group, got '{group.name}'"):
+        orthogonal_form(group, (2, 1))
 
 
 def test_known_representations() -> None:

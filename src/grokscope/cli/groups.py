@@ -10,18 +10,23 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
+from grokscope.errors import shown
 from grokscope.tasks import CharacterTable, Group, Modes, character_table, group_modes, group_of
 
 __all__ = ["checks", "group_facts", "groups"]
 
 SHOWN_MODES = 24
+CHECK_FAILED = 1
+Check = tuple[str, float, float]  # a law, the largest error found, the largest error allowed
 
 
 def groups(
-    name: Annotated[str, tyro.conf.Positional],
+    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")],
     as_json: Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff] = False,
 ) -> None:
     """Show a group: order, conjugacy classes, characters, and the modes in which real activations are read.
+
+    Exits with status 1 if one of the checks fails.
 
     Example: grokscope groups S5
 
@@ -29,32 +34,35 @@ def groups(
         name: A group such as Z60, D12, S5, A5, Q8, Aff7, SL2_3, PSL2_7, Z3xS4 or table:my_group.json.
         as_json: Print facts for programs instead of people.
     """
-    console = Console(highlight=False)
-    errors = Console(stderr=True)
-    with errors.status(f"computing the characters of {escape(name)}"):
+    with Console(stderr=True).status(f"computing the characters of {escape(shown(name))}"):
         group = group_of(name)
-        characters = character_table(group)
-        modes = group_modes(group)
+        characters, modes = character_table(group), group_modes(group)
+        checked = checks(characters, modes)
     if as_json:
-        print(json.dumps(group_facts(characters, modes)))
-        return
+        print(json.dumps(group_facts(characters, modes, checked)))
+    else:
+        _show(characters, modes, checked)
+    if not all(error <= limit for _, error, limit in checked):
+        raise SystemExit(CHECK_FAILED)
+
+
+def _show(characters: CharacterTable, modes: Modes, checked: list[Check]) -> None:
+    console, group, count = Console(highlight=False), characters.group, len(characters.group.classes)
     kind = "abelian" if group.is_abelian else "not abelian"
-    console.print(
-        f"[bold]{escape(group.name)}[/bold]  order {group.order}, {len(group.classes)} classes, {kind}", soft_wrap=True
-    )
-    view = _character_view(characters)
-    if Measurement.get(console, console.options, view).maximum < console.width:
+    console.print(f"[bold]{escape(group.name)}[/bold]  order {group.order}, {count} classes, {kind}", soft_wrap=True)
+    # A column is three letters wide at least: a view of a million cells that cannot fit is not even built.
+    view = _character_view(characters) if count <= console.width // 3 else None
+    if view is not None and Measurement.get(console, console.options, view).maximum < console.width:
         console.print(view)
     else:
-        count = len(group.classes)
         console.print(f"characters: {count} × {count}, too wide for this window; --json prints them")
     console.print(_mode_view(modes))
-    for title, error, limit in checks(characters, modes):
+    for title, error, limit in checked:
         verdict = "[green]ok[/green]" if error <= limit else "[red]FAILED[/red]"
         console.print(f"  {verdict}  {title}: largest error {error:.0e}")
 
 
-def group_facts(characters: CharacterTable, modes: Modes) -> dict[str, Any]:
+def group_facts(characters: CharacterTable, modes: Modes, checked: list[Check]) -> dict[str, Any]:
     """Everything `--json` prints; a character is a pair [real part, imaginary part] for each class."""
     group = characters.group
     return {
@@ -73,14 +81,12 @@ def group_facts(characters: CharacterTable, modes: Modes) -> dict[str, Any]:
             {"label": m.label, "irrep_dimension": m.irrep_dimension, "dimension": m.dimension, "irreps": list(m.irreps)}
             for m in modes.modes
         ],
-        "checks": [
-            {"title": title, "error": error, "limit": limit} for title, error, limit in checks(characters, modes)
-        ],
+        "checks": [{"title": title, "error": error, "limit": limit} for title, error, limit in checked],
     }
 
 
-def checks(characters: CharacterTable, modes: Modes) -> list[tuple[str, float, float]]:
-    """What must hold of any group: (law, largest error found, largest error allowed)."""
+def checks(characters: CharacterTable, modes: Modes) -> list[Check]:
+    """What must hold of any group."""
     group = characters.group
     columns = characters.values.conj().T @ characters.values * (group.class_sizes / group.order)
     gram = modes.basis.T @ modes.basis

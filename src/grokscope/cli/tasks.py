@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from grokscope.specs import RunSpec
 from grokscope.tasks import FAMILIES, OPERATIONS, Task, named_task, split
 
 __all__ = ["task_facts", "tasks"]
@@ -40,7 +41,7 @@ def tasks(
     console.print(f"[bold]{escape(task.name)}[/bold]  {escape(task.title)}", soft_wrap=True)
     console.print(f"  tokens   \\[a, b, {task.separator}] → answer; {task.vocabulary} tokens, {task.classes} classes")
     console.print(f"  pairs    {len(task.inputs):,}; each answer has {_range(facts['pairs_per_answer'])}")
-    console.print(f"  split    30 % of them with seed 42 are {split(task, 0.3, 42).train.size:,}")
+    console.print(f"  split    {RunSpec.train_fraction:.0%} of them, drawn by a seed, are {facts['train_pairs']:,}")
     for basis in facts["bases"]:
         console.print(f"  basis    {basis['name']}: {basis['modes']} modes over {basis['answers']} answers")
     if task.group is not None:
@@ -57,6 +58,7 @@ def task_facts(task: Task) -> dict[str, Any]:
         "pairs": len(task.inputs),
         "vocabulary": task.vocabulary,
         "classes": task.classes,
+        "train_pairs": split(task, RunSpec.train_fraction, seed=0).train.size,
         "pairs_per_answer": [int(counts.min()), int(counts.max())],
         "bases": [{"name": b.name, "modes": len(b.modes), "answers": len(b.answers)} for b in bases],
         "group": task.group.name if task.group else None,

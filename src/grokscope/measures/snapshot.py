@@ -68,7 +68,7 @@ class _Reader:
         # is; otherwise each pair is added to its answer.
         self.pairs_per_answer = _pairs_per_answer(cohort)
         if self.pairs_per_answer:
-            self.chunk -= self.chunk % self.pairs_per_answer
+            self.chunk = max(1, self.chunk // self.pairs_per_answer) * self.pairs_per_answer
         padding = -inputs % self.chunk
         # True answers for validation, the loss's labels for training pairs; −1 leaves a pair out.
         labels = torch.where(tables.is_train, tables.labels, tables.answers)
@@ -78,7 +78,7 @@ class _Reader:
         self.is_validation = _padded(tables.is_real & ~tables.is_train, padding, False)
         self.answers = _padded(tables.answers.where(tables.is_real, -1), padding, -1)
         self.answer_counts = {
-            task: torch.bincount(torch.from_numpy(task.answers), minlength=task.classes).to(cohort.device)
+            task: torch.tensor(np.bincount(task.answers, minlength=task.classes), device=cohort.device)
             for task in cohort.slots_by_task
         }
         self.scores: Callable[..., Tensor] = self._scores
@@ -119,7 +119,8 @@ class _Reader:
         logits = forward(weights, self.architecture, tokens, classes=self.cohort_classes, compute=self.compute)
         is_label = torch.arange(logits.shape[-1], device=logits.device) == labels[..., None]
         loss = logits.logsumexp(dim=-1) - torch.where(is_label, logits, 0).sum(dim=-1)
-        right = logits.argmax(dim=-1) == labels
+        # Logits that are not numbers have no largest one: neither right nor wrong.
+        right = torch.where(loss.isnan(), torch.nan, (logits.argmax(dim=-1) == labels).to(loss.dtype))
         parts = [torch.where(mask, value, 0) for mask in (train, validation) for value in (right, loss, 1.0)]
         return torch.stack([part.sum(dim=1, dtype=torch.float64) for part in parts], dim=1)
 

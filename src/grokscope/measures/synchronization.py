@@ -35,7 +35,7 @@ def fsd(power: Float[Tensor, "*runs modes neurons"]) -> FsdResult:
     modes = power.shape[-2]
     responds = power.amax(dim=-2) > 0
     votes = one_hot(power.argmax(dim=-2), modes) * responds[..., None]
-    participation = votes.sum(dim=-2) / responds.sum(dim=-1, keepdim=True)
+    participation = votes.sum(dim=-2).to(power.dtype) / responds.sum(dim=-1, keepdim=True)
     peak, mode = participation.max(dim=-1)
     chance = 1 / modes
     value = (peak - chance) / (1 - chance)

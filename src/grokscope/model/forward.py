@@ -117,10 +117,15 @@ class _Pass:
     """One forward pass: the weights and how to compute with them."""
 
     weights: Weights
+    """Stacked parameters."""
     architecture: Architecture
+    """What to compute."""
     compute: torch.dtype | None
+    """Precision of matrix products, where it is not the weights'."""
     taps: Taps | None
+    """Sites to read and edit."""
     dropout: Dropout | None
+    """What drops a branch's output."""
 
     def check_sites(self, taps: Taps) -> None:
         known = site_names(self.architecture)
@@ -166,7 +171,8 @@ class _Pass:
         if self.architecture.mlp == "on":
             x = x + self.dropped(self.mlp_out(i, self.hidden(i, x)), 2 * i + 1)
         elif self.architecture.mlp == "norm":
-            x = x + self.tap(f"blocks.{i}.hook_mlp_out", self.norm(f"blocks.{i}.ln2", x))
+            out = self.tap(f"blocks.{i}.hook_mlp_out", self.branch_norm(f"blocks.{i}.ln2", x))
+            x = x + self.dropped(out, 2 * i + 1)
         return self.tap(f"blocks.{i}.hook_resid_post", x)
 
     def attention(self, i: int, x: Tensor, qkv: Qkv | None, only_read: bool) -> tuple[Tensor, Tensor]:
@@ -175,8 +181,8 @@ class _Pass:
         if self.architecture.attention == "dropped":
             return x[:, first:], torch.zeros_like(x[:, first:])
         if self.architecture.attention == "norm":
-            out = self.tap(f"blocks.{i}.hook_attn_out", self.norm(f"blocks.{i}.ln1", x)[:, first:])
-            return x[:, first:] + out, out
+            out = self.tap(f"blocks.{i}.hook_attn_out", self.branch_norm(f"blocks.{i}.ln1", x)[:, first:])
+            return x[:, first:] + self.dropped(out, 2 * i), out
         q, k, v = self.queries_keys_values(i, x, qkv, first)
         z = self.mixed(i, q, k, v)
         out = self.tap(f"blocks.{i}.hook_attn_out", self.linear(f"blocks.{i}.attn", "O", z).to(x.dtype))
@@ -188,7 +194,7 @@ class _Pass:
         if qkv is not None:
             q, k, v = qkv[0][:, from_position:], qkv[1], qkv[2]
         else:
-            normed = self.tap(f"blocks.{i}.ln1.hook_normalized", self.norm(f"blocks.{i}.ln1", x))
+            normed = self.branch_norm(f"blocks.{i}.ln1", x)
             q = self.linear(f"blocks.{i}.attn", "QKV", normed[:, from_position:], 0, d)
             kv = self.linear(f"blocks.{i}.attn", "QKV", normed, d)
             k, v = kv[..., :d], kv[..., d:]
@@ -208,7 +214,7 @@ class _Pass:
         return z.flatten(-2)
 
     def hidden(self, i: int, x: Tensor) -> Tensor:
-        normed = self.tap(f"blocks.{i}.ln2.hook_normalized", self.norm(f"blocks.{i}.ln2", x))
+        normed = self.branch_norm(f"blocks.{i}.ln2", x)
         before = self.tap(f"blocks.{i}.mlp.hook_pre", self.linear(f"blocks.{i}.mlp", "in", normed))
         wide = before.to(torch.promote_types(before.dtype, torch.float32))
         after = gelu(wide) if self.architecture.activation == "gelu" else relu(wide)
@@ -218,9 +224,12 @@ class _Pass:
         return self.tap(f"blocks.{i}.hook_mlp_out", self.linear(f"blocks.{i}.mlp", "out", hidden))
 
     def head(self, x: Tensor) -> Tensor:
-        normed = self.tap("ln_final.hook_normalized", self.norm("ln_final", x))
+        normed = self.branch_norm("ln_final", x)
         logits = self.linear("unembed", "U", normed)
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
+
+    def branch_norm(self, name: str, x: Tensor) -> Tensor:
+        return self.tap(f"{name}.hook_normalized", self.norm(name, x))
 
     def norm(self, name: str, x: Tensor) -> Tensor:
         """LayerNorm: (x − mean) / √(variance + ε) · w + b."""

@@ -28,32 +28,19 @@ def initial_weights(
     """
     layout = layout_of(architecture, size)
     flat = torch.zeros(len(seeds), layout.size, dtype=torch.float64, device=seeds.device)
-    for number, (name, view) in enumerate(layout.views(flat).items()):
-        shape = _real_shape(name, tuple(view.shape[1:]), symbols)
-        epoch = torch.full_like(seeds, number)
-        window = tuple(slice(0, extent) for extent in shape)
-        if name.endswith(".w"):
+    for number, (name, padded) in enumerate(layout.views(flat).items()):
+        view = padded[(slice(None), *layout.real(name, symbols))]
+        kind, bound = name.rpartition(".")[2], _bound(name, architecture)
+        epoch, count = torch.full_like(seeds, number), prod(view.shape[1:])
+        if kind == "w":
             view[:] = 1
-        elif "embed.W_" in name and not name.startswith("unembed"):
-            draws = normal(seeds, "initialization", epoch, prod(shape)) * initialization.embedding_std
-            view[(slice(None), *window)] = draws.view(-1, *shape)
-        elif "_" in name.rpartition(".")[2]:
-            kind = name.rpartition(".")[2]
-            if initialization.scheme == "normal":
-                if kind.startswith("W_"):
-                    draws = normal(seeds, "initialization", epoch, prod(shape)) / sqrt(architecture.width)
-                    view[(slice(None), *window)] = draws.view(-1, *shape)
-            elif bound := _bound(name, architecture):
-                draws = (2 * uniform(seeds, "initialization", epoch, prod(shape)) - 1) * bound
-                view[(slice(None), *window)] = draws.view(-1, *shape)
+        elif kind in ("W_E", "W_pos"):
+            view[:] = normal(seeds, "initialization", epoch, count).view_as(view) * initialization.embedding_std
+        elif initialization.scheme == "normal" and kind.startswith("W_"):
+            view[:] = normal(seeds, "initialization", epoch, count).view_as(view) / sqrt(architecture.width)
+        elif initialization.scheme == "pytorch" and kind != "b" and bound > 0:
+            view[:] = (2 * uniform(seeds, "initialization", epoch, count).view_as(view) - 1) * bound
     return flat
-
-
-def _real_shape(name: str, shape: tuple[int, ...], symbols: int) -> tuple[int, ...]:
-    """The part of a parameter that is not padding."""
-    if name == "embed.W_E":
-        return (symbols + 1, shape[1])
-    return (*shape[:-1], symbols) if name.startswith("unembed") else shape
 
 
 def _bound(name: str, architecture: Architecture) -> float:

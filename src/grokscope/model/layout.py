@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
+from typing import Any
 
 from torch import Tensor
 
@@ -52,6 +53,12 @@ class Layout:
             start = end
         return found
 
+    def real(self, name: str, symbols: int) -> tuple[Any, ...]:
+        """The part of a parameter that is not padding: rows of tokens, columns of classes."""
+        if name == "embed.W_E":
+            return (slice(symbols + 1),)
+        return (..., slice(symbols)) if name.startswith("unembed") else (...,)
+
 
 @lru_cache(maxsize=64)
 def layout_of(architecture: Architecture, size: int) -> Layout:
@@ -60,7 +67,7 @@ def layout_of(architecture: Architecture, size: int) -> Layout:
     Paper: Appendix B. `W_QKV` packs query, key and value, as PyTorch's attention does.
 
     >>> layout_of(Architecture(), 136).size
-    432520
+    432136
     """
     d, hidden = architecture.width, architecture.mlp_width
     shapes: dict[str, tuple[int, ...]] = {"embed.W_E": (size, d), "pos_embed.W_pos": (POSITIONS, d)}

@@ -1,5 +1,6 @@
 """Frozen descriptions of runs and readings: they say what to do and compute nothing."""
 
+from grokscope.specs.plan import Plan
 from grokscope.specs.reading import ReadingSpec
 from grokscope.specs.run import Architecture, Cadence, Fork, Initialization, RunSpec, Seeds, Training, Trigger
 from grokscope.specs.spec import Spec
@@ -9,6 +10,7 @@ __all__ = [
     "Cadence",
     "Fork",
     "Initialization",
+    "Plan",
     "ReadingSpec",
     "RunSpec",
     "Seeds",

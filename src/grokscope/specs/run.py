@@ -4,15 +4,20 @@ The defaults are the paper's where it fixes them and those of `docs/paper-audit.
 """
 
 import math
+import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from grokscope.specs.spec import Spec, require
+from grokscope.errors import InputError, shown
+from grokscope.specs.spec import WORD_LIMIT, Spec, require
 
 __all__ = ["Architecture", "Cadence", "Fork", "Initialization", "RunSpec", "Seeds", "Training", "Trigger"]
 
-SEED_LIMIT = 2**63
 Branch = Literal["on", "dropped", "norm"]
+Signal = Literal["fsd", "train_accuracy", "step", "random"]
+TABLE = "table:"
+# A user's own group, and the digest of its file that says which content is meant.
+PINNED_TABLE = re.compile(rf"{TABLE}(.+)#([0-9a-f]{{16}})", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ class Seeds(Spec):
     def check(self) -> None:
         """Seeds are 63-bit."""
         for name, seed in self.to_dict().items():
-            require(0 <= seed < SEED_LIMIT, f"the {name} seed must lie in [0, 2^63)", seed)
+            require(0 <= seed < WORD_LIMIT, f"the {name} seed must lie in [0, 2^63)", seed)
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class Architecture(Spec):
         for name in ("layers", "width", "heads", "mlp_width"):
             require(getattr(self, name) >= 1, f"{name} must be at least 1", getattr(self, name))
         require(self.width % self.heads == 0, f"heads must divide the width {self.width}", self.heads)
+        branches = (self.attention, self.mlp)
+        require(branches != ("dropped", "dropped"), "attention and mlp must not both be dropped", branches)
         if not self.layer_norm:
             for name in ("attention", "mlp"):
                 branch = getattr(self, name)
@@ -106,7 +113,9 @@ class Training(Spec):
     epsilon: float = 1e-8
     """Added to √v̂."""
     weight_decay: float = 1.0
-    """λ: each step multiplies every parameter by 1 − ηλ."""
+    """λ: each step multiplies every decayed parameter by 1 − ηλ."""
+    decay_parameters: Literal["all", "matrices"] = "all"
+    """What is decayed: every parameter, or weight matrices and embeddings only, sparing biases and LayerNorm."""
     weight_decay_schedule: tuple[tuple[int, float], ...] = ()
     """(step, λ) pairs in order: from that step on, λ is this."""
     batch_size: int | None = 512
@@ -134,19 +143,26 @@ class Training(Spec):
         changes = [step for step, _ in self.weight_decay_schedule]
         ordered = changes == sorted(set(changes)) and all(step >= 1 for step in changes)
         require(ordered, "weight_decay_schedule must have increasing steps from 1 on", changes)
+        late = [step for step in changes if step >= self.steps]
+        require(not late, f"weight_decay_schedule must change before the last step {self.steps}", late)
         require(self.batch_size is None or self.batch_size >= 1, "batch_size must be at least 1", self.batch_size)
         require(self.warmup_steps >= 0, "warmup_steps must be at least 0", self.warmup_steps)
         require(self.clip_norm is None or self.clip_norm > 0, "clip_norm must be positive", self.clip_norm)
+
+
+# Where each signal fires unless the trigger says otherwise.
+THRESHOLDS: dict[Signal, float] = {"fsd": 0.80, "train_accuracy": 0.99, "step": 300.0}
 
 
 @dataclass(frozen=True)
 class Trigger(Spec):
     """One change of λ, made when a signal is seen: the accelerator of the paper's §6 and its controls."""
 
-    signal: Literal["fsd", "train_accuracy", "step", "random"] = "fsd"
+    signal: Signal = "fsd"
     """What is watched; `random` fires at a step drawn uniformly from the run's data-order seed."""
-    at_least: float = 0.80
-    """Fires at the first look at which the signal reaches this (FSD 0.80, train accuracy 0.99, step 300)."""
+    at_least: float | None = None
+    """Fires at the first look at which the signal reaches this; None is the signal's own threshold (FSD 0.80,
+    train accuracy 0.99, step 300), and the only choice for `random`, which reaches nothing."""
     weight_decay: float = 3.0
     """λ_high."""
     every: int = 100
@@ -154,10 +170,22 @@ class Trigger(Spec):
     restore_after_grokking: bool = False
     """Whether λ returns to its former value at the first look with validation accuracy ≥ 0.95."""
 
+    @property
+    def threshold(self) -> float | None:
+        """What the signal has to reach; None for `random`.
+
+        >>> Trigger("train_accuracy").threshold
+        0.99
+        """
+        return THRESHOLDS.get(self.signal) if self.at_least is None else self.at_least
+
     def check(self) -> None:
-        """A positive cadence and decay."""
+        """A positive cadence, a decay of at least 0, and a threshold that the signal can have."""
         require(self.every >= 1, "every must be at least 1", self.every)
         require(self.weight_decay >= 0, "weight_decay must be at least 0", self.weight_decay)
+        if self.at_least is None:
+            return
+        require(self.signal != "random", "at_least must be left out for random", self.at_least)
         require(self.at_least >= 0, "at_least must be at least 0", self.at_least)
         if self.signal in ("fsd", "train_accuracy"):
             require(self.at_least <= 1, f"at_least must lie in [0, 1] for {self.signal}", self.at_least)
@@ -175,7 +203,7 @@ class Fork(Spec):
     """Whether Adam's moments and step count come along."""
 
     def check(self) -> None:
-        """A parent is a hash, a step is positive."""
+        """A parent is a hash, a step is at least 0."""
         hexadecimal = len(self.parent) == 16 and set(self.parent) <= set("0123456789abcdef")
         require(hexadecimal, "parent must be a run's content hash of 16 hexadecimal digits", self.parent)
         require(self.step >= 0, "the fork's step must be at least 0", self.step)
@@ -193,7 +221,7 @@ class Cadence(Spec):
     """Steps named one by one."""
 
     def check(self) -> None:
-        """Steps are positive."""
+        """A regular step is at least 1, the others are at least 0."""
         require(self.every is None or self.every >= 1, "every must be at least 1", self.every)
         require(self.per_decade >= 0, "per_decade must be at least 0", self.per_decade)
         require(all(step >= 0 for step in self.at), "each listed step must be at least 0", self.at)
@@ -242,15 +270,31 @@ class RunSpec(Spec):
     """Arithmetic: float32 is the reference, tf32 and bf16 are faster, float64 is for checking."""
 
     def check(self) -> None:
-        """What concerns more than one part: the split, the steps named by fork, schedule and cadences."""
+        """What concerns more than one part: the split, the trigger's decay, the steps named by fork and cadences."""
         require(0 < self.train_fraction < 1, "train_fraction must lie in (0, 1)", self.train_fraction)
         require(self.task != "", "task must be a task's name", self.task)
+        if self.trigger is not None:
+            product = self.training.learning_rate * self.trigger.weight_decay
+            require(product < 1, "learning_rate × the trigger's weight_decay must stay below 1", product)
         last = self.training.steps
         if self.fork is not None:
             require(self.fork.step < last, f"the fork's step must lie before the last step {last}", self.fork.step)
         for cadence in (self.checkpoints, self.measurements):
             late = [step for step in cadence.at if step > last]
             require(not late, f"listed steps must not pass the last step {last}", late)
+
+    @property
+    def content_hash(self) -> str:
+        """As every spec's, but a user's table counts by its digest alone: where its file lies changes no run."""
+        if not self.task.startswith(TABLE):
+            return super().content_hash
+        pinned = PINNED_TABLE.fullmatch(self.task)
+        if pinned is None:
+            raise InputError(
+                f"a run is named by its table's content; let grokscope.tasks.pinned_task_name add the digest to "
+                f"task, got {shown(self.task)}"
+            )
+        return replace(self, task=f"table#{pinned[2]}").content_hash
 
     def with_seed(self, seed: int) -> "RunSpec":
         """The same run with all three seeds set to this one.

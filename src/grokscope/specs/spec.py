@@ -13,6 +13,7 @@ from grokscope.errors import InputError, did_you_mean, shown
 __all__ = ["Spec", "require"]
 
 SomeSpec = TypeVar("SomeSpec", bound="Spec")
+WORD_LIMIT = 2**63  # whole numbers end up in signed 64-bit words
 HASH_CHARACTERS = 16  # 64 bits: with 10⁶ runs two names meet with a chance of 3e-8
 
 
@@ -59,7 +60,7 @@ class Spec:
         known = _annotations(cls)
         for key in values:
             if key not in known:
-                raise InputError(f"{cls.__name__} has no field {shown(key)}{did_you_mean(str(key), known)}")
+                raise InputError(f"{cls.__name__} has no field {shown(key)}{_elsewhere(cls, str(key))}")
         try:
             return cls(**values)
         except TypeError as error:  # a field without a default was left out
@@ -69,9 +70,12 @@ class Spec:
     def from_json(cls: type[SomeSpec], text: str) -> SomeSpec:
         """The inverse of `to_json`; repeated keys and non-numbers (NaN, Infinity) are refused."""
         try:
-            return cls.from_dict(json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant))
-        except (json.JSONDecodeError, RecursionError) as error:
+            values = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        except InputError:
+            raise
+        except (ValueError, RecursionError) as error:  # Python reads no integer of more than 4,300 digits
             raise InputError(f"{cls.__name__} is not valid JSON: {error}") from None
+        return cls.from_dict(values)
 
     @property
     def content_hash(self) -> str:
@@ -83,6 +87,16 @@ class Spec:
 def _annotations(spec: type[Spec]) -> dict[str, Any]:
     hints = get_type_hints(spec)
     return {f.name: hints[f.name] for f in fields(spec)}
+
+
+def _elsewhere(spec: type[Spec], name: str) -> str:
+    """Where a field that this spec lacks may be meant to stand: in a spec inside it, or under a name much like it."""
+    known = _annotations(spec)
+    for outer, kind in known.items():
+        inner = [option for option in (kind, *get_args(kind)) if isinstance(option, type) and issubclass(option, Spec)]
+        if any(name in _annotations(option) for option in inner):
+            return f"; did you mean {outer}.{name}?"
+    return did_you_mean(name, known)
 
 
 def _plain(value: Any) -> Any:
@@ -135,4 +149,5 @@ def _accepted_plain(name: str, value: Any, kind: type) -> Any:
         return float(value) + 0.0  # −0.0 and 0.0 are equal and must hash alike
     words = {int: "a whole number", bool: "true or false", str: "a text"}
     require(type(value) is kind, f"{name} must be {words[kind]}", value)
+    require(kind is not int or abs(value) < WORD_LIMIT, f"{name} must be a whole number below 2^63", value)
     return value

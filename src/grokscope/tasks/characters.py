@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from grokscope.shapes import Complex, Int
-from grokscope.tasks.group import Group
+from grokscope.tasks.group import Group, frozen
 from grokscope.tasks.young import partition_name, symmetric_characters
 
 __all__ = ["CharacterTable", "character_table"]
@@ -64,7 +64,8 @@ def character_table(group: Group) -> CharacterTable:
     dimensions = values[:, 0].real.round().astype(np.int64)
     squares = group.class_of[group.powers[2][group.representatives]] if group.order > 1 else np.array([0])
     indicators = ((values[:, squares] * sizes).sum(axis=1).real / group.order).round().astype(np.int64)
-    return CharacterTable(group, values, dimensions, indicators, _labels(group, values, dimensions))
+    labels = _labels(group, values, dimensions)
+    return CharacterTable(group, frozen(values), frozen(dimensions), frozen(indicators), labels)
 
 
 def _common_eigenvectors(group: Group) -> Complex[np.ndarray, "classes irreps"]:

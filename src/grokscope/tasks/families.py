@@ -175,7 +175,7 @@ FAMILIES: dict[str, GroupFamily] = {
         "the same modulo ±1", lambda p: p * (p * p - 1) // (1 if p == 2 else 2), is_prime, "a prime", _projective
     ),
 }
-FACTOR = re.compile(rf"({'|'.join(sorted(FAMILIES, key=len, reverse=True))})([1-9]\d*)")
+FACTOR = re.compile(rf"({'|'.join(sorted(FAMILIES, key=len, reverse=True))})([1-9][0-9]*)")
 
 
 def is_group_name(name: str) -> bool:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations
+from math import factorial
 from typing import Any, Literal
 
 import numpy as np
@@ -10,10 +12,16 @@ import numpy as np
 from grokscope.errors import InputError, shown
 from grokscope.shapes import Int
 
-__all__ = ["MAX_ORDER", "Family", "Group"]
+__all__ = ["MAX_ORDER", "Family", "Group", "frozen"]
 
 MAX_ORDER = 1000
 Family = Literal["cyclic", "symmetric", "other"]
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """The array, never to be written to again: what is cached is shared by everyone who asks."""
+    array.flags.writeable = False
+    return array
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +53,15 @@ class Group:
         checked = _closed(name, table)
         names = tuple(elements) or tuple(str(g) for g in range(len(checked)))
         if len(names) != len(checked):
-            raise InputError(f"{name} has {len(checked)} elements and {len(names)} names for them")
+            raise InputError(f"{shown(name)} has {len(checked)} elements and {len(names)} names for them")
+        if len(set(names)) != len(names):
+            twice = next(element for element in names if names.count(element) > 1)
+            raise InputError(f"{shown(name)} has two elements with the name {shown(twice)}")
         for field, value in {"name": name, "table": checked, "elements": names, "family": family}.items():
             object.__setattr__(self, field, value)
         self._check_axioms()
+        if not self._has_its_family_order():
+            raise InputError(f"{shown(name)} is not a {family} group in the order of its family")
 
     @property
     def order(self) -> int:
@@ -70,12 +83,11 @@ class Group:
     def inverse(self) -> Int[np.ndarray, " n"]:
         """inverse[g]·g = g·inverse[g] = e."""
         is_identity = self.table == self.identity
-        partner = is_identity.argmax(axis=1)
-        for g in range(self.order):
-            h = int(partner[g])
-            if not (is_identity[g, h] and is_identity[h, g]):
-                raise self._not_a_group(f"no inverse of {self._called(g)}: no h has g·h = h·g = e")
-        return partner
+        both = is_identity & is_identity.T
+        alone = np.flatnonzero(~both.any(axis=1))
+        if alone.size:
+            raise self._not_a_group(f"no inverse of {self._called(int(alone[0]))}: no h has g·h = h·g = e")
+        return frozen(both.argmax(axis=1))
 
     @cached_property
     def generators(self) -> tuple[int, ...]:
@@ -91,12 +103,12 @@ class Group:
         while not returned.all():
             rows.append(self.table[rows[-1], everyone])
             returned |= rows[-1] == self.identity
-        return np.stack(rows)
+        return frozen(np.stack(rows))
 
     @cached_property
     def orders(self) -> Int[np.ndarray, " n"]:
         """orders[g] is the least k ≥ 1 with gᵏ = e."""
-        return (self.powers[1:] == self.identity).argmax(axis=0) + 1
+        return frozen((self.powers[1:] == self.identity).argmax(axis=0) + 1)
 
     @cached_property
     def classes(self) -> tuple[Int[np.ndarray, " members"], ...]:
@@ -107,7 +119,7 @@ class Group:
             if unseen[g]:
                 members = np.unique(self.table[self.table[:, g], self.inverse])
                 unseen[members] = False
-                found.append(members)
+                found.append(frozen(members))
         return tuple(sorted(found, key=lambda c: (self.orders[c[0]], c.size, c[0])))
 
     @cached_property
@@ -116,7 +128,7 @@ class Group:
         index = np.empty(self.order, dtype=np.int64)
         for i, members in enumerate(self.classes):
             index[members] = i
-        return index
+        return frozen(index)
 
     @property
     def class_sizes(self) -> Int[np.ndarray, " classes"]:
@@ -148,6 +160,19 @@ class Group:
                 triple = f"x = {self._called(x)}, y = {self._called(g)}, z = {self._called(y)}"
                 raise self._not_a_group(f"not associative: (x·y)·z ≠ x·(y·z) for {triple}")
 
+    def _has_its_family_order(self) -> bool:
+        """Whether table and names are those by which the family's modes are named."""
+        if self.family == "cyclic":
+            return np.array_equal(self.table, np.add.outer(np.arange(self.order), np.arange(self.order)) % self.order)
+        if self.family == "symmetric":
+            letters = len(self.elements[0])
+            if factorial(letters) != self.order:
+                return False
+            words = np.array(list(permutations(range(letters))), dtype=np.int8)
+            named = self.elements == tuple("".join(str(i + 1) for i in word) for word in words)
+            return named and np.array_equal(words[self.table], words[:, words])  # (g·h)(i) = g(h(i))
+        return True
+
     def _generating(self) -> Iterator[int]:
         reached = np.array([self.identity])
         while reached.size < self.order:
@@ -164,30 +189,31 @@ class Group:
             members = grown
 
     def _called(self, g: int) -> str:
-        return f"{g} ({self.elements[g]})" if self.elements[g] != str(g) else str(g)
+        return f"{g} ({shown(self.elements[g])})" if self.elements[g] != str(g) else str(g)
 
     def _not_a_group(self, reason: str) -> InputError:
-        return InputError(f"{self.name} is not a group: {reason}")
+        return InputError(f"{shown(self.name)} is not a group: {reason}")
 
 
 def _closed(name: str, table: Any) -> np.ndarray:
     """The table as a square integer array whose entries are elements."""
+    refusal = f"{shown(name)} is not a group"
     try:
         array = np.asarray(table)
     except ValueError:
-        raise InputError(f"{name} is not a group: its table must be square, got rows of unequal length") from None
+        raise InputError(f"{refusal}: its table must be square, got rows of unequal length") from None
     if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
-        raise InputError(f"{name} is not a group: its table must be square, got shape {array.shape}")
+        raise InputError(f"{refusal}: its table must be square, got shape {array.shape}")
     n = len(array)
     if n > MAX_ORDER:
-        raise InputError(f"{name} has {n} elements; groups of up to {MAX_ORDER} are supported")
-    whole = array.dtype.kind in "iu" or (array.dtype.kind == "f" and bool((array == np.floor(array)).all()))
-    if not whole:
-        raise InputError(f"{name} is not a group: its table must hold whole numbers, got {shown(array.flat[0])}")
-    outside = np.argwhere((array < 0) | (array >= n))
+        raise InputError(f"{shown(name)} has {n} elements; groups of up to {MAX_ORDER} are supported")
+    if array.dtype.kind in "iuf":
+        outside = np.argwhere((array != np.floor(array)) | (array < 0) | (array >= n))
+    else:  # entry by entry as they were given: one text makes texts of all
+        array = np.array(table, dtype=object)
+        outside = np.array([place for place, x in np.ndenumerate(array) if type(x) is not int or x not in range(n)])
     if outside.size:
-        g, h = (int(i) for i in outside[0])
-        raise InputError(f"{name} is not a group: not closed: {g}·{h} = {array[g, h]}, expected an element 0 … {n - 1}")
-    frozen = array.astype(np.int64)
-    frozen.flags.writeable = False
-    return frozen
+        g, h = outside[0].tolist()
+        entry = shown(array[g].tolist()[h])
+        raise InputError(f"{refusal}: not closed: {g}·{h} = {entry}, expected an element 0 … {n - 1}")
+    return frozen(array.astype(np.int64))

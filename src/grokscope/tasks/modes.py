@@ -7,7 +7,7 @@ import numpy as np
 
 from grokscope.shapes import Float, Int
 from grokscope.tasks.characters import CharacterTable, character_table
-from grokscope.tasks.group import Group
+from grokscope.tasks.group import Group, frozen
 
 __all__ = ["Mode", "Modes", "fourier_modes", "group_modes"]
 
@@ -37,8 +37,6 @@ class Modes:
     """In the order of the blocks."""
     basis: Float[np.ndarray, "n n"]
     """Orthogonal; the first column is the constant function, then a block of `dimension` columns for each mode."""
-    is_fourier: bool
-    """Whether mode k is frequency k + 1 of Z_n in its natural order, so that a real FFT gives the same powers."""
 
     def __len__(self) -> int:
         return len(self.modes)
@@ -96,7 +94,7 @@ def group_modes(group: Group) -> Modes:
     expected = np.repeat(np.arange(len(modes) + 1), [1, *(mode.dimension for mode in modes)])
     if np.abs(numbers - expected).max() > 1e-6:
         raise ArithmeticError(f"the modes of {group.name} did not separate")
-    return Modes(modes, basis, is_fourier=False)
+    return Modes(modes, frozen(basis))
 
 
 @lru_cache(maxsize=64)
@@ -116,7 +114,7 @@ def fourier_modes(n: int) -> Modes:
     modes = tuple(
         Mode(str(f), 1, 1 if 2 * f == n else 2, (f,) if 2 * f == n else (f, n - f)) for f in range(1, n // 2 + 1)
     )
-    return Modes(modes, np.concatenate([np.full((n, 1), n**-0.5), waves], axis=1), is_fourier=True)
+    return Modes(modes, frozen(np.concatenate([np.full((n, 1), n**-0.5), waves], axis=1)))
 
 
 def _merged(table: CharacterTable) -> tuple[Mode, ...]:

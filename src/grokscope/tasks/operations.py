@@ -8,12 +8,13 @@ from functools import lru_cache
 import numpy as np
 
 from grokscope.errors import InputError, nearest, shown
+from grokscope.specs.run import TABLE
 from grokscope.tasks.families import FAMILIES, is_group_name, named_group
 from grokscope.tasks.group import MAX_ORDER, Group
 from grokscope.tasks.modes import fourier_modes, group_modes
 from grokscope.tasks.polynomial import PATTERN, parse_polynomial, polynomial_values
 from grokscope.tasks.primes import is_prime, root_powers
-from grokscope.tasks.table_file import PREFIX, pinned_table, table_group
+from grokscope.tasks.table_file import pinned_table, table_group
 from grokscope.tasks.task import Basis, BasisName, Task
 
 __all__ = ["OPERATIONS", "Operation", "group_of", "named_task", "pinned_task_name"]
@@ -47,7 +48,7 @@ OPERATIONS: dict[str, Operation] = {
     "mult": Operation("a · b mod {n}", lambda a, b, n: a * b % n, needs_prime=True),
     "div": Operation("a / b mod {n}, b ≠ 0", _quotients, needs_prime=True, divides=True),
 }
-MODULAR = re.compile(rf"(?:({'|'.join(OPERATIONS)})|poly_({PATTERN}))_mod(\d{{1,9}})")
+MODULAR = re.compile(rf"(?:({'|'.join(OPERATIONS)})|poly_({PATTERN}))_mod([0-9]{{1,9}})")
 # The shapes a name can have, with 1 for every number, and how each is completed: what a mistyped name is compared with.
 SHAPES = {
     "poly_a1+ab+b1_mod1": "poly_a2+ab+b2_mod{}",
@@ -56,15 +57,17 @@ SHAPES = {
 }
 
 
-@lru_cache(maxsize=64)
 def named_task(name: str) -> Task:
-    """The task with this name.
+    """The task with this name; each is made once, a user's table anew whenever its file has changed.
 
     >>> named_task("div_mod97").inputs.shape
     (9312, 2)
     """
-    if name.startswith(PREFIX):
-        return _group_task(name, table_group(name))
+    return _group_task(name, table_group(name)) if name.startswith(TABLE) else _built_in_task(name)
+
+
+@lru_cache(maxsize=64)
+def _built_in_task(name: str) -> Task:
     match = MODULAR.fullmatch(name)
     if match:
         return _modular_task(name, match)
@@ -89,13 +92,13 @@ def group_of(name: str) -> Group:
 
 def pinned_task_name(name: str) -> str:
     """The name a spec should hold: for a table, with the digest of its content; any other as it is."""
-    return pinned_table(name) if name.startswith(PREFIX) else name
+    return pinned_table(name) if name.startswith(TABLE) else name
 
 
 def _nearest(name: str) -> str:
     """A suggestion with the person's own number in it: `ad_mod97` is near `add_mod97`."""
-    shape = nearest(re.sub(r"\d+", "1", name), SHAPES)
-    numbers = re.findall(r"\d{1,4}", name) or ["97"]
+    shape = nearest(re.sub(r"[0-9]+", "1", name), SHAPES)
+    numbers = re.findall(r"[0-9]{1,4}", name) or ["97"]
     return f"; did you mean {SHAPES[shape].format(numbers[-1])!r}?" if shape else ""
 
 
@@ -134,6 +137,7 @@ def _nearest_prime(n: int) -> str:
     return f"; the nearest is {min((p for p in range(2, 2 * n) if is_prime(p)), key=lambda p: abs(p - n))}"
 
 
+@lru_cache(maxsize=64)
 def _group_task(name: str, group: Group) -> Task:
     a, b = _pairs(group.order)
     isotypic: BasisName = "isotypic"

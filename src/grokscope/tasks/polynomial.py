@@ -9,7 +9,7 @@ from grokscope.shapes import Int
 
 __all__ = ["PATTERN", "parse_polynomial", "polynomial_values"]
 
-TERM = r"(?:\d{0,6}a\d{0,2}b\d{0,2}|\d{0,6}a\d{0,2}|\d{0,6}b\d{0,2}|\d{1,6})"
+TERM = r"(?:[0-9]{0,6}a[0-9]{0,2}b[0-9]{0,2}|[0-9]{0,6}a[0-9]{0,2}|[0-9]{0,6}b[0-9]{0,2}|[0-9]{1,6})"
 PATTERN = rf"-?{TERM}(?:[+-]{TERM}){{0,31}}"
 Terms = tuple[tuple[int, int, int], ...]
 
@@ -25,7 +25,7 @@ def parse_polynomial(text: str) -> Terms:
             f"{shown(text)} is not a polynomial in a and b; expected one such as a2+ab+b2 for a² + ab + b²"
         )
     found = []
-    for sign, coefficient, a, b in re.findall(r"([+-]?)(\d*)(?:a(\d*))?(?:b(\d*))?", _marked(text)):
+    for sign, coefficient, a, b in re.findall(r"([+-]?)([0-9]*)(?:a([0-9]*))?(?:b([0-9]*))?", _marked(text)):
         if coefficient or a or b:
             scale = int(coefficient or 1) * (-1 if sign == "-" else 1)
             found.append((scale, int(a or 0), int(b or 0)))
@@ -34,13 +34,13 @@ def parse_polynomial(text: str) -> Terms:
 
 def _marked(text: str) -> str:
     """Every letter with an explicit power, so that none is told from a missing letter."""
-    return re.sub(r"([ab])(?!\d)", r"\g<1>1", text)
+    return re.sub(r"([ab])(?![0-9])", r"\g<1>1", text)
 
 
 def polynomial_values(
     terms: Terms, a: Int[np.ndarray, " inputs"], b: Int[np.ndarray, " inputs"], modulus: int
 ) -> Int[np.ndarray, " inputs"]:
-    """Σ coefficient · aⁱ · bʲ modulo `modulus`, reduced at every step so that nothing overflows."""
+    """Σ coefficient · aⁱ · bʲ modulo `modulus` for residues a and b, reduced at every step: nothing overflows."""
     total = np.zeros_like(a)
     for coefficient, i, j in terms:
         total = (total + coefficient % modulus * (_power(a, i, modulus) * _power(b, j, modulus) % modulus)) % modulus
@@ -48,7 +48,4 @@ def polynomial_values(
 
 
 def _power(x: np.ndarray, exponent: int, modulus: int) -> np.ndarray:
-    result = np.ones_like(x)
-    for _ in range(exponent):
-        result = result * x % modulus
-    return result
+    return np.array([pow(residue, exponent, modulus) for residue in range(modulus)])[x]

@@ -9,6 +9,7 @@ import torch
 from grokscope.errors import InputError
 from grokscope.randomness import Stream, permutation
 from grokscope.shapes import Int
+from grokscope.specs.spec import WORD_LIMIT, require
 from grokscope.tasks.task import Task
 
 __all__ = ["Split", "shuffled_labels", "split"]
@@ -36,9 +37,8 @@ def split(task: Task, train_fraction: float, seed: int) -> Split:
     count = len(task.inputs)
     # The decimal as written, not its nearest double: 0.29 of 100 pairs are 29.
     size = int(Fraction(str(train_fraction)) * count)
-    if size in (0, count):
-        side = "training" if size == 0 else "validation"
-        raise InputError(f"train_fraction {train_fraction} of the {count} pairs of {task.name} leaves no {side} pair")
+    if size == 0:
+        raise InputError(f"train_fraction {train_fraction} of the {count} pairs of {task.name} leaves no training pair")
     order = _drawn_order("split", seed, count)
     return Split(order[:size], order[size:])
 
@@ -49,5 +49,6 @@ def shuffled_labels(task: Task, seed: int) -> Int[np.ndarray, " inputs"]:
 
 
 def _drawn_order(stream: Stream, seed: int, count: int) -> np.ndarray:
+    require(0 <= seed < WORD_LIMIT, f"the seed of the {stream} must lie in [0, 2^63)", seed)
     order: np.ndarray = permutation(torch.tensor(seed), stream, torch.tensor(0), count).numpy()
     return order

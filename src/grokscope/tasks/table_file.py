@@ -4,18 +4,25 @@ import csv
 import hashlib
 import io
 import json
+import re
+from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from grokscope.errors import InputError, shown
+from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.specs.run import PINNED_TABLE, TABLE
 from grokscope.tasks.group import Group
 
 __all__ = ["pinned_table", "table_group"]
 
-PREFIX = "table:"
 MAX_BYTES = 64 * 2**20
 DIGEST_CHARACTERS = 16
+NAME_CHARACTERS = 40
+WHOLE_NUMBER = re.compile(" *[+-]?[0-9]{1,18} *")
+Contents = tuple[Any, list[str]]
 
 
 def table_group(name: str) -> Group:
@@ -23,77 +30,104 @@ def table_group(name: str) -> Group:
     path, digest = _parts(name)
     content = _content(path)
     if digest and digest != _digest(content):
-        raise InputError(
-            f"the table {shown(str(path))} has changed: expected sha256 {digest}…, got {_digest(content)}…"
-        )
-    readers = {".json": _from_json, ".csv": _from_csv, ".npy": _from_npy}
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        raise InputError(f"a table must be a .json, .csv or .npy file, got {shown(str(path))}")
-    table, elements = reader(content, path)
-    return Group(f"{PREFIX}{path.name}", table, elements)
+        raise InputError(f"the table {_called(path)} has changed: expected sha256 {digest}…, got {_digest(content)}…")
+    return _group(path, content)
 
 
 def pinned_table(name: str) -> str:
     """The name with the digest of the file's present content, so that a run's spec says which table it means."""
     path, _ = _parts(name)
-    return f"{PREFIX}{path}#{_digest(_content(path))}"
+    return f"{TABLE}{path}#{_digest(_content(path))}"
+
+
+@lru_cache(maxsize=8)
+def _group(path: Path, content: bytes) -> Group:
+    """Made once for each content, so that runs on one table share its characters and modes."""
+    table, elements = READERS[path.suffix.lower()](content, path)
+    for element in elements:
+        if not 0 < len(element) <= NAME_CHARACTERS or not element.isprintable():
+            rule = f"1 to {NAME_CHARACTERS} printable characters"
+            raise InputError(f"each element's name in {_called(path)} must have {rule}, got {shown(element)}")
+    return Group(f"{TABLE}{path.name}", table, elements)
 
 
 def _parts(name: str) -> tuple[Path, str]:
-    path, mark, digest = name.removeprefix(PREFIX).rpartition("#")
-    is_digest = mark and len(digest) == DIGEST_CHARACTERS and set(digest) <= set("0123456789abcdef")
-    text = path if is_digest else name.removeprefix(PREFIX)
-    if not text or "\0" in text:
-        raise InputError(f"a table needs a file, as in table:my_group.json, got {shown(name)}")
-    return Path(text), digest if is_digest else ""
+    pinned = PINNED_TABLE.fullmatch(name)
+    text, digest = pinned.groups() if pinned else (name.removeprefix(TABLE), "")
+    if not text or not text.isprintable():
+        raise InputError(f"a table needs a file with a printable name, as in table:my_group.json, got {shown(name)}")
+    path = Path(text)
+    if path.suffix.lower() not in READERS:
+        raise InputError(f"a table must be a .json, .csv or .npy file, got {_called(path)}")
+    return path, digest
+
+
+def _called(path: Path) -> str:
+    return shown(str(path))
 
 
 def _content(path: Path) -> bytes:
     try:
-        if path.is_file() and path.stat().st_size > MAX_BYTES:
-            raise InputError(f"the table {shown(str(path))} is larger than {MAX_BYTES // 2**20} MiB")
-        return path.read_bytes()
+        if path.exists() and not path.is_file():  # a pipe or a device may have no end
+            raise InputError(f"the table {_called(path)} is not a regular file")
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise InputError(f"the table {shown(str(path))} cannot be read: {error.strerror}") from None
+        raise InputError(f"the table {_called(path)} cannot be read: {error.strerror}") from None
+    if len(content) > MAX_BYTES:
+        raise InputError(f"the table {_called(path)} is larger than {MAX_BYTES // 2**20} MiB")
+    return content
 
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:DIGEST_CHARACTERS]
 
 
-def _from_json(content: bytes, path: Path) -> tuple[np.ndarray, list[str]]:
+def _from_json(content: bytes, path: Path) -> Contents:
     """Rows alone, or an object with `table` and, if wished, `elements`."""
     try:
         read = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"the table {shown(str(path))} is not valid JSON: {error}") from None
-    rows = read.get("table") if isinstance(read, dict) else read
-    elements = read.get("elements", []) if isinstance(read, dict) else []
+        raise InputError(f"the table {_called(path)} is not valid JSON: {error}") from None
+    if not isinstance(read, dict):
+        return _rows(read, path), []
+    for key in read:
+        if key not in ("table", "elements"):
+            hint = did_you_mean(key, ("table", "elements"))
+            raise InputError(f"the table {_called(path)} has an unknown field {shown(key)}{hint}")
+    elements = read.get("elements", [])
     if not isinstance(elements, list) or not all(isinstance(element, str) for element in elements):
-        raise InputError(f"the elements in {shown(str(path))} must be a list of texts, got {shown(elements)}")
-    return _rows(rows, path), elements
+        raise InputError(f"the elements in {_called(path)} must be a list of texts, got {shown(elements)}")
+    return _rows(read.get("table"), path), elements
 
 
-def _from_csv(content: bytes, path: Path) -> tuple[np.ndarray, list[str]]:
+def _from_csv(content: bytes, path: Path) -> Contents:
     try:
-        rows = [[int(cell) for cell in row] for row in csv.reader(io.StringIO(content.decode("utf-8-sig"))) if row]
+        lines = [line for line in csv.reader(io.StringIO(content.decode("utf-8-sig"))) if line]
     except (ValueError, csv.Error) as error:
-        raise InputError(f"the table {shown(str(path))} must hold whole numbers: {error}") from None
+        raise InputError(f"the table {_called(path)} is not a CSV text: {error}") from None
+    rows = [[int(cell) if WHOLE_NUMBER.fullmatch(cell) else cell for cell in line] for line in lines]
     return _rows(rows, path), []
 
 
-def _from_npy(content: bytes, path: Path) -> tuple[np.ndarray, list[str]]:
+def _from_npy(content: bytes, path: Path) -> Contents:
     try:
-        return np.load(io.BytesIO(content), allow_pickle=False), []
-    except (ValueError, EOFError, OSError, MemoryError) as error:
-        raise InputError(f"the table {shown(str(path))} is not a plain .npy array: {error}") from None
+        return np.lib.format.read_array(io.BytesIO(content), allow_pickle=False), []
+    except Exception as error:  # numpy reads the header as Python: a bad one fails in any way in which Python can
+        raise InputError(f"the table {_called(path)} is not a plain .npy array: {shown(str(error))}") from None
 
 
-def _rows(rows: object, path: Path) -> np.ndarray:
-    whole = isinstance(rows, list) and all(
-        isinstance(row, list) and all(type(cell) is int and abs(cell) < 2**31 for cell in row) for row in rows
-    )
-    if not whole or not isinstance(rows, list) or len({len(row) for row in rows}) != 1:
-        raise InputError(f"the table {shown(str(path))} must be rows of equally many whole numbers")
-    return np.array(rows)
+READERS: dict[str, Callable[[bytes, Path], Contents]] = {".json": _from_json, ".csv": _from_csv, ".npy": _from_npy}
+
+
+def _rows(rows: Any, path: Path) -> list[list[int]]:
+    """The rows, if they are lists of as many whole numbers as there are rows."""
+    if not isinstance(rows, list) or not rows:
+        raise InputError(f"the table {_called(path)} must be rows of whole numbers, got {shown(rows)}")
+    for g, row in enumerate(rows):
+        if not isinstance(row, list) or len(row) != len(rows):
+            raise InputError(f"row {g} of the table {_called(path)} must have {len(rows)} entries, got {shown(row)}")
+        for h, entry in enumerate(row):
+            if type(entry) is not int:
+                raise InputError(f"the table {_called(path)} must hold whole numbers, got {g}·{h} = {shown(entry)}")
+    return rows

@@ -8,7 +8,7 @@ import numpy as np
 
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.shapes import Int
-from grokscope.tasks.group import Group
+from grokscope.tasks.group import Group, frozen
 from grokscope.tasks.modes import Modes
 
 __all__ = ["Basis", "BasisName", "Task"]
@@ -49,6 +49,11 @@ class Task:
     """The bases in which the answers can be read, built when asked for; the faithful one first."""
     group: Group | None
     """The group, where the operation is a group's."""
+
+    def __post_init__(self) -> None:
+        for array in (self.inputs, self.answers, self.sums):
+            if array is not None:
+                frozen(array)
 
     @property
     def separator(self) -> int:

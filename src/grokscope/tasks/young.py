@@ -5,8 +5,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from grokscope.errors import InputError, shown
 from grokscope.shapes import Float
-from grokscope.tasks.group import Group
+from grokscope.tasks.group import Group, frozen
 
 __all__ = ["orthogonal_form", "partition_name", "partitions", "symmetric_characters"]
 
@@ -74,7 +75,13 @@ def orthogonal_form(group: Group, partition: Partition) -> Float[np.ndarray, "n 
     >>> orthogonal_form(named_group("S3"), (2, 1)).shape
     (6, 2, 2)
     """
-    letters = sum(partition)
+    if group.family != "symmetric":
+        raise InputError(f"Young's orthogonal form is that of a symmetric group, got {shown(group.name)}")
+    letters = len(group.elements[0])
+    if partition not in partitions(letters):
+        raise InputError(
+            f"expected a partition of {letters} such as {next(partitions(letters))}, got {shown(partition)}"
+        )
     tableaux = _standard_tableaux(partition)
     matrices = np.zeros((group.order, len(tableaux), len(tableaux)))
     matrices[group.identity] = np.eye(len(tableaux))
@@ -88,7 +95,7 @@ def orthogonal_form(group: Group, partition: Partition) -> Float[np.ndarray, "n 
                 matrices[product] = matrices[g] @ matrix
                 reached.add(product)
                 frontier.append(product)
-    return matrices
+    return frozen(matrices)
 
 
 def symmetric_characters(group: Group) -> dict[Partition, Float[np.ndarray, " classes"]]:

@@ -43,7 +43,7 @@ def advance(state: State, cohort: Cohort, steps: int, compiled: bool | None = No
     first_step, was_alive = state.step.tolist(), state.alive.tolist()
     with arithmetic(cohort.key.precision):
         losses = [trainer.chunk(min(CHUNK, steps - start)) for start in range(0, steps, CHUNK)]
-    loss = torch.cat(losses, dim=1)
+    loss = torch.cat(losses, dim=1) if losses else state.weights.new_empty(len(cohort), 0)
     failed = [before and not after for before, after in zip(was_alive, state.alive.tolist(), strict=True)]
     if any(failed):
         first_bad = (~torch.isfinite(loss)).int().argmax(dim=1).tolist()
@@ -100,6 +100,8 @@ class Trainer:
         self.last_step = cohort.column("steps", torch.int64)
         self.learning_rate, self.warmup = cohort.column("learning_rate"), cohort.column("warmup_steps")
         self.betas = (cohort.column("beta1"), cohort.column("beta2"), cohort.column("epsilon"))
+        everything = [float(spec.training.decay_parameters == "all") for spec in cohort.specs]
+        self.decays_vectors = torch.tensor(everything, dtype=torch.float64, device=self.device)
         self.clip_norm = cohort.column("clip_norm") if self.key.clipping else None
         self.dropout_share = cohort.column("dropout", cohort.dtype)
         self.rows = torch.zeros(CHUNK, runs, self.key.batch, dtype=torch.int32, device=self.device)
@@ -142,10 +144,10 @@ class Trainer:
             self.counts[:steps, slots] = used
         self.decay[:steps] = self.state.weight_decay
         if any(self.schedules):
-            first = self.state.step.tolist()
+            first, alive = self.state.step.tolist(), self.state.alive.tolist()
             for slot, schedule in enumerate(self.schedules):
                 for step, decay in schedule:
-                    if first[slot] <= step < first[slot] + steps:
+                    if alive[slot] and first[slot] <= step < first[slot] + steps:
                         self.decay[step - first[slot] : steps, slot] = decay
                         self.state.weight_decay[slot] = decay
 
@@ -157,6 +159,8 @@ class Trainer:
         labels = self.tables.labels.gather(1, rows)
         loss = self.loss_of(self.leaves, tokens, labels, count, self.state.step)
         gradients = list(torch.autograd.grad(loss.sum(), self.leaves))
+        if self.clip_norm is not None:
+            gradients = clipped(gradients, self.clip_norm)
         self.update(gradients, *self._scalars(loss.detach(), decay))
         self.counter += 1
 
@@ -183,8 +187,8 @@ class Trainer:
 
         return dropped
 
-    def _scalars(self, loss: Tensor, decay: Tensor) -> tuple[Tensor, AdamWScalars]:
-        """Count the step and say which runs take it: those alive, not finished, and with a finite loss."""
+    def _scalars(self, loss: Tensor, decay: Tensor) -> tuple[Tensor, AdamWScalars, AdamWScalars]:
+        """Count the step; say which runs take it (alive, unfinished, finite loss) and how, for matrices and vectors."""
         state = self.state
         running = state.alive & (state.step < self.last_step)
         finite = torch.isfinite(loss)
@@ -195,14 +199,17 @@ class Trainer:
         state.alive.logical_and_(finite | ~running)
         warmed = torch.where(self.warmup > 0, (state.step / self.warmup.clamp(min=1)).clamp(max=1), 1)
         rate = self.learning_rate * warmed
-        return active, adamw_scalars(state.age, rate, decay, *self.betas, dtype=state.weights.dtype)
+        scalars = adamw_scalars(state.age, rate, decay, *self.betas, dtype=state.weights.dtype)
+        vector_shrink = (1 - rate * decay * self.decays_vectors).to(state.weights.dtype)
+        return active, scalars, scalars._replace(shrink=vector_shrink)
 
-    def _update(self, gradients: list[Tensor], active: Tensor, scalars: AdamWScalars) -> None:
+    def _update(
+        self, gradients: list[Tensor], active: Tensor, for_matrices: AdamWScalars, for_vectors: AdamWScalars
+    ) -> None:
         """AdamW parameter by parameter: joining the gradients first would cost a pass over all of them."""
-        if self.clip_norm is not None:
-            gradients = clipped(gradients, self.clip_norm)
         for (weights, first, second), gradient in zip(self.parameters, gradients, strict=True):
-            adamw_(weights, first, second, gradient, active, scalars)
+            is_vector = weights.ndim == 2  # runs × entries: a bias or a LayerNorm's
+            adamw_(weights, first, second, gradient, active, for_vectors if is_vector else for_matrices)
 
     def _capture(self) -> None:
         """Record one step as a CUDA graph. Warming up trains, so the state is put back afterwards."""

@@ -1,0 +1,85 @@
+"""One contestant of the training benchmark in its own process: it gets ready, then runs a round whenever told to.
+
+Keeping every contestant alive lets rounds interleave, so that a slow minute of the machine is everybody's, and lets
+all of them compile at the same time.
+"""
+
+import argparse
+import sys
+import time
+
+import torch
+
+from benchmarks import peers
+
+# Steps between measurements; JAX's program is whole epochs of 6, so it gets a multiple of that.
+MEASURE_EVERY = {"jax": 102}
+
+
+class Ours:
+    """grokscope's stack, with the peers' interface."""
+
+    def __init__(self, device: str, runs: int, precision: str) -> None:
+        from grokscope.specs import RunSpec
+        from grokscope.training import Cohort, initial_state
+
+        self.runs, self.device = runs, device
+        self.cohort = Cohort([RunSpec(precision=precision).with_seed(seed) for seed in range(runs)], device)
+        self.state = initial_state(self.cohort)
+
+    def steps(self, n: int) -> None:
+        """Take n optimiser steps."""
+        from grokscope.training import advance
+
+        advance(self.state, self.cohort, n, compiled=True)
+
+    def measure(self) -> None:
+        """Accuracies, losses, norm and block-0 FSD of every run."""
+        from grokscope.measures import snapshot
+
+        snapshot(self.state.weights, self.cohort, compiled=True)
+
+    def wait(self) -> None:
+        """Return once the device has finished."""
+        peers.synchronize(torch.device(self.device))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", choices=("ours", *peers.PEERS))
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--precision", default="float32")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--strides", type=int, default=2, help="measurements in a round, 100 steps apart")
+    chosen = parser.parse_args()
+    torch.set_num_threads(chosen.threads)
+    if chosen.name == "ours":
+        contestant = Ours(chosen.device, chosen.runs, chosen.precision)
+    else:
+        contestant = peers.build(chosen.name, chosen.device, chosen.runs)
+    # Everything that a round does is done once before, so that nothing is compiled in it.
+    stride = MEASURE_EVERY.get(chosen.name, 100)
+    for _ in range(2):
+        contestant.steps(stride)
+        contestant.measure()
+    contestant.wait()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        print(round_of(contestant, chosen.strides, stride, line.strip() == "measured"), flush=True)
+
+
+def round_of(contestant: peers.Peer | Ours, strides: int, stride: int, measured: bool) -> float:
+    """Run-steps per second of one round, with or without measuring after every stride."""
+    contestant.wait()
+    start = time.perf_counter()
+    for _ in range(strides):
+        contestant.steps(stride)
+        if measured:
+            contestant.measure()
+    contestant.wait()
+    return contestant.runs * strides * stride / (time.perf_counter() - start)
+
+
+if __name__ == "__main__":
+    main()

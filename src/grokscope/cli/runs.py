@@ -1,0 +1,124 @@
+"""`grokscope list`, `show` and `export`: stored runs, for people and programs."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from grokscope.errors import InputError
+from grokscope.experiments import Run, open_runs
+from grokscope.training.checkpoint import export_tensors, named
+
+__all__ = ["export", "list_runs", "show", "story"]
+
+Folder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
+JsonFlag = Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff]
+SHOWN_ROWS = 30
+
+
+def list_runs(out: Folder = Path("runs"), as_json: JsonFlag = False) -> None:
+    """List the runs of a folder: task, seed, weight decay, outcome, when they memorised and grokked.
+
+    Example: grokscope list runs/first
+
+    Args:
+        out: A folder of runs.
+        as_json: Print facts for programs instead of people.
+    """
+    rows = open_runs(out).table()
+    if as_json:
+        print(json.dumps(rows))
+        return
+    table = Table(box=None)
+    for column in ("run", "λ", "outcome", "memorised", "grokked"):
+        table.add_column(column, justify="left" if column in ("run", "outcome") else "right")
+    for row in rows:
+        times = ("–" if row[name] is None else f"{row[name]:,}" for name in ("memorized", "grokked"))
+        table.add_row(escape(row["run"]), f"{row['weight_decay']:g}", row["outcome"], *times)
+    Console(highlight=False).print(table)
+
+
+def show(
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
+    out: Path = Path("runs"),
+    as_json: JsonFlag = False,
+) -> None:
+    """Show one run: what it is, how it went, and where its weights are.
+
+    Example: grokscope show add_mod97_s0 --out runs/first
+
+    Args:
+        run: The run's name, hash, or the beginning of either.
+        out: The folder it is stored in.
+        as_json: Print spec, outcome and measurements for programs.
+    """
+    found = open_runs(out)[run]
+    log = found.log()
+    if as_json:
+        print(json.dumps({"spec": found.spec.to_dict(), "outcome": found.folder.outcome, "log": found.folder.log()}))
+        return
+    console = Console(highlight=False)
+    console.print(f"[bold]{escape(found.name)}[/bold]", soft_wrap=True)
+    console.print(escape(story(found)), soft_wrap=True)
+    table = Table(box=None)
+    columns = ("step", "train_accuracy", "validation_accuracy", "train_loss", "validation_loss", "norm", "fsd")
+    for column in columns:
+        table.add_column(column.replace("_", " "), justify="right")
+    count = len(log.get("step", ()))
+    for i in np.unique(np.linspace(0, count - 1, min(count, SHOWN_ROWS)).round().astype(int)) if count else ():
+        table.add_row(f"{log['step'][i]:,.0f}", *(f"{log[column][i]:.3f}" for column in columns[1:]))
+    console.print(table)
+    if found.steps:
+        console.print(f"weights at {len(found.steps)} steps: {found.steps[0]:,} … {found.steps[-1]:,}")
+
+
+def export(
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
+    out: Path = Path("runs"),
+    to: Literal["safetensors"] = "safetensors",
+    step: int | None = None,
+    file: Path | None = None,
+) -> None:
+    """Write a run's weights as a plain module's state dict, to be loaded anywhere.
+
+    Example: grokscope export add_mod97_s0 --out runs/first --to safetensors
+
+    Args:
+        run: The run's name, hash, or the beginning of either.
+        out: The folder it is stored in.
+        to: The format.
+        step: A step with stored weights; the last if not given.
+        file: Where to write; RUN-STEP.safetensors if not given.
+    """
+    found = open_runs(out)[run]
+    if not found.steps:
+        raise InputError(f"{found.name} has no stored weights")
+    chosen = found.steps[-1] if step is None else step
+    path = file or Path(f"{found.name}-{chosen}.safetensors")
+    if path.exists():
+        raise InputError(f"{named(path)} exists already; nothing was overwritten")
+    export_tensors(path, dict(found.module(chosen).state_dict()))
+    print(f"wrote {path}")
+
+
+def story(run: Run) -> str:
+    """What happened in a run, in one sentence made of its records."""
+    log, outcome = run.log(), run.folder.outcome
+    if not len(log.get("step", ())):
+        return f"{run.name}: not begun"
+    parts = [f"{run.name}:"]
+    for word, column, limit in (("memorised", "train_accuracy", 0.99), ("grokked", "validation_accuracy", 0.95)):
+        reached = np.flatnonzero(log[column] >= limit)
+        if reached.size:
+            i = reached[0]
+            parts.append(f"{word} at step {log['step'][i]:,.0f} (‖W‖ {log['norm'][i]:.1f}, FSD {log['fsd'][i]:.2f}),")
+        else:
+            parts.append(f"not {word},")
+    ended = outcome["outcome"].replace("_", " ") if outcome else "unfinished"
+    parts.append(f"{ended} at step {log['step'][-1]:,.0f}, λ = {run.spec.training.weight_decay:g}")
+    return " ".join(parts)

@@ -1,0 +1,226 @@
+"""`grokscope train`, `resume` and `fork`: runs are planned, trained with a progress bar, and told as a story."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import torch
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from grokscope.cli.runs import story
+from grokscope.errors import InputError, shown
+from grokscope.executors import run_locally
+from grokscope.experiments import Run, Store, open_runs, refuse_impossible
+from grokscope.specs import Cadence, Fork, Plan, RunSpec, Training
+from grokscope.tasks import named_task, pinned_task_name
+from grokscope.training.checkpoint import named, write_atomically
+
+__all__ = ["fork", "resume", "seeds_of", "train"]
+
+Device = Literal["auto", "cpu", "cuda"]
+Precision = Literal["float32", "tf32", "bf16"]
+Keep = Literal["weights", "state", "none"]
+INTERRUPTED = 75
+
+
+def train(
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")],
+    out: Path,
+    seeds: str = "0",
+    weight_decay: tuple[float, ...] = (1.0,),
+    steps: int = 8000,
+    train_fraction: float = 0.3,
+    measure_every: int = 100,
+    checkpoint_every: int = 500,
+    keep: Keep = "weights",
+    device: Device = "auto",
+    precision: Precision = "float32",
+    spec: Path | None = None,
+    deterministic: bool = False,
+    stop_after_grokking: int | None = None,
+    plan_only: Path | None = None,
+) -> None:
+    """Train runs of a task, one for each seed and weight decay, and store them.
+
+    Example: grokscope train add_mod97 --seeds 0:16 --weight-decay 1.0 --steps 8000 --out runs/first
+
+    Args:
+        task: What to learn, as `grokscope tasks` lists it.
+        out: The folder for the results; runs that are already there and finished are not trained again.
+        seeds: A seed, a list (0,1,42) or a range (0:16, the end left out).
+        weight_decay: One or more values of λ.
+        steps: Optimiser steps of each run.
+        train_fraction: Share of all pairs that is trained on.
+        measure_every: Steps between measurements.
+        checkpoint_every: Steps between checkpoints.
+        keep: What checkpoints hold: weights (and full states to continue from), every full state, or none.
+        device: Where to train; auto takes CUDA if there is one, else one worker per core.
+        precision: float32 is the reference; tf32 and bf16 are faster.
+        spec: A JSON file with a run's spec; its fields hold wherever the options above are left at their defaults.
+        deterministic: Refuse any operation whose result may differ between two runs on one accelerator.
+        stop_after_grokking: End a run this many steps after it groks. Leads are then biased: FSD can cross later.
+        plan_only: Write the plan to this file, to be run by `python -m grokscope.worker --spec FILE`.
+    """
+    named_task(task)
+    base, usual = _base(spec), _base(None)
+    one = replace(
+        base,
+        task=pinned_task_name(task),
+        train_fraction=base.train_fraction if train_fraction == usual.train_fraction else train_fraction,
+        training=base.training if steps == usual.training.steps else replace(base.training, steps=steps),
+        checkpoints=_cadence(base.checkpoints, checkpoint_every, usual.checkpoints),
+        measurements=_cadence(base.measurements, measure_every, usual.measurements),
+        precision=base.precision if precision == usual.precision else precision,
+    )
+    decays = (base.training.weight_decay,) if weight_decay == (usual.training.weight_decay,) else weight_decay
+    runs = tuple(
+        replace(seeded, training=replace(seeded.training, weight_decay=decay))
+        for seeded in ([one] if seeds == "0" else [one.with_seed(seed) for seed in seeds_of(seeds)])
+        for decay in decays
+    )
+    plan = Plan(str(out), runs, _device(device), keep, stop_after_grokking, deterministic)
+    if plan_only is not None:
+        refuse_impossible(plan.runs, Store(plan.out), plan.device)
+        if plan_only.exists():
+            raise InputError(f"{named(plan_only)} exists already; nothing was overwritten")
+        write_atomically(plan_only, (plan.to_json() + "\n").encode())
+        print(f"wrote a plan of {len(runs)} runs; run it with: python -m grokscope.worker --spec {plan_only}")
+        return
+    if stop_after_grokking is not None:
+        print("note: runs end early after grokking, so leads computed from them are biased", file=sys.stderr)
+    _run(plan)
+
+
+def resume(
+    out: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    device: Device = "auto",
+    keep: Keep = "weights",
+    stop_after_grokking: int | None = None,
+) -> None:
+    """Continue every unfinished run of a folder from its newest whole state.
+
+    Example: grokscope resume runs/first
+
+    Args:
+        out: A folder of runs.
+        device: Where to train; exact continuation needs the device the runs began on.
+        keep: As it was given to `train`.
+        stop_after_grokking: As it was given to `train`.
+    """
+    unfinished = tuple(run.spec for run in open_runs(out) if run.folder.outcome is None)
+    if not unfinished:
+        print(f"every run in {out} is finished")
+        return
+    _run(Plan(str(out), unfinished, _device(device), keep, stop_after_grokking))
+
+
+def fork(
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
+    out: Path,
+    at: int,
+    weight_decay: tuple[float, ...] = (),
+    steps: int | None = None,
+    reset_moments: bool = False,
+    device: Device = "auto",
+) -> None:
+    """Continue a stored run from one of its steps, once for each weight decay; all else stays as it was.
+
+    Example: grokscope fork add_mod97_s0 --at 1000 --weight-decay 1 2 3 --out runs/first
+
+    Args:
+        run: The run's name, hash, or the beginning of either.
+        out: The folder it is stored in; the forks go there too.
+        at: The step to fork at.
+        weight_decay: One or more values of λ for the branches; the parent's if not given.
+        steps: The last step; the parent's if not given.
+        reset_moments: Start Adam's moments anew instead of keeping them.
+        device: Where to train.
+    """
+    parent = open_runs(out)[run]
+    last = parent.spec.training.steps if steps is None else steps
+    origin = Fork(parent.spec.content_hash, at, "reset" if reset_moments else "kept")
+    branches = tuple(
+        replace(parent.spec, fork=origin, training=replace(parent.spec.training, weight_decay=decay, steps=last))
+        for decay in weight_decay or (parent.spec.training.weight_decay,)
+    )
+    _run(Plan(str(out), branches, _device(device)))
+
+
+def seeds_of(text: str) -> list[int]:
+    """The seeds that `0`, `0,1,42`, `0:16` or `0:4,42` stand for.
+
+    >>> seeds_of("0:4,42")
+    [0, 1, 2, 3, 42]
+    """
+    found: list[int] = []
+    for part in text.split(","):
+        low, colon, high = part.strip().partition(":")
+        numbers = [low, high] if colon else [low]
+        if not all(number.isascii() and number.isdigit() and len(number) < 19 for number in numbers):
+            raise InputError(f"seeds must be numbers such as 0, 0,1,42 or 0:16, got {shown(text)}")
+        if colon and not 0 < int(high) - int(low) <= 100_000:
+            raise InputError(f"a range of seeds must be increasing and of at most 100,000, got {shown(part)}")
+        found += range(int(low), int(high)) if colon else [int(low)]
+    return list(dict.fromkeys(found))
+
+
+def _base(path: Path | None) -> RunSpec:
+    if path is None:
+        return RunSpec(training=Training(steps=8000))
+    try:
+        return RunSpec.from_json(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the spec {named(path)} cannot be read: {error}") from None
+
+
+def _cadence(stored: Cadence, every: int, usual: Cadence) -> Cadence:
+    return stored if every == usual.every else replace(stored, every=every)
+
+
+def _device(name: Device) -> str:
+    if name == "cuda" and not torch.cuda.is_available():
+        raise InputError("device cuda was asked for, and there is none; use cpu or auto")
+    return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
+
+
+def _run(plan: Plan) -> None:
+    """Train with a progress bar, then say what happened."""
+    refuse_impossible(plan.runs, Store(plan.out), plan.device)
+    console = Console(stderr=True)
+    total = sum(spec.training.steps - (spec.fork.step if spec.fork else 0) for spec in plan.runs)
+    seen: dict[str, dict[str, Any]] = {}
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[facts]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as bar:
+        waiting = bar.add_task(f"{len(plan.runs)} runs", total=total, facts="starting (compiling takes a while)")
+
+        def report(line: dict[str, Any]) -> None:
+            known = seen.setdefault(line["run"], {"step": line["step"], "memorized": False, "grokked": False})
+            bar.advance(waiting, line["step"] - known["step"])
+            known["step"] = line["step"]
+            known["memorized"] |= (line["row"]["train_accuracy"] or 0) >= 0.99
+            known["grokked"] |= (line["row"]["validation_accuracy"] or 0) >= 0.95
+            counts = {word: sum(run[word] for run in seen.values()) for word in ("memorized", "grokked")}
+            speed = bar.tasks[0].speed
+            rate = f"{speed:,.0f} run-steps/s" if speed else ""
+            bar.update(waiting, facts=f"{counts['memorized']} memorised, {counts['grokked']} grokked  {rate}")
+
+        finished = run_locally(plan, report)
+    runs = [Run(Store(plan.out).add(spec)) for spec in plan.runs]
+    for run in runs:
+        print(story(run))
+    if not finished:
+        print(f"stopped; everything is stored: continue with `grokscope resume {plan.out}`")
+        sys.exit(INTERRUPTED)
+    for run in runs:
+        if run.folder.outcome is None:
+            with run.folder.locked():  # refuses, and says whose it is
+                pass

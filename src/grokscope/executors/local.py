@@ -1,0 +1,127 @@
+"""Workers on this machine: one per core with one thread each, or one for the accelerator."""
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from grokscope.errors import InputError
+from grokscope.specs import Plan
+from grokscope.worker import BAD_INPUT, TRY_AGAIN
+
+__all__ = ["cores", "run_locally"]
+
+Heard = queue.Queue[str | None]
+
+
+def cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_locally(plan: Plan, report: Callable[[dict[str, Any]], None], workers: int | None = None) -> bool:
+    """Run a plan to its end, or until interrupted; whether it is finished.
+
+    The first Ctrl-C lets the workers store everything, the second ends them at once; the store is valid either way.
+    """
+    count = min(workers or cores(), len(plan.runs)) if plan.device == "cpu" else 1
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "plan.json"
+        path.write_text(plan.to_json())
+        command = [sys.executable, "-m", "grokscope.worker", "--spec", str(path)]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"} if plan.device == "cpu" else dict(os.environ)
+        heard: Heard = queue.Queue()
+        started = [_Worker(command, environment, heard) for _ in range(count)]
+        with _interruptible(started) as asked:
+            for line in _lines(heard, count):
+                report(line)
+    for worker in started:
+        # A worker that is interrupted before it listens, or for the second time, dies of it: that is no complaint.
+        if worker.status == BAD_INPUT or (worker.status not in (0, TRY_AGAIN) and not asked):
+            raise InputError(worker.complaint())
+    return all(worker.status == 0 for worker in started)
+
+
+class _Worker:
+    """One child process; it does not hear the terminal's Ctrl-C, which is passed on by us."""
+
+    def __init__(self, command: list[str], environment: dict[str, str], heard: Heard) -> None:
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
+        )
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        self.streams = (self.process.stdout, self.process.stderr)
+        self.errors: list[str] = []
+        self.listeners = [
+            threading.Thread(target=_listen, args=(self.streams[0], heard), daemon=True),
+            threading.Thread(target=self.errors.extend, args=(self.streams[1],), daemon=True),
+        ]
+        for listener in self.listeners:
+            listener.start()
+
+    @property
+    def status(self) -> int:
+        """Its exit status, once it has ended."""
+        return self.process.wait()
+
+    def close(self) -> None:
+        """Wait for its end, and hear what it still has to say."""
+        self.process.wait()
+        for listener, stream in zip(self.listeners, self.streams, strict=True):
+            listener.join()
+            stream.close()
+
+    def complaint(self) -> str:
+        last = [line.strip() for line in self.errors if line.strip()]
+        sentence = last[-1].removeprefix("grokscope: ") if last else "it said nothing"
+        return sentence if self.status == BAD_INPUT else f"a worker died (status {self.status}): {sentence}"
+
+
+def _listen(stream: TextIO, heard: Heard) -> None:
+    for line in stream:
+        heard.put(line)
+    heard.put(None)
+
+
+def _lines(heard: Heard, workers: int) -> Iterator[dict[str, Any]]:
+    """What the workers say, as they say it, until all have fallen silent."""
+    while workers:
+        line = heard.get()
+        if line is None:
+            workers -= 1
+        elif line.startswith("{"):
+            yield json.loads(line)
+
+
+@contextmanager
+def _interruptible(workers: list[_Worker]) -> Iterator[list[int]]:
+    """Pass the first interruption on; at the second, end the workers. Gives the list of interruptions so far."""
+    asked: list[int] = []
+
+    def pass_on(number: int, frame: object) -> None:
+        asked.append(number)
+        for worker in workers:
+            if worker.process.poll() is None:
+                worker.process.send_signal(signal.SIGINT if len(asked) == 1 else signal.SIGKILL)
+
+    before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    except BaseException:  # of ours: they are not to outlive it
+        if not asked:
+            pass_on(signal.SIGTERM, None)
+        raise
+    finally:
+        for worker in workers:
+            worker.close()
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,316 @@
+"""A folder of runs: what each is, what was measured, and where it can be continued.
+
+DIR/add_mod97_s42-0123456789abcdef/
+spec.json            what was run
+log.jsonl            one record per measurement, each with its checksum; append-only
+weights-00000500.safetensors, state-00001000.safetensors, manifest.json
+passing.json         steps of the states that only serve to continue; gone once the run has ended
+outcome.json         how it ended and where it was made, once it has
+lock                 who is writing
+"""
+
+import fcntl
+import json
+import os
+import re
+import socket
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any, Literal
+
+from torch import Tensor
+
+from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.specs import RunSpec
+from grokscope.training.checkpoint import (
+    DamagedError,
+    disk_error,
+    drop_tensors,
+    load_tensors,
+    named,
+    save_tensors,
+    write_atomically,
+)
+
+__all__ = ["BusyError", "Keep", "RunFolder", "Store", "run_name"]
+
+Keep = Literal["weights", "state", "none"]
+GENERATIONS = 2
+CHECKPOINT = re.compile(r"(weights|state)-([0-9]{8})\.safetensors")
+
+
+class BusyError(InputError):
+    """Another living process writes this run."""
+
+
+def run_name(spec: RunSpec) -> str:
+    """The run's folder: a word for people, and its content hash.
+
+    >>> run_name(RunSpec().with_seed(42)).rpartition("-")[0]
+    'add_mod97_s42'
+    """
+    seeds = [spec.seeds.split, spec.seeds.initialization, spec.seeds.data_order]
+    numbers = ".".join(map(str, seeds[:1] if len(set(seeds)) == 1 else seeds))
+    word = re.sub(r"[^A-Za-z0-9_+-]+", "-", spec.task.rpartition("/")[2].partition("#")[0])[:40]
+    return f"{word}_s{numbers}-{spec.content_hash}"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """One run on the disk."""
+
+    path: Path
+    """Its folder."""
+    spec: RunSpec
+    """What it is."""
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.path.name
+
+    @property
+    def outcome(self) -> dict[str, Any] | None:
+        """How it ended, and its provenance; None while it has not."""
+        path = self.path / "outcome.json"
+        try:
+            found = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            raise DamagedError(f"{named(path)} is not valid JSON") from None
+        if not isinstance(found, dict) or "outcome" not in found:
+            raise DamagedError(f"{named(path)} does not say how the run ended")
+        return found
+
+    def finish(self, outcome: dict[str, Any]) -> None:
+        """Record how it ended."""
+        write_atomically(self.path / "outcome.json", json.dumps(outcome, indent=1).encode())
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Remove the states that only served to continue: what is left does not tell where the run was interrupted."""
+        if (self.path / "passing.json").exists():
+            drop_tensors(self.path, [_state_name(step) for step in self._passing()])
+            (self.path / "passing.json").unlink()
+
+    def log(self) -> list[dict[str, Any]]:
+        """Every whole record, by step; of repeated steps the last counts."""
+        rows = {row["step"]: row for row in _records(self._log_bytes())[0]}
+        return [rows[step] for step in sorted(rows)]
+
+    def append(self, row: dict[str, Any]) -> None:
+        """Add one record."""
+        try:
+            with (self.path / "log.jsonl").open("ab") as file:
+                file.write(_record(row))
+        except OSError as error:
+            raise disk_error(self.path / "log.jsonl", error) from error
+
+    def rewind(self, step: int) -> None:
+        """Drop records after a step (and a torn one), so that continuing from there writes the same bytes again."""
+        kept = [row for row in _records(self._log_bytes())[0] if row["step"] <= step]
+        write_atomically(self.path / "log.jsonl", b"".join(_record(row) for row in kept))
+
+    def checkpoints(self, kind: Literal["weights", "state"]) -> dict[int, Path]:
+        """Stored checkpoints of a kind, by step. A full state holds weights too."""
+        found = {}
+        for path in sorted(self.path.iterdir()):  # weights after states, so that they come first
+            match = CHECKPOINT.fullmatch(path.name)
+            if match and (match[1] == kind or kind == "weights"):
+                found[int(match[2])] = path
+        return dict(sorted(found.items()))
+
+    def save(self, step: int, tensors: dict[str, Tensor], keep: Keep, is_fork_point: bool) -> None:
+        """Store a full state; of those that only serve to continue, two generations stay until the run has ended.
+
+        `weights` (the default) keeps weights at the checkpoints' cadence and full states where a fork may begin;
+        `state` keeps full states at the cadence; `none` stores nothing.
+        """
+        if keep == "none":
+            return
+        self._flush_log()
+        scheduled = is_fork_point or step in self.spec.checkpoints.steps(self.spec.training.steps)
+        if keep == "weights" and scheduled:
+            only = {n: t for n, t in tensors.items() if not n.startswith(("first.", "second."))}
+            save_tensors(self.path / f"weights-{step:08d}.safetensors", only)
+        stays = is_fork_point or (keep == "state" and scheduled)
+        passing = sorted({*self._passing()} - {step} if stays else {*self._passing(), step})
+        if not stays:  # noted first: a state that is killed before it is noted would stay for ever
+            write_atomically(self.path / "passing.json", json.dumps(passing).encode())
+        save_tensors(self.path / _state_name(step), tensors)
+        if stays and passing != self._passing():
+            write_atomically(self.path / "passing.json", json.dumps(passing).encode())
+        for old in [s for s in passing if s <= step][:-GENERATIONS]:
+            (self.path / _state_name(old)).unlink(missing_ok=True)
+
+    def _passing(self) -> list[int]:
+        """Steps whose full state serves only to continue, oldest first."""
+        try:
+            steps = [int(step) for step in json.loads((self.path / "passing.json").read_bytes())]
+        except (FileNotFoundError, ValueError, TypeError):
+            return []
+        return [step for step in steps if (self.path / _state_name(step)).exists()]
+
+    def _flush_log(self) -> None:
+        """The log reaches the disk before a state that follows it: continuing from there never misses a record."""
+        path = self.path / "log.jsonl"
+        try:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise disk_error(path, error) from error
+
+    def latest_state(self, at_most: int | None = None) -> tuple[int, dict[str, Tensor]] | None:
+        """The newest full state that is whole, not after a step if one is given; a damaged one falls back."""
+        for step, path in reversed(self.checkpoints("state").items()):
+            if at_most is None or step <= at_most:
+                try:
+                    return step, load_tensors(path)
+                except DamagedError:
+                    continue
+        return None
+
+    def weights_at(self, step: int) -> dict[str, Tensor]:
+        """The weights stored at a step."""
+        stored = self.checkpoints("weights")
+        if step not in stored:
+            steps = ", ".join(map(str, stored)) or "none"
+            raise InputError(f"{self.name} has no weights at step {step}; stored steps: {shown(steps)}")
+        return load_tensors(stored[step])
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the only writer. The system frees the lock of a process that dies, so none is ever stale."""
+        lock = self.path / "lock"
+        with os.fdopen(_held(lock, self.name)):
+            try:
+                for half in self.path.glob(".*.partial"):  # of a writer that was killed
+                    half.unlink(missing_ok=True)
+                yield
+            finally:
+                lock.unlink(missing_ok=True)
+
+    def _log_bytes(self) -> bytes:
+        try:
+            return (self.path / "log.jsonl").read_bytes()
+        except FileNotFoundError:
+            return b""
+
+
+class Store:
+    """A folder of runs."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+
+    def __iter__(self) -> Iterator[RunFolder]:
+        for path in sorted(self.path.iterdir()) if self.path.is_dir() else ():
+            if path.is_dir() and (path / "spec.json").is_file():
+                yield self._folder(path)
+
+    def add(self, spec: RunSpec) -> RunFolder:
+        """The run's folder, made if it is new; a folder with another spec inside is never touched."""
+        path = self.path / run_name(spec)
+        if path.is_symlink():
+            raise InputError(f"{named(path)} leads out of its store; nothing was changed")
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise InputError(f"the folder {named(path)} could not be made: {why}") from None
+        if (path / "spec.json").exists():
+            if self._folder(path).spec.content_hash != spec.content_hash:
+                raise InputError(f"{named(path)} holds another run than the one asked for; nothing was changed")
+            return RunFolder(path, spec)  # equal but for the place of a table, which may have moved
+        write_atomically(path / "spec.json", (json.dumps(spec.to_dict(), indent=1, sort_keys=True) + "\n").encode())
+        return RunFolder(path, spec)
+
+    def find(self, name: str) -> RunFolder:
+        """The run with this name, hash, or unambiguous beginning of either."""
+        names = {folder.name: folder for folder in self}
+        parts = {found: found.rpartition("-") for found in names}
+        exact = [f for n, f in names.items() if name in (n, parts[n][0], parts[n][2])]
+        matches = exact or [f for n, f in names.items() if n.startswith(name) or parts[n][2].startswith(name)]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise InputError(
+                f"{shown(name)} names {len(matches)} runs, such as {matches[0].name} and {matches[1].name}"
+            )
+        known = [*names, *(word for word, _, _ in parts.values())]
+        raise InputError(f"there is no run {shown(name)} in {named(self.path)}{did_you_mean(name, known)}")
+
+    def _folder(self, path: Path) -> RunFolder:
+        try:
+            return RunFolder(path, RunSpec.from_json((path / "spec.json").read_text()))
+        except (OSError, UnicodeDecodeError, InputError) as error:
+            raise DamagedError(f"{named(path / 'spec.json')} cannot be read: {error}") from None
+
+
+def _record(row: dict[str, Any]) -> bytes:
+    """One line: JSON (NaN as null) and its CRC-32."""
+    clean = {key: None if isinstance(value, float) and not isfinite(value) else value for key, value in row.items()}
+    text = json.dumps(clean, separators=(",", ":"))
+    return f"{text}\t{zlib.crc32(text.encode()):08x}\n".encode()
+
+
+def _records(content: bytes) -> tuple[list[dict[str, Any]], int]:
+    """Whole records, and how many lines were torn or altered."""
+    rows, bad = [], 0
+    for line in content.split(b"\n"):
+        text, _, checksum = line.rpartition(b"\t")
+        if text and checksum == f"{zlib.crc32(text):08x}".encode():
+            rows.append(json.loads(text))
+        elif line:
+            bad += 1
+    return rows, bad
+
+
+def _state_name(step: int) -> str:
+    return f"state-{step:08d}.safetensors"
+
+
+def _held(lock: Path, name: str) -> int:
+    """The lock's descriptor, held by us alone; what is written into the file only tells others who we are."""
+    while True:
+        try:
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        except OSError as error:
+            raise disk_error(lock, error) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(descriptor, lock):
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, json.dumps({"host": socket.gethostname(), "process": os.getpid()}).encode())
+                return descriptor
+        except BlockingIOError:
+            owner = _owner(descriptor)
+            os.close(descriptor)
+            raise BusyError(f"{name} is being written by {owner}") from None
+        except OSError as error:
+            os.close(descriptor)
+            raise disk_error(lock, error) from None
+        os.close(descriptor)  # its owner has just removed it: try again
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether the open file is still the one with this name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _owner(descriptor: int) -> str:
+    try:
+        owner = json.loads(os.pread(descriptor, 1000, 0))
+        return f"process {int(owner['process'])} on {ascii(str(owner['host']))[1:-1]}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"

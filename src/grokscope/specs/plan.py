@@ -1,0 +1,34 @@
+"""A set of runs and where their results go."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from grokscope.specs.run import RunSpec
+from grokscope.specs.spec import Spec, require
+
+__all__ = ["Plan"]
+
+
+@dataclass(frozen=True)
+class Plan(Spec):
+    """What a worker needs to know."""
+
+    out: str
+    """The folder of results."""
+    runs: tuple[RunSpec, ...]
+    """What is to be run."""
+    device: str = "cpu"
+    """`cpu`, `cuda`, or `cuda:1`."""
+    keep: Literal["weights", "state", "none"] = "weights"
+    """Checkpoints: weights at the cadence and full states where a run can be continued; every full state; none."""
+    stop_after_grokking: int | None = None
+    """Steps after which a grokked run ends; None runs to the last step. Leads are then biased: FSD may cross later."""
+    deterministic: bool = False
+    """Refuse any operation whose result may differ between two runs on one accelerator."""
+
+    def check(self) -> None:
+        """A folder, at least one run, a sensible stop."""
+        require(self.out != "", "out must be a folder", self.out)
+        require(len(self.runs) >= 1, "a plan needs at least one run", self.runs)
+        early = self.stop_after_grokking
+        require(early is None or early >= 0, "stop_after_grokking must be at least 0", early)

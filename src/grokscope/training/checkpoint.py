@@ -1,0 +1,166 @@
+"""Checkpoints that survive: whole or absent, checked by sha256, never a pickle.
+
+A file is written beside its place, flushed to the disk, and renamed; its digest is added to the folder's manifest the
+same way. What is loaded is checked against the manifest first.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from grokscope.errors import InputError
+from grokscope.model import Layout
+
+__all__ = [
+    "DamagedError",
+    "cut",
+    "disk_error",
+    "drop_tensors",
+    "export_tensors",
+    "load_tensors",
+    "named",
+    "padded_row",
+    "save_tensors",
+    "write_atomically",
+]
+
+MANIFEST = "manifest.json"
+FLAT = ("weights", "first", "second")
+
+
+class DamagedError(InputError):
+    """A file is missing, torn or altered: its content is not what the manifest says."""
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """The file holds either its former content or all of the new, whatever happens in between."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with beside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        with contextlib.suppress(OSError):  # the folder itself may be what is wrong
+            beside.unlink()
+        raise disk_error(path, error) from error
+
+
+def named(path: Path) -> str:
+    """A path as it may appear in a sentence: on one line, in printable ASCII, and whole, for its end matters most."""
+    return ascii(str(path))
+
+
+def disk_error(path: Path, error: OSError) -> InputError:
+    """What a person needs to know when a file cannot be written."""
+    try:
+        space = os.statvfs(path.parent)
+        free = f"{space.f_bavail * space.f_frsize:,} bytes are free there"
+    except OSError:
+        free = "its folder cannot be read"
+    return InputError(f"{named(path)} could not be written: {error.strerror}; {free}")
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    """Write tensors as safetensors, and their digest into the folder's manifest."""
+    content = export_tensors(path, tensors)
+    entry = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    try:
+        manifest = _manifest(path.parent)
+    except DamagedError:  # it vouches for nothing any more: what it listed counts as damaged until written again
+        manifest = {}
+    _write_manifest(path.parent, {**manifest, path.name: entry})
+
+
+def export_tensors(path: Path, tensors: dict[str, Tensor]) -> bytes:
+    """Write tensors as one safetensors file that stands alone, and return its content."""
+    content = safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
+    write_atomically(path, content)
+    return content
+
+
+def drop_tensors(folder: Path, names: Iterable[str]) -> None:
+    """Remove checkpoints, and then their entries in the manifest."""
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+    with contextlib.suppress(DamagedError):
+        _write_manifest(folder, _manifest(folder))
+
+
+def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    present = {name: entry for name, entry in manifest.items() if (folder / name).exists()}
+    write_atomically(folder / MANIFEST, json.dumps(present, indent=1, sort_keys=True).encode())
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    """Read what `save_tensors` wrote, or say what is wrong with the file."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DamagedError(f"the checkpoint {named(path)} cannot be read: {error.strerror}") from None
+    expected = _manifest(path.parent).get(path.name)
+    if not isinstance(expected, dict):
+        raise DamagedError(f"the checkpoint {named(path)} is not in its folder's manifest")
+    found, wanted = hashlib.sha256(content).hexdigest(), str(expected.get("sha256"))
+    if found != wanted:
+        size = f"{len(content):,} bytes, expected {expected.get('bytes')}"
+        raise DamagedError(
+            f"the checkpoint {named(path)} is damaged: its sha256 is {found[:12]}… of {size} with {wanted[:12]}…"
+        )
+    try:
+        return safetensors.torch.load(content)
+    except SafetensorError as error:
+        raise DamagedError(f"{named(path)} is not a safetensors file: {error}") from None
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise DamagedError(f"{named(folder / MANIFEST)} cannot be read: {error}") from None
+    return manifest if isinstance(manifest, dict) else {}
+
+
+def cut(row: dict[str, Tensor], layout: Layout, symbols: int) -> dict[str, Tensor]:
+    """A run's row as named tensors without padding, `first.…` and `second.…` being Adam's moments."""
+    found = {}
+    for name, value in row.items():
+        if name not in FLAT:
+            found[name] = value.reshape(1)
+            continue
+        prefix = "" if name == "weights" else f"{name}."
+        for parameter, view in layout.views(value[None]).items():
+            found[f"{prefix}{parameter}"] = view[0][layout.real(parameter, symbols)]
+    return found
+
+
+def padded_row(tensors: dict[str, Tensor], layout: Layout, symbols: int) -> dict[str, Tensor]:
+    """The inverse of `cut`, for a full state or weights alone; padding is exactly zero."""
+    row: dict[str, Tensor] = {}
+    example = tensors["embed.W_E"]
+    for name in FLAT:
+        prefix = "" if name == "weights" else f"{name}."
+        if f"{prefix}embed.W_E" in tensors:
+            flat = torch.zeros(1, layout.size, dtype=example.dtype)
+            for parameter, view in layout.views(flat).items():
+                view[0][layout.real(parameter, symbols)] = tensors[f"{prefix}{parameter}"]
+            row[name] = flat[0]
+    row.update({name: value[0] for name, value in tensors.items() if name in ("step", "age", "weight_decay", "alive")})
+    return row

@@ -1,0 +1,92 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grokscope.specs import ReadingSpec
+from grokscope.timeline import Outcome, first_step, outcome
+
+shares = st.lists(st.floats(0, 1), min_size=1, max_size=12)
+
+
+@given(shares, st.floats(0, 1))
+def test_first_step_equals_a_loop(values: list[float], at_least: float) -> None:
+    steps = [100 * i for i in range(len(values))]
+    expected = None
+    for step, value in zip(steps, values, strict=True):
+        if value >= at_least and expected is None:
+            expected = step
+    assert first_step(steps, values, at_least) == expected
+
+
+def test_a_threshold_is_reached_by_being_met() -> None:
+    assert first_step([0, 100, 200], [0.0, 0.95, 1.0], 0.95) == 100
+    assert first_step([0, 100], [0.9499, 0.9499], 0.95) is None
+    assert first_step([0, 100, 200], [0.2, 0.99, 0.1], 0.95) == 100  # that it falls again does not matter
+    assert first_step([], [], 0.95) is None
+
+
+def test_nan_reaches_nothing() -> None:
+    assert first_step([0, 100, 200], [math.nan, math.nan, 1.0], 0.5) == 200
+    assert first_step([0], [math.nan], -1.0) is None
+
+
+def test_steps_and_values_must_pair() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        first_step([0, 100], [0.1], 0.5)
+
+
+@pytest.mark.parametrize(
+    ("train", "validation", "failed_at", "expected"),
+    [
+        ([0.1, 1.0, 1.0], [0.1, 0.2, 0.95], None, Outcome.GROKKED),
+        ([0.1, 1.0, 1.0], [0.1, 0.96, 0.5], None, Outcome.GROKKED),  # 0.5 is not below a half
+        ([0.1, 1.0, 1.0], [0.1, 0.96, 0.4999], None, Outcome.UNSTABLE_AFTER),
+        ([0.1, 1.0, 1.0, 1.0], [0.1, 0.96, 0.1, 1.0], None, Outcome.UNSTABLE_AFTER),  # at any later checkpoint
+        ([0.1, 0.2, 0.1], [0.1, 0.97, 0.97], None, Outcome.GROKKED),  # ‡ is for those that never grokked
+        ([0.1, 1.0, 0.9], [0.1, 0.2, 0.3], None, Outcome.NEVER),
+        ([0.1, 1.0, 0.8999], [0.1, 0.2, 0.3], None, Outcome.UNSTABLE),
+        ([0.1, 0.2, 1.0], [0.1, 0.2, 0.9499], None, Outcome.NEVER),
+        ([0.1, 1.0, 1.0], [0.1, 1.0, 1.0], 150, Outcome.DIVERGED),
+        ([0.1, 1.0, 1.0], [0.1, 1.0, 1.0], 0, Outcome.DIVERGED),
+        ([1.0], [1.0], None, Outcome.GROKKED),
+    ],
+)
+def test_outcomes_follow_the_audits_rules(
+    train: list[float], validation: list[float], failed_at: int | None, expected: Outcome
+) -> None:
+    steps = [100 * i for i in range(len(train))]
+    assert outcome(steps, train, validation, failed_at) == expected
+
+
+def test_the_reading_sets_what_counts_as_grokked() -> None:
+    lenient, early = ReadingSpec(grokked=0.6), ReadingSpec(grokked=0.4)
+    assert outcome([0, 100], [1.0, 1.0], [0.1, 0.7], None) == Outcome.NEVER
+    assert outcome([0, 100], [1.0, 1.0], [0.1, 0.7], None, lenient) == Outcome.GROKKED
+    # Only what comes later can be a collapse, not the grokking itself.
+    assert outcome([0, 100, 200], [1.0, 1.0, 1.0], [0.1, 0.45, 0.6], None, early) == Outcome.GROKKED
+
+
+@given(shares, st.lists(st.floats(0, 1), min_size=12, max_size=12))
+def test_every_run_ends_in_one_way(validation: list[float], train: list[float]) -> None:
+    steps = [500 * i for i in range(len(validation))]
+    train = train[: len(validation)]
+    found = outcome(steps, train, validation, None)
+    reached = [i for i, value in enumerate(validation) if value >= 0.95]
+    if not reached:
+        assert found == (Outcome.UNSTABLE if train[-1] < 0.9 else Outcome.NEVER)
+    elif any(value < 0.5 for value in validation[reached[0] :]):
+        assert found == Outcome.UNSTABLE_AFTER
+    else:
+        assert found == Outcome.GROKKED
+
+
+def test_outcomes_are_sentences() -> None:
+    assert [str(kind) for kind in Outcome] == [
+        "grokked",
+        "grokked, then unstable †",
+        "unstable ‡",
+        "never within the budget",
+        "diverged",
+    ]

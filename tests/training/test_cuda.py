@@ -1,0 +1,107 @@
+"""What only a CUDA device can show: graphs replay the same training, and memory running out is survived."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from grokscope.experiments import Progress, Stopped, Store, run_all
+from grokscope.measures import snapshot
+from grokscope.specs import Architecture, Cadence, RunSpec, Training
+from grokscope.training import Cohort, State, advance, initial_state
+
+pytestmark = pytest.mark.gpu
+SMALL = RunSpec(
+    task="add_mod23",
+    architecture=Architecture(width=32, mlp_width=64),
+    training=Training(steps=400, batch_size=64),
+    checkpoints=Cadence(every=100),
+    measurements=Cadence(every=50),
+)
+NEIGHBOURS = [
+    SMALL.with_seed(1),
+    replace(SMALL, task="S4", training=replace(SMALL.training, weight_decay=3.0)).with_seed(2),
+    replace(SMALL, task="add_mod31", training=replace(SMALL.training, beta2=0.98)).with_seed(3),
+]
+
+
+def trained(specs: list[RunSpec], device: str, steps: int, compiled: bool, look_every: int = 0) -> State:
+    cohort = Cohort(specs, device)
+    state = initial_state(cohort)
+    for start in range(0, steps, look_every or steps):
+        advance(state, cohort, min(look_every or steps, steps - start), compiled)
+        if look_every:
+            snapshot(state.weights, cohort, compiled)
+    return state
+
+
+def test_graphs_train_as_the_plain_loop_on_a_cpu_does() -> None:
+    specs = [replace(spec, precision="float64") for spec in NEIGHBOURS]
+    ours, plain = trained(specs, "cuda", 200, True), trained(specs, "cpu", 200, False)
+    assert (ours.weights.cpu() - plain.weights).abs().max() < 1e-9
+    assert ours.step.tolist() == plain.step.tolist() == [200] * 3
+
+
+@pytest.mark.parametrize("precision", ["float32", "tf32", "bf16"])
+def test_training_twice_gives_the_same_bits_with_and_without_measuring(precision: str) -> None:
+    specs = [replace(spec, precision=precision) for spec in NEIGHBOURS]
+    first = trained(specs, "cuda", 250, True)
+    again = trained(specs, "cuda", 250, True, look_every=50)
+    assert torch.equal(first.weights, again.weights)
+    assert torch.equal(first.second, again.second)
+
+
+def test_a_failing_run_leaves_its_neighbours_bit_equal() -> None:
+    healthy = trained(NEIGHBOURS, "cuda", 150, True)
+    cohort = Cohort(NEIGHBOURS, "cuda")
+    state = initial_state(cohort)
+    advance(state, cohort, 50)
+    state.weights[1, 0] = torch.nan
+    state, info = advance(state, cohort, 100)
+    assert info.failed_at == (None, 50, None)
+    assert state.alive.tolist() == [True, False, True]
+    for slot in (0, 2):
+        assert torch.equal(state.weights[slot], healthy.weights[slot])
+
+
+def final_bytes(store: Path) -> dict[str, bytes]:
+    return {
+        f"{p.parent.name}/{p.name}": p.read_bytes()
+        for p in store.glob("*/*")
+        if p.name.startswith(("log", "state-00000400"))
+    }
+
+
+def test_stopped_and_continued_is_the_same_to_the_last_byte(tmp_path: Path) -> None:
+    run_all(NEIGHBOURS, Store(tmp_path / "whole"), device="cuda")
+    looks: list[Progress] = []
+    with pytest.raises(Stopped):
+        run_all(
+            NEIGHBOURS,
+            Store(tmp_path / "broken"),
+            device="cuda",
+            report=looks.append,
+            should_stop=lambda: len(looks) > 7,
+        )
+    run_all(NEIGHBOURS, Store(tmp_path / "broken"), device="cuda")
+    assert len(final_bytes(tmp_path / "whole")) == 6
+    assert final_bytes(tmp_path / "whole") == final_bytes(tmp_path / "broken")
+
+
+def test_memory_running_out_halves_the_stack_and_goes_on(tmp_path: Path) -> None:
+    specs = [replace(SMALL, task="add_mod97", architecture=Architecture()).with_seed(s) for s in range(64)]
+    specs = [
+        replace(spec, training=Training(steps=20), checkpoints=Cadence(None), measurements=Cadence(None))
+        for spec in specs
+    ]
+    torch.cuda.empty_cache()
+    total = torch.cuda.mem_get_info()[1]
+    torch.cuda.set_per_process_memory_fraction(2.6 * 2**30 / total)
+    try:
+        run_all(specs, Store(tmp_path), device="cuda", keep="none")
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    slots = [folder.outcome["layout"]["slots"] for folder in Store(tmp_path) if folder.outcome]
+    assert len(slots) == 64
+    assert max(slots) < 64
