@@ -90,3 +90,7 @@ def test_outcomes_are_sentences() -> None:
         "never within the budget",
         "diverged",
     ]
+
+
+def test_a_last_measurement_that_is_no_number_means_diverged() -> None:
+    assert outcome([0, 100], [0.1, float("nan")], [0.1, float("nan")], None) is Outcome.DIVERGED

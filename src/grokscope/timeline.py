@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from math import isnan
 
 from grokscope.specs import ReadingSpec
 
@@ -43,7 +44,8 @@ def outcome(
     reading: ReadingSpec | None = None,
 ) -> Outcome:
     """How a finished run ended. Rules: `docs/paper-audit.md` §1."""
-    if failed_at is not None:
+    # A run that overflows in its very last step has no later loss to show it, only measurements that are no numbers.
+    if failed_at is not None or isnan(train_accuracy[-1]):
         return Outcome.DIVERGED
     grokked = first_step(steps, validation_accuracy, (reading or ReadingSpec()).grokked)
     if grokked is not None:

@@ -108,7 +108,7 @@ def assert_reads(found: Snapshot, state: State, cohort: Cohort) -> None:
         twin, row = twin_in(cohort, state.weights, slot), found.row(slot)
         for name, value in plain_reading(run, twin).items():
             assert row[name] == pytest.approx(value, abs=1e-11), (run.task, name)
-        assert row["fsd"] == pytest.approx(plain_fsd(run, twin), abs=1e-6), run.task
+        assert row["fsd"] == pytest.approx(plain_fsd(run, twin), abs=1e-12), run.task
 
 
 @pytest.mark.parametrize("name", ["two_layers", "attention_only", "mlp_only_pooled", "norm_for_mlp", "nanda"])

@@ -22,9 +22,9 @@ def test_it_equals_counting_votes(modes: int, neurons: int, seed: int) -> None:
     votes = Counter(max(range(modes), key=lambda k: float(power[k, j])) for j in range(neurons))
     share = max(votes.values()) / neurons
     result = fsd(power)
-    assert float(result.fsd) == pytest.approx((share - 1 / modes) / (1 - 1 / modes), abs=1e-6)
+    assert float(result.fsd) == pytest.approx((share - 1 / modes) / (1 - 1 / modes), abs=1e-12)
     assert votes[int(result.mode)] == max(votes.values())
-    assert result.participation.tolist() == pytest.approx([votes[k] / neurons for k in range(modes)], abs=1e-6)
+    assert result.participation.tolist() == pytest.approx([votes[k] / neurons for k in range(modes)], abs=1e-12)
     assert 0 <= result.fsd <= 1
 
 

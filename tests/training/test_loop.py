@@ -314,3 +314,21 @@ def test_compiled_equals_eager(options: str) -> None:
     differences = json.loads(done.stdout)
     assert set(differences) == {"loss", "weights", "first", "second", "snapshot"}
     assert max(differences.values()) < 1e-10, differences
+
+
+def test_a_failed_run_does_not_carry_a_decay_it_never_came_to() -> None:
+    options = {"learning_rate": 1e120, "weight_decay": 0.0, "steps": 300, "weight_decay_schedule": ((100, 1e-200),)}
+    state, cohort = fresh([small_run(seed=1, **options), small_run(seed=2)])
+    state, info = advance(state, cohort, 128)
+    assert info.failed_at[0] is not None
+    assert state.weight_decay[0] == 0
+
+
+def test_a_replaced_buffer_is_trained_and_not_the_old_one() -> None:
+    state, cohort = fresh([small_run(seed=1)])
+    other, _ = fresh([small_run(seed=1)])
+    advance(state, cohort, 3)
+    state.weights = state.weights.clone()
+    advance(state, cohort, 3)
+    advance(other, cohort, 6)
+    assert torch.equal(state.weights, other.weights)

@@ -211,9 +211,12 @@ class Store:
         self.path = Path(path)
 
     def __iter__(self) -> Iterator[RunFolder]:
+        return map(self._folder, self._paths())
+
+    def _paths(self) -> Iterator[Path]:
         for path in sorted(self.path.iterdir()) if self.path.is_dir() else ():
-            if path.is_dir() and (path / "spec.json").is_file():
-                yield self._folder(path)
+            if path.name.isprintable() and (path / "spec.json").is_file():
+                yield path
 
     def add(self, spec: RunSpec) -> RunFolder:
         """The run's folder, made if it is new; a folder with another spec inside is never touched."""
@@ -229,22 +232,26 @@ class Store:
             if self._folder(path).spec.content_hash != spec.content_hash:
                 raise InputError(f"{named(path)} holds another run than the one asked for; nothing was changed")
             return RunFolder(path, spec)  # equal but for the place of a table, which may have moved
-        write_atomically(path / "spec.json", (json.dumps(spec.to_dict(), indent=1, sort_keys=True) + "\n").encode())
+        content = (json.dumps(spec.to_dict(), indent=1, sort_keys=True) + "\n").encode()
+        try:
+            write_atomically(path / "spec.json", content)
+        except InputError:
+            if not (path / "spec.json").exists():  # else another worker was quicker, and has tidied up already
+                raise
         return RunFolder(path, spec)
 
     def find(self, name: str) -> RunFolder:
         """The run with this name, hash, or unambiguous beginning of either."""
-        names = {folder.name: folder for folder in self}
-        parts = {found: found.rpartition("-") for found in names}
-        exact = [f for n, f in names.items() if name in (n, parts[n][0], parts[n][2])]
-        matches = exact or [f for n, f in names.items() if n.startswith(name) or parts[n][2].startswith(name)]
+        parts = {path: path.name.rpartition("-") for path in self._paths()}
+        exact = [path for path, (word, _, end) in parts.items() if name in (path.name, word, end)]
+        matches = exact or [path for path in parts if path.name.startswith(name) or parts[path][2].startswith(name)]
         if len(matches) == 1:
-            return matches[0]
+            return self._folder(matches[0])
         if matches:
             raise InputError(
                 f"{shown(name)} names {len(matches)} runs, such as {matches[0].name} and {matches[1].name}"
             )
-        known = [*names, *(word for word, _, _ in parts.values())]
+        known = [known for path, (word, _, _) in parts.items() for known in (path.name, word)]
         raise InputError(f"there is no run {shown(name)} in {named(self.path)}{did_you_mean(name, known)}")
 
     def _folder(self, path: Path) -> RunFolder:

@@ -151,5 +151,5 @@ def _pairs_per_answer(cohort: Cohort) -> int:
     return counts.pop() if len(cohort.slots_by_task) == 1 and len(counts) == 1 else 0
 
 
-def _padded(tensor: Tensor, padding: int, value: float) -> Tensor:
+def _padded(tensor: Tensor, padding: int, value: int) -> Tensor:
     return torch.nn.functional.pad(tensor, (0, padding), value=value) if padding else tensor

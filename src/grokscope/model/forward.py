@@ -105,7 +105,7 @@ def last_hidden(
     model = _Pass(weights, architecture, None, None, None)
     x, qkv = model.embedded(tokens)
     for i in range(block):
-        x = model.block(i, x, qkv if i == 0 else None, all_positions=True)
+        x = model.block(i, x, qkv if i == 0 else None)
     mixed, attention_out = model.attention(block, x, qkv if block == 0 else None, only_read=True)
     if architecture.mlp != "on":
         return attention_out[:, -1]
@@ -161,10 +161,10 @@ class _Pass:
         a, b = gathered_rows(table[:, :size], tokens[:, 0]), gathered_rows(table[:, size:-1], tokens[:, 1])
         return torch.stack([a, b, table[:, -1:].expand_as(a)], dim=1)
 
-    def block(self, i: int, x: Tensor, qkv: Qkv | None, all_positions: bool = False) -> Tensor:
+    def block(self, i: int, x: Tensor, qkv: Qkv | None) -> Tensor:
         """The stream after both branches; in the last block at the read position only, unless sites are wanted."""
         is_last = i == self.architecture.layers - 1
-        only_read = is_last and self.taps is None and not all_positions
+        only_read = is_last and self.taps is None
         x = self.tap(f"blocks.{i}.hook_resid_pre", x)
         x, _ = self.attention(i, x, qkv, only_read)
         x = self.tap(f"blocks.{i}.hook_resid_mid", x)

@@ -100,7 +100,7 @@ class Initialization(Spec):
 
 @dataclass(frozen=True)
 class Training(Spec):
-    """AdamW and its data. Every field may differ between the runs of one stack."""
+    """AdamW and its data. Runs of one stack share the batch size, and whether they drop out and clip at all."""
 
     steps: int = 15_000
     """Optimiser steps."""

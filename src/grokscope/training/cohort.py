@@ -53,7 +53,7 @@ def cohort_key(spec: RunSpec) -> CohortKey:
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """All pairs of every run on the device, ordered by answer; shorter tasks are padded with their first pair."""
+    """All pairs of every run on the device, ordered by answer; shorter tasks are padded with their last pair."""
 
     tokens: Int[Tensor, "runs 3 inputs"]
     """[a, b, separator]."""

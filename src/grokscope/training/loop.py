@@ -70,7 +70,7 @@ _TRAINERS: "WeakKeyDictionary[Cohort, Trainer]" = WeakKeyDictionary()
 def trainer_of(state: State, cohort: Cohort, compiled: bool) -> "Trainer":
     """The trainer of this cohort and state, made once."""
     known = _TRAINERS.get(cohort)
-    if known is None or known.state is not state or known.compiled != compiled:
+    if known is None or known.state is not state or known.compiled != compiled or not known.owns(state):
         known = Trainer(state, cohort, compiled)
         _TRAINERS[cohort] = known
     return known
@@ -116,6 +116,13 @@ class Trainer:
             self.update = torch.compile(self._update, fullgraph=True, dynamic=False)
         self.graph: Any = None
 
+    def owns(self, state: State) -> bool:
+        """Whether the state still has the buffers that this trainer changes."""
+        return all(
+            buffer.data_ptr() == own.data_ptr()
+            for buffer, own in zip((state.weights, state.first, state.second), self.parameters[0], strict=True)
+        )
+
     def chunk(self, steps: int) -> Float[Tensor, "runs steps"]:
         """At most CHUNK steps; the batch losses, NaN where a run was idle."""
         self._fill(steps)
@@ -127,7 +134,17 @@ class Trainer:
                 self.graph.replay()
             else:
                 self._step()
+        self._keep_scheduled_decay(steps)
         return self.losses[:steps].T.clone()
+
+    def _keep_scheduled_decay(self, steps: int) -> None:
+        """The λ in force after a chunk: a scheduled one where a run has come to its step, alive."""
+        if any(self.schedules):
+            reached = self.state.step.tolist()
+            for slot, schedule in enumerate(self.schedules):
+                passed = [decay for step, decay in schedule if reached[slot] - steps <= step < reached[slot]]
+                if passed:
+                    self.state.weight_decay[slot] = passed[-1]
 
     def _fill(self, steps: int) -> None:
         """Batches and weight decays of the next steps."""
@@ -149,7 +166,6 @@ class Trainer:
                 for step, decay in schedule:
                     if alive[slot] and first[slot] <= step < first[slot] + steps:
                         self.decay[step - first[slot] : steps, slot] = decay
-                        self.state.weight_decay[slot] = decay
 
     def _step(self) -> None:
         rows = self.rows.index_select(0, self.counter)[0].long()
