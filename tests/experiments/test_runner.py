@@ -5,13 +5,27 @@ import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
 
 from grokscope.errors import InputError
-from grokscope.experiments import Progress, RunFolder, Stopped, Store, run_all, run_name, runner
-from grokscope.specs import Architecture, Cadence, RunSpec, Training, Trigger
+from grokscope.experiments import (
+    Progress,
+    RunFolder,
+    Stopped,
+    Store,
+    run_all,
+    run_name,
+    runner,
+    stack,
+    state_at,
+)
+from grokscope.experiments import (
+    states as state_module,
+)
+from grokscope.specs import Architecture, Cadence, RunSpec, Training
 
 STEPS = 12
 
@@ -190,25 +204,26 @@ def test_a_bit_of_arithmetic_is_decided_by_the_spec_and_not_by_what_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Compiled and eager steps round differently: a run that resumes near its end must not change over."""
-    monkeypatch.setattr(runner, "COMPILE_PAYS_AFTER", 10)
+    monkeypatch.setattr(state_module, "COMPILE_PAYS_AFTER", 10)
     asked: list[bool | None] = []
 
-    def spy(name: str) -> None:
-        works = getattr(runner, name)
+    def spy(module: ModuleType, name: str) -> None:
+        works = getattr(module, name)
 
         def eager(*arguments: object) -> object:
             asked.append(arguments[-1])
             return works(*arguments[:-1], False)
 
-        monkeypatch.setattr(runner, name, eager)
+        monkeypatch.setattr(module, name, eager)
 
-    spy("advance")
-    spy("snapshot")
+    spy(runner, "advance")
+    spy(state_module, "advance")
+    spy(stack, "snapshot")
     calls = iter(range(100))
     with pytest.raises(Stopped):
         run_all([tiny()], Store(tmp_path), should_stop=lambda: next(calls) == 4)
     run_all([tiny()], Store(tmp_path))
-    runner.state_at(Store(tmp_path).find(run_name(tiny())), 7, Store(tmp_path))
+    state_at(Store(tmp_path).find(run_name(tiny())), 7, Store(tmp_path))
     assert set(asked) == {True}
     assert Store(tmp_path).find(run_name(tiny())).outcome["layout"]["compiled"] is True
     asked.clear()
@@ -251,11 +266,10 @@ def test_a_run_that_another_holds_is_left_to_it(straight: Store, tmp_path: Path)
     [
         ([tiny(), replace(tiny(), task="ad_mod7")], {}, "did you mean 'add_mod7'"),
         ([tiny(), replace(tiny(), train_fraction=0.001)], {}, "leaves no training pair"),
-        ([tiny(), replace(tiny(), trigger=Trigger())], {}, "runs with a trigger cannot be trained yet"),
         ([tiny()], {"device": "banana"}, "device 'banana' was asked for, and there is none"),
         ([tiny()], {"device": "cudax"}, "device 'cudax' was asked for, and there is none"),
     ],
-    ids=["task", "fraction", "trigger", "device", "nearly a device"],
+    ids=["task", "fraction", "device", "nearly a device"],
 )
 def test_what_cannot_be_trained_is_refused_before_anything_is_written(
     specs: list[RunSpec], options: dict[str, str], sentence: str, tmp_path: Path
@@ -388,7 +402,7 @@ def test_an_interrupted_stack_equals_an_uninterrupted_one(tmp_path: Path) -> Non
 def test_a_run_may_end_some_steps_after_grokking(
     after: int, end: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "GROKKED", 0.0)  # grokked at step 0
+    monkeypatch.setattr(stack, "GROKKED", 0.0)  # grokked at step 0
     train(Store(tmp_path / "straight"), tiny(), stop_after_grokking=after)
     folder = Store(tmp_path / "straight").find(run_name(tiny()))
     assert folder.log()[-1]["step"] == end

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 
 import grokscope
+from grokscope.activations import subject
 from grokscope.errors import InputError
-from grokscope.experiments import run_all, run_name, runs
+from grokscope.experiments import run_all, run_name
 from grokscope.model import site_names
 from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training
 from grokscope.tasks import split
@@ -64,7 +65,8 @@ def at_the_last_position(name: str, value: Tensor) -> Tensor:
 def test_activations_are_those_of_the_plain_module(
     spec: RunSpec, at_once: int, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "INPUTS_AT_ONCE", at_once)
+    monkeypatch.setattr(subject, "PAIRS_AT_ONCE", {"cpu": at_once})
+    monkeypatch.setattr(subject, "LEAST_PAIRS", 1)
     run = grokscope.open(path)[run_name(spec)]
     checkpoint = run.at(STEPS)
     names = set(site_names(spec.architecture))

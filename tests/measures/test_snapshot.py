@@ -93,14 +93,41 @@ def symmetric_three_powers(means: np.ndarray, table: np.ndarray) -> np.ndarray:
     return np.stack([of_sign / 1, rest / 4])
 
 
-def plain_fsd(run: RunSpec, twin: Twin) -> float:
+def plain_powers(run: RunSpec, twin: Twin) -> tuple[np.ndarray, np.ndarray]:
+    """Power per dimension of each neuron in the task's own modes, and the modes' dimensions."""
     task = PlainRun(run).task
     means = answer_means(neurons(run, twin), task.answers, task.classes)
-    if run.task.startswith(("mult", "div")):
-        return synchronization(fourier_powers(means[logarithm_order(task.symbols)]))
     if run.task == "S3":
-        return synchronization(symmetric_three_powers(means, task.answers.reshape(6, 6)))
-    return synchronization(fourier_powers(means))
+        return symmetric_three_powers(means, task.answers.reshape(6, 6)), np.array([1, 4])
+    if run.task.startswith(("mult", "div")):
+        means = means[logarithm_order(task.symbols)]
+    powers = fourier_powers(means)
+    return powers, np.array([1 if 2 * f == len(means) else 2 for f in range(1, len(powers) + 1)])
+
+
+def plain_fsd(run: RunSpec, twin: Twin) -> float:
+    return synchronization(plain_powers(run, twin)[0])
+
+
+def plain_median_rank(run: RunSpec, twin: Twin) -> float:
+    """The median over neurons of how many modes hold 90 % of its power."""
+    powers, dimensions = plain_powers(run, twin)
+    ranks = []
+    for neuron in (powers * dimensions[:, None]).T:
+        if neuron.sum() < 1e-20:  # never active: it has no rank
+            continue
+        held, rank = 0.0, 0
+        while held < 0.9 * neuron.sum():
+            held, rank = held + sorted(neuron, reverse=True)[rank], rank + 1
+        ranks.append(rank)
+    return float(np.median(ranks))
+
+
+def plain_answer_share(run: RunSpec, twin: Twin) -> float:
+    """Variance over all pairs of each pair's answer mean, over that of the activation."""
+    task, activation = PlainRun(run).task, neurons(run, twin)
+    replaced = answer_means(activation, task.answers, task.classes)[task.answers]
+    return float(replaced.var(axis=0).sum() / activation.var(axis=0).sum())
 
 
 def assert_reads(found: Snapshot, state: State, cohort: Cohort) -> None:
@@ -109,6 +136,8 @@ def assert_reads(found: Snapshot, state: State, cohort: Cohort) -> None:
         for name, value in plain_reading(run, twin).items():
             assert row[name] == pytest.approx(value, abs=1e-11), (run.task, name)
         assert row["fsd"] == pytest.approx(plain_fsd(run, twin), abs=1e-12), run.task
+        assert row["rank"] == plain_median_rank(run, twin), run.task
+        assert row["answer_share"] == pytest.approx(plain_answer_share(run, twin), rel=1e-9), run.task
 
 
 @pytest.mark.parametrize("name", ["two_layers", "attention_only", "mlp_only_pooled", "norm_for_mlp", "nanda"])
@@ -134,7 +163,7 @@ def test_the_dominant_mode_is_the_frequency_less_one() -> None:
     twin, task = twin_in(cohort, state.weights, 0), PlainRun(run).task
     power = fourier_powers(answer_means(neurons(run, twin), task.answers, 11))
     votes = Counter(int(np.argmax(column)) for column in power.T)
-    assert votes[int(snapshot(state.weights, cohort).mode[0])] == max(votes.values())
+    assert votes[int(snapshot(state.weights, cohort).fsd_mode[0]) - 1] == max(votes.values())
 
 
 def test_together_equals_alone() -> None:

@@ -1,5 +1,6 @@
 import json
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,24 +10,32 @@ from grokscope.errors import InputError
 from grokscope.specs import Architecture, Cadence, Fork, ReadingSpec, RunSpec, Seeds, Training, Trigger
 
 seeds = st.integers(0, 2**63 - 1)
-run_specs = st.builds(
-    RunSpec,
-    task=st.sampled_from(["add_mod97", "S5", "poly_a2+ab+b2_mod97", "a task with ünicode"]),
-    train_fraction=st.floats(0.01, 0.99),
-    shuffled_labels=st.booleans(),
-    seeds=st.builds(Seeds, seeds, seeds, seeds),
-    architecture=st.builds(Architecture, layers=st.integers(1, 4), causal=st.booleans()),
-    training=st.builds(
-        Training,
-        steps=st.integers(1000, 20000),
-        weight_decay=st.floats(0, 10),
-        weight_decay_schedule=st.sampled_from([(), ((100, 2.0),), ((100, 2.0), (200, 0.0))]),
-        batch_size=st.none() | st.integers(1, 10_000),
-        clip_norm=st.none() | st.floats(0.1, 10),
-    ),
-    trigger=st.none() | st.builds(Trigger, weight_decay=st.floats(0, 10)),
-    fork=st.none() | st.builds(Fork, st.just("0123456789abcdef"), st.integers(0, 999)),
-    checkpoints=st.builds(Cadence, st.none() | st.integers(1, 1000), st.integers(0, 9)),
+
+
+def specs_with(schedules: st.SearchStrategy[Any], triggers: st.SearchStrategy[Any]) -> st.SearchStrategy[RunSpec]:
+    return st.builds(
+        RunSpec,
+        task=st.sampled_from(["add_mod97", "S5", "poly_a2+ab+b2_mod97", "a task with ünicode"]),
+        train_fraction=st.floats(0.01, 0.99),
+        shuffled_labels=st.booleans(),
+        seeds=st.builds(Seeds, seeds, seeds, seeds),
+        architecture=st.builds(Architecture, layers=st.integers(1, 4), causal=st.booleans()),
+        training=st.builds(
+            Training,
+            steps=st.integers(1000, 20000),
+            weight_decay=st.floats(0, 10),
+            weight_decay_schedule=schedules,
+            batch_size=st.none() | st.integers(1, 10_000),
+            clip_norm=st.none() | st.floats(0.1, 10),
+        ),
+        trigger=triggers,
+        fork=st.none() | st.builds(Fork, st.just("0123456789abcdef"), st.integers(0, 999)),
+        checkpoints=st.builds(Cadence, st.none() | st.integers(1, 1000), st.integers(0, 9)),
+    )
+
+
+run_specs = specs_with(st.sampled_from([(), ((100, 2.0),), ((100, 2.0), (200, 0.0))]), st.none()) | specs_with(
+    st.just(()), st.builds(Trigger, weight_decay=st.floats(0, 10))
 )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import tyro
 
 from grokscope.cli.groups import groups
+from grokscope.cli.measures import measure_run, measures
 from grokscope.cli.runs import export, list_runs, show
 from grokscope.cli.tasks import tasks
 from grokscope.cli.train import fork, resume, train
@@ -23,6 +24,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "list": list_runs,
     "show": show,
     "export": export,
+    "measures": measures,
+    "measure": measure_run,
     "tasks": tasks,
     "groups": groups,
 }
@@ -33,6 +36,7 @@ Start here:
   grokscope tasks add_mod97    one task: its pairs, answers and bases
   grokscope train add_mod97 --seeds 0:2 --out runs/first
   grokscope list runs/first    what became of them
+  grokscope measures fsd       a measure: formula, source, null, example
   grokscope groups S5          a group: classes, characters, modes, checks
   grokscope --version          the version"""
 

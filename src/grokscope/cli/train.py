@@ -13,14 +13,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from grokscope.cli.runs import story
 from grokscope.errors import InputError, shown
 from grokscope.executors import run_locally
-from grokscope.experiments import Run, Store, open_runs, refuse_impossible
+from grokscope.experiments import Run, Store, is_available, open_runs, refuse_impossible
 from grokscope.specs import Cadence, Fork, Plan, RunSpec, Training
 from grokscope.tasks import named_task, pinned_task_name
 from grokscope.training.checkpoint import named, write_atomically
 
 __all__ = ["fork", "resume", "seeds_of", "train"]
 
-Device = Literal["auto", "cpu", "cuda"]
+Device = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["float32", "tf32", "bf16"]
 Keep = Literal["weights", "state", "none"]
 INTERRUPTED = 75
@@ -57,7 +57,8 @@ def train(
         measure_every: Steps between measurements.
         checkpoint_every: Steps between checkpoints.
         keep: What checkpoints hold: weights (and full states to continue from), every full state, or none.
-        device: Where to train; auto takes CUDA if there is one, else one worker per core.
+        device: Where to train; auto takes CUDA if there is one, else one worker per core. mps must be named: it is
+            written to do without float64 and has not been tried on the hardware.
         precision: float32 is the reference; tf32 and bf16 are faster.
         spec: A JSON file with a run's spec; its fields hold wherever the options above are left at their defaults.
         deterministic: Refuse any operation whose result may differ between two runs on one accelerator.
@@ -181,8 +182,8 @@ def _cadence(stored: Cadence, every: int, usual: Cadence) -> Cadence:
 
 
 def _device(name: Device) -> str:
-    if name == "cuda" and not torch.cuda.is_available():
-        raise InputError("device cuda was asked for, and there is none; use cpu or auto")
+    if name != "auto" and not is_available(name):
+        raise InputError(f"device {name} was asked for, and there is none; use cpu or auto")
     return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
 

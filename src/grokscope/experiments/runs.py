@@ -1,6 +1,6 @@
 """Stored runs, for people who analyse them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,17 +9,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from grokscope.activations import Subject, subject_of
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.experiments.store import RunFolder, Store
-from grokscope.model import Taps, Twin, forward, layout_of, padded_size, twin_of
+from grokscope.model import Twin, layout_of, padded_size, twin_of
 from grokscope.shapes import Float
 from grokscope.specs import RunSpec
 from grokscope.tasks import Task, named_task
 from grokscope.training.checkpoint import padded_row
 
 __all__ = ["Checkpoint", "Run", "Runs", "open_runs"]
-
-INPUTS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -43,20 +42,11 @@ class Checkpoint:
 
         Sites of single heads are [inputs, heads, …]; an attention pattern is what the last position sees of each.
         """
-        size = padded_size(self.task.symbols)
-        layout = layout_of(self.spec.architecture, size)
-        weights = layout.views(padded_row(self.tensors, layout, self.task.symbols)["weights"][None])
-        tokens = torch.tensor(self.task.tokens.T)[None]
-        classes = torch.tensor([self.task.classes])
-        parts = []
-        for start in range(0, tokens.shape[2], INPUTS_AT_ONCE):
-            part = tokens[..., start : start + INPUTS_AT_ONCE]
-            taps = Taps(read=frozenset([site]))
-            with torch.no_grad():
-                forward(weights, self.spec.architecture, part, classes=classes, taps=taps)
-            parts.append(_at_the_last_position(site, taps.values[site][0]))
-        everything = torch.cat(parts)
-        return everything[..., : self.task.classes] if site == "logits" else everything
+        return self.subject().read(site)[0]
+
+    def subject(self) -> Subject:
+        """What measures read: a stack of this one run."""
+        return _subject([self], [f"{self.spec.task} at step {self.step}"])
 
     def module(self) -> Twin:
         """The model as a plain `nn.Module`, in evaluation mode."""
@@ -65,10 +55,11 @@ class Checkpoint:
         return twin_of(self.spec.architecture, self.task.symbols, layout.views(row["weights"][None])).eval()
 
 
-def _at_the_last_position(site: str, value: Float[Tensor, "..."]) -> Float[Tensor, "inputs *rest"]:
-    if site in ("logits", "ln_final.hook_normalized"):  # computed there only
-        return value
-    return value[-1].movedim(0, -1) if site.endswith("hook_pattern") else value[-1]
+def _subject(checkpoints: Sequence[Checkpoint], names: Sequence[str], device: str = "cpu") -> Subject:
+    first = checkpoints[0]
+    layout = layout_of(first.spec.architecture, padded_size(first.task.symbols))
+    rows = [padded_row(one.tensors, layout, one.task.symbols)["weights"] for one in checkpoints]
+    return subject_of([one.spec for one in checkpoints], torch.stack(rows).to(device), names)
 
 
 @dataclass(frozen=True)
@@ -102,6 +93,14 @@ class Run:
     def at(self, step: int) -> Checkpoint:
         """The run at a stored step."""
         return Checkpoint(self.spec, step, self.folder.weights_at(step))
+
+    def subject(self, steps: Sequence[int] | None = None, device: str = "cpu") -> Subject:
+        """What measures read: the run at some of its stored steps (all if not given), stacked as if they were runs."""
+        chosen = self.steps if steps is None else tuple(steps)
+        if not chosen:
+            raise InputError(f"{self.name} has no stored weights")
+        names = [f"{self.name} at step {step}" for step in chosen]
+        return _subject([self.at(step) for step in chosen], names, device)
 
     def module(self, step: int) -> Twin:
         """The run at a stored step as a plain `nn.Module`."""

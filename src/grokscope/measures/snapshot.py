@@ -1,4 +1,4 @@
-"""What is measured of every run while it trains: accuracies, losses, norm and block-0 FSD, over all pairs."""
+"""What is measured of every run while it trains: accuracies, losses, norm, block-0 FSD and rank, over all pairs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from grokscope.activations import answer_sums
-from grokscope.measures.spectrum import mode_power
+from grokscope.measures.rank import fourier_rank
+from grokscope.measures.spectrum import spectrum
 from grokscope.measures.synchronization import fsd
 from grokscope.model import forward, last_hidden
 from grokscope.shapes import Float
@@ -17,7 +18,11 @@ from grokscope.training import Cohort, arithmetic
 
 __all__ = ["Snapshot", "snapshot"]
 
-INPUTS_AT_ONCE = {"cpu": 1024, "cuda": 2**18}  # pairs × runs: what stays in a CPU's cache, what fills a GPU
+INPUTS_AT_ONCE = {
+    "cpu": 1024,
+    "cuda": 2**18,
+    "mps": 2**16,
+}  # pairs × runs: what stays in a CPU's cache, what fills a GPU
 
 
 @dataclass(frozen=True)
@@ -36,22 +41,31 @@ class Snapshot:
     """‖W‖, the Frobenius norm of all parameters together."""
     fsd: Float[Tensor, " runs"]
     """FSD of block 0 in the task's faithful basis (FSD_gen for a group); NaN where undefined."""
-    mode: Float[Tensor, " runs"]
-    """Index of its dominant mode in that basis."""
+    fsd_mode: Float[Tensor, " runs"]
+    """Its dominant mode in that basis, counted from 1: on Z_n the frequency; NaN where FSD is undefined."""
+    rank: Float[Tensor, " runs"]
+    """Median Fourier rank of block 0's neurons in that basis; NaN where undefined."""
+    answer_share: Float[Tensor, " runs"]
+    """Variance of block 0's answer-conditioned means over that of its activations: how small the thing is FSD reads."""
 
     def row(self, slot: int) -> dict[str, float]:
         """One run's values."""
         return {f.name: float(getattr(self, f.name)[slot]) for f in fields(self)}
 
 
-def snapshot(weights: Float[Tensor, "runs parameters"], cohort: Cohort, compiled: bool | None = None) -> Snapshot:
-    """Measure every run of a cohort. The weights are only read."""
+def snapshot(
+    weights: Float[Tensor, "runs parameters"], cohort: Cohort, compiled: bool | None = None, *, scores: bool = True
+) -> Snapshot:
+    """Measure every run of a cohort. The weights are only read.
+
+    Without `scores`, accuracies and losses are NaN, and only block 0 is computed: a sixth of the cost.
+    """
     compiled = cohort.device.type == "cuda" if compiled is None else compiled
     reader = _READERS.get(cohort)
     if reader is None or reader.compiled != compiled:
         reader = _READERS[cohort] = _Reader(cohort, compiled)
     with torch.no_grad():
-        return reader.read(weights)
+        return reader.read(weights, scores)
 
 
 class _Reader:
@@ -62,6 +76,8 @@ class _Reader:
         self.cohort_classes, self.compute = cohort.classes, cohort.compute
         self.layout, self.architecture = cohort.layout, cohort.architecture
         self.slots_by_task, self.runs = cohort.slots_by_task, len(cohort)
+        self.exact = cohort.exact
+        self.home = torch.device("cpu") if cohort.device.type == "mps" else cohort.device  # where float64 can be
         tables, inputs = cohort.tables, cohort.tables.tokens.shape[2]
         self.chunk = min(inputs, max(256, INPUTS_AT_ONCE[cohort.device.type] // len(cohort)))
         # Where every answer has equally many pairs, these stand together, and a chunk of whole answers is summed as it
@@ -78,40 +94,38 @@ class _Reader:
         self.is_validation = _padded(tables.is_real & ~tables.is_train, padding, False)
         self.answers = _padded(tables.answers.where(tables.is_real, -1), padding, -1)
         self.answer_counts = {
-            task: torch.tensor(np.bincount(task.answers, minlength=task.classes), device=cohort.device)
+            task: torch.tensor(np.bincount(task.answers, minlength=task.classes), device=self.home)
             for task in cohort.slots_by_task
         }
         self.scores: Callable[..., Tensor] = self._scores
-        self.sums: Callable[..., Tensor] = self._sums
+        self.sums: Callable[..., tuple[Tensor, Tensor]] = self._sums
         if compiled:
             self.scores = torch.compile(self._scores, fullgraph=True, dynamic=False)
             self.sums = torch.compile(self._sums, fullgraph=True, dynamic=False)
 
-    def read(self, flat: Tensor) -> Snapshot:
-        totals: Tensor | None = None
-        sums: list[Tensor] = []
+    def read(self, flat: Tensor, scores: bool = True) -> Snapshot:
+        totals = torch.zeros(self.runs, 6, dtype=self.exact, device=flat.device)
+        sums: list[tuple[Tensor, Tensor]] = []
         for start in range(0, self.tokens.shape[2], self.chunk):
             part = slice(start, start + self.chunk)
             tokens = self.tokens[..., part].contiguous()
-            with arithmetic(self.cohort_key.precision):
-                masks = (self.is_train[:, part], self.is_validation[:, part])
-                scores = self.scores(flat, tokens, self.labels[:, part].contiguous(), *masks)
+            if scores:
+                with arithmetic(self.cohort_key.precision):
+                    masks = (self.is_train[:, part], self.is_validation[:, part])
+                    totals += self.scores(flat, tokens, self.labels[:, part].contiguous(), *masks)
             with arithmetic("float32"):  # FSD reads a variation of 1e-4 of the activations: full precision
                 sums.append(self.sums(flat, tokens, self.answers[:, part].contiguous()))
-            totals = scores if totals is None else totals + scores
-        assert totals is not None
-        value, mode = self._fsd(torch.cat(sums, dim=1) if self.pairs_per_answer else torch.stack(sums).sum(dim=0))
+        block0 = self._block0(*self._joined(sums))
         train, validation = totals[:, :3], totals[:, 3:]
         columns = [
             train[:, 0] / train[:, 2],
             validation[:, 0] / validation[:, 2],
             train[:, 1] / train[:, 2],
             validation[:, 1] / validation[:, 2],
-            torch.linalg.vector_norm(flat, dim=1, dtype=torch.float64),
-            value,
-            mode,
+            torch.linalg.vector_norm(flat, dim=1, dtype=self.exact),
+            *block0,
         ]
-        return Snapshot(*torch.stack([column.double() for column in columns]).cpu())
+        return Snapshot(*torch.stack([column.to(self.home).double() for column in columns]).cpu())
 
     def _scores(self, flat: Tensor, tokens: Tensor, labels: Tensor, train: Tensor, validation: Tensor) -> Tensor:
         """(right, loss, count) over the chunk's training pairs, then over its validation pairs."""
@@ -122,24 +136,39 @@ class _Reader:
         # Logits that are not numbers have no largest one: neither right nor wrong.
         right = torch.where(loss.isnan(), torch.nan, (logits.argmax(dim=-1) == labels).to(loss.dtype))
         parts = [torch.where(mask, value, 0) for mask in (train, validation) for value in (right, loss, 1.0)]
-        return torch.stack([part.sum(dim=1, dtype=torch.float64) for part in parts], dim=1)
+        return torch.stack([part.sum(dim=1, dtype=self.exact) for part in parts], dim=1)
 
-    def _sums(self, flat: Tensor, tokens: Tensor, answers: Tensor) -> Tensor:
-        """Σ of each neuron over the pairs with each answer: the chunk's own answers, or all of them."""
+    def _sums(self, flat: Tensor, tokens: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
+        """Σx of each neuron over the pairs with each answer (the chunk's own, or all), and Σx² over all pairs."""
         hidden = last_hidden(self.layout.views(flat), self.architecture, tokens)
+        squares = torch.where(answers[..., None] >= 0, hidden, 0).square().sum(dim=1)
         if self.pairs_per_answer:
-            return hidden.view(len(hidden), -1, self.pairs_per_answer, hidden.shape[-1]).sum(dim=2)
-        return answer_sums(hidden, answers, self.cohort_key.size)
+            return hidden.view(len(hidden), -1, self.pairs_per_answer, hidden.shape[-1]).sum(dim=2), squares
+        return answer_sums(hidden, answers, self.cohort_key.size), squares
 
-    def _fsd(self, sums: Tensor) -> tuple[Tensor, Tensor]:
-        """FSD and dominant mode, task by task: each has its own number of answers and basis."""
-        value = torch.full((self.runs,), torch.nan, dtype=torch.float64, device=sums.device)
-        mode = torch.zeros(self.runs, dtype=torch.float64, device=sums.device)
-        for task, slots in self.slots_by_task.items():
-            means = sums[slots, : task.classes] / self.answer_counts[task][:, None]
-            result = fsd(mode_power(means, task.basis()))
-            value[slots], mode[slots] = result.fsd.double(), result.mode.double()
-        return value, mode
+    def _joined(self, parts: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+        """The chunks' sums as one, in float64."""
+        sums, squares = ([part.to(self.home) for part in kind] for kind in zip(*parts, strict=True))
+        whole = torch.cat(sums, dim=1).double() if self.pairs_per_answer else torch.stack(sums).double().sum(dim=0)
+        return whole, torch.stack(squares).double().sum(dim=0)
+
+    def _block0(self, sums: Tensor, squares: Tensor) -> list[Tensor]:
+        """FSD, dominant mode, median rank and answer share, task by task: each has its own answers and basis."""
+        columns = [torch.full((self.runs,), torch.nan, dtype=torch.float64, device=sums.device) for _ in range(4)]
+        for task, placed in self.slots_by_task.items():
+            slots, counts = placed.to(self.home), self.answer_counts[task][:, None]
+            means = sums[slots, : task.classes] / counts
+            waves = spectrum(means, task.basis())
+            found = fsd(waves.density)
+            pairs = counts.sum()
+            mean = (means * counts).sum(dim=1, keepdim=True) / pairs
+            between = ((means - mean) ** 2 * counts).sum(dim=(1, 2))
+            total = (squares[slots] - pairs * mean[:, 0] ** 2).sum(dim=1)
+            rank = fourier_rank(waves.power).median
+            values = (found.fsd, (found.mode + 1).double().where(~found.fsd.isnan(), torch.nan), rank, between / total)
+            for column, value in zip(columns, values, strict=True):
+                column[slots] = value
+        return columns
 
 
 _READERS: "WeakKeyDictionary[Cohort, _Reader]" = WeakKeyDictionary()

@@ -1,30 +1,61 @@
-"""Power of answer-conditioned means in each mode of a basis."""
+"""Power of conditioned means in each mode of a basis."""
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from grokscope.shapes import Float
+from grokscope.shapes import Bool, Float
 from grokscope.tasks import Basis
 
-__all__ = ["mode_power"]
+__all__ = ["Spectrum", "mostly_varies", "spectrum"]
 
 # Below this share of a neuron's mean square, variation over answers is rounding: (8 · 2⁻²³)².
 CONSTANT_SHARE = 1e-12
 
 
-def mode_power(means: Float[Tensor, "*runs answers neurons"], basis: Basis) -> Float[Tensor, "*runs modes neurons"]:
-    """Power per dimension of every mode, P_j(ρ)/dim ρ; zero throughout for a neuron that does not vary.
+@dataclass(frozen=True)
+class Spectrum:
+    """Where the variation of each neuron over the answers lies."""
 
-    On odd Z_n every mode has dimension 2, so the ranking is that of |Â_f|² (paper: Definitions 1 and 2); on other
-    groups the division is Eq. 4's d_ρ² normalisation. Computed in float64: the means vary by 1e-4 of their size.
+    power: Float[Tensor, "*runs modes neurons"]
+    """P_j(ρ), in float64: squared norm of a neuron's part in mode ρ; zero throughout for a constant neuron."""
+    dimensions: Float[Tensor, " modes"]
+    """Dimension of each mode's function space."""
+    is_constant: Bool[Tensor, "*runs neurons"]
+    """Neurons that do not vary over the answers beyond rounding: they have no dominant mode."""
+
+    @property
+    def density(self) -> Float[Tensor, "*runs modes neurons"]:
+        """P_j(ρ)/dim ρ, by which modes are ranked: on odd Z_n the order of |Â_f|², on groups Eq. 4's normalisation."""
+        return self.power / self.dimensions[:, None]
+
+
+def spectrum(means: Float[Tensor, "*runs answers neurons"], basis: Basis) -> Spectrum:
+    """P_j(ρ) of every neuron and mode, the constant mode left out. Paper: Definition 1 and Eq. 4.
+
+    On Z_n, P_j(f) = 2|Â_f|²/n, and |Â_f|²/n at f = n/2. Computed in float64: the means vary by 1e-4 of their size.
     """
     over_group = means[..., torch.tensor(basis.answers, device=means.device), :].double()
     centred = over_group - over_group.mean(dim=-2, keepdim=True)
-    waves = torch.tensor(basis.modes.basis[:, 1:], device=means.device)
-    squares = torch.einsum("gc,...gj->...cj", waves, centred) ** 2
-    power = squares.new_zeros(*squares.shape[:-2], len(basis.modes), squares.shape[-1])
-    columns = torch.tensor(basis.modes.column_mode, device=means.device)
-    power = power.index_add(-2, columns, squares)
-    is_constant = power.sum(dim=-2) <= CONSTANT_SHARE * over_group.square().sum(dim=-2)  # never true of NaN
     dimensions = torch.tensor(basis.modes.dimensions, dtype=torch.float64, device=means.device)
-    return torch.where(is_constant[..., None, :], 0, power) / dimensions[:, None]
+    if not basis.modes.is_fourier:
+        waves = torch.tensor(basis.modes.basis[:, 1:], device=means.device)
+        squares = torch.einsum("gc,...gj->...cj", waves, centred) ** 2
+        power = squares.new_zeros(*squares.shape[:-2], len(basis.modes), squares.shape[-1])
+        power = power.index_add(-2, torch.tensor(basis.modes.column_mode, device=means.device), squares)
+    else:
+        waves = torch.fft.rfft(centred, dim=-2)[..., 1:, :]
+        power = (waves.real**2 + waves.imag**2) * dimensions[:, None] / centred.shape[-2]
+    is_constant = power.sum(dim=-2) <= CONSTANT_SHARE * over_group.square().sum(dim=-2)  # never true of NaN
+    return Spectrum(torch.where(is_constant[..., None, :], 0, power), dimensions, is_constant)
+
+
+def mostly_varies(power: Float[Tensor, "*runs modes neurons"]) -> Bool[Tensor, "*runs"]:
+    """Whether most of a run's neurons vary and all are numbers: otherwise what is read of its modes is undefined.
+
+    >>> mostly_varies(torch.tensor([[1.0, 1.0, 0.0], [2.0, 0.0, 0.0]]))
+    tensor(True)
+    """
+    varies = power.sum(dim=-2) > 0
+    return (2 * varies.sum(dim=-1) > power.shape[-1]) & power.isfinite().all(dim=-1).all(dim=-1)

@@ -38,6 +38,13 @@ class Taps:
     """What replaces a site's value, as a function of it."""
     values: dict[str, Tensor] = field(default_factory=dict)
     """The values read, after editing: [runs, positions, inputs, …]."""
+    stops: bool = False
+    """Whether the pass ends with the block in which the last site is read; there are no logits then."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to be read by a pass that may stop."""
+        return self.stops and self.read <= self.values.keys()
 
     def __call__(self, name: str, value: Tensor) -> Tensor:
         """Edit and keep one site's value."""
@@ -90,6 +97,8 @@ def forward(
     x, qkv = model.embedded(tokens)
     for i in range(architecture.layers):
         x = model.block(i, x, qkv if i == 0 else None)
+        if taps is not None and taps.is_done:
+            return x.new_empty(*x[:, -1].shape[:-1], 0)
     logits = model.head(x[:, -1])
     is_class = torch.arange(logits.shape[-1], device=logits.device) < classes[:, None, None]
     return model.tap("logits", torch.where(is_class, logits, -torch.inf))
@@ -143,7 +152,9 @@ class _Pass:
         if not by_rows:
             looked_up = [gathered_rows(embeddings, tokens[:, i]) for i in range(POSITIONS)]
             x = self.tap("hook_embed", torch.stack(looked_up, dim=1))
-            x = x + self.tap("hook_pos_embed", positions[:, :, None].expand_as(x))
+            x = x + self.tap(
+                "hook_pos_embed", positions[:, :, None].expand_as(x).clone()
+            )  # an edit must not reach the weights
             if self.architecture.readout == "pooled":  # the read position sees a and b without attention
                 x = torch.cat([x[:, :READ], x.sum(dim=1, keepdim=True)], dim=1)
             return x, None

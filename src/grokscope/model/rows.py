@@ -21,7 +21,7 @@ class _GatheredRows(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         (index,) = ctx.saved_tensors
         (gradient,) = gradients
-        if gradient.is_cuda:
+        if gradient.device.type != "cpu":
             # Scattering with atomics is slow and adds in any order; one matrix product with 0 and 1 is neither.
             rows = torch.arange(ctx.rows, device=index.device)
             chosen = (rows[:, None] == index[:, None]).to(gradient.dtype)
@@ -48,7 +48,7 @@ class _WithBias(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
         (gradient,) = gradients
-        if gradient.is_cuda:
+        if gradient.device.type != "cpu":
             # A product with ones: in bfloat16 the sum, fused with GELU's gradient, doubles that kernel's time.
             ones = gradient.new_ones(len(gradient), 1, gradient.shape[1])
             return gradient, torch.bmm(ones, gradient)[:, 0]

@@ -201,12 +201,18 @@ class Fork(Spec):
     """The parent's step at which it starts."""
     moments: Literal["kept", "reset"] = "kept"
     """Whether Adam's moments and step count come along."""
+    scale: float = 1.0
+    """What all weights are multiplied by: the paper's confounded first attempt at moving the norm (§6)."""
+    norm: Literal["free", "frozen", "matched"] = "free"
+    """After each step the weights keep their norm (`free`), are rescaled to that at the fork (`frozen`), or to that of
+    the parent at the same step (`matched`): tells a norm that is a threshold from one that is a consequence."""
 
     def check(self) -> None:
         """A parent is a hash, a step is at least 0."""
         hexadecimal = len(self.parent) == 16 and set(self.parent) <= set("0123456789abcdef")
         require(hexadecimal, "parent must be a run's content hash of 16 hexadecimal digits", self.parent)
         require(self.step >= 0, "the fork's step must be at least 0", self.step)
+        require(0 < self.scale < math.inf, "scale must be positive", self.scale)
 
 
 @dataclass(frozen=True)
@@ -276,6 +282,8 @@ class RunSpec(Spec):
         if self.trigger is not None:
             product = self.training.learning_rate * self.trigger.weight_decay
             require(product < 1, "learning_rate × the trigger's weight_decay must stay below 1", product)
+            schedule = self.training.weight_decay_schedule
+            require(not schedule, "a run has a trigger or a weight_decay_schedule, not both", schedule)
         last = self.training.steps
         if self.fork is not None:
             require(self.fork.step < last, f"the fork's step must lie before the last step {last}", self.fork.step)

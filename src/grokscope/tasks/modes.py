@@ -51,6 +51,11 @@ class Modes:
         """The mode to which each column after the first belongs."""
         return np.repeat(np.arange(len(self.modes)), self.dimensions)
 
+    @property
+    def is_fourier(self) -> bool:
+        """Whether the elements are Z_n in order, so that a Fourier transform finds the modes."""
+        return self is fourier_modes(len(self.basis))
+
     def block(self, mode: int) -> Float[np.ndarray, "n dimension"]:
         """An orthonormal basis of one mode."""
         start = 1 + int(self.dimensions[:mode].sum())

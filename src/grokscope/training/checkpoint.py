@@ -35,6 +35,7 @@ __all__ = [
 
 MANIFEST = "manifest.json"
 FLAT = ("weights", "first", "second")
+SCALARS = ("step", "age", "weight_decay", "held_norm", "alive")
 
 
 class DamagedError(InputError):
@@ -162,5 +163,5 @@ def padded_row(tensors: dict[str, Tensor], layout: Layout, symbols: int) -> dict
             for parameter, view in layout.views(flat).items():
                 view[0][layout.real(parameter, symbols)] = tensors[f"{prefix}{parameter}"]
             row[name] = flat[0]
-    row.update({name: value[0] for name, value in tensors.items() if name in ("step", "age", "weight_decay", "alive")})
+    row.update({name: value[0] for name, value in tensors.items() if name in SCALARS})
     return row

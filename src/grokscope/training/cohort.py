@@ -1,6 +1,6 @@
 """Runs that share one stack: equal shapes, and everything else each run's own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,6 +34,13 @@ class CohortKey:
     """Whether branches are dropped at random."""
     clipping: bool
     """Whether gradients are clipped."""
+    holds_norm: bool
+    """Whether weights are rescaled to a given norm after each step."""
+
+
+def holds_norm(spec: RunSpec) -> bool:
+    """Whether a run's norm is held after each step."""
+    return spec.fork is not None and spec.fork.norm != "free"
 
 
 def cohort_key(spec: RunSpec) -> CohortKey:
@@ -48,6 +55,7 @@ def cohort_key(spec: RunSpec) -> CohortKey:
         precision=spec.precision,
         dropout=spec.training.dropout > 0,
         clipping=spec.training.clip_norm is not None,
+        holds_norm=holds_norm(spec),
     )
 
 
@@ -74,7 +82,12 @@ class Tables:
 class Cohort:
     """A fixed number of slots, each with a run or empty, and the tables they are trained on."""
 
-    def __init__(self, specs: Sequence[RunSpec | None], device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        specs: Sequence[RunSpec | None],
+        device: torch.device | str = "cpu",
+        siblings: Mapping[int, RunSpec] | None = None,
+    ) -> None:
         filled = [spec for spec in specs if spec is not None]
         if not filled:
             raise InputError("a cohort needs at least one run")
@@ -86,6 +99,10 @@ class Cohort:
         self.is_empty = tuple(spec is None for spec in specs)
         # An empty slot computes a copy of the first run and never updates it: shapes stay fixed.
         self.specs = tuple(filled[0] if spec is None else spec for spec in specs)
+        # Runs that another follows in its norm stand behind the others, in slots of their own.
+        self.sibling_slot = {slot: len(specs) + i for i, slot in enumerate(siblings or {})}
+        self.specs += tuple((siblings or {}).values())
+        self.is_empty += (False,) * len(self.sibling_slot)
         self.tasks: tuple[Task, ...] = tuple(named_task(spec.task) for spec in self.specs)
 
     def __len__(self) -> int:
@@ -107,6 +124,11 @@ class Cohort:
         return torch.float64 if self.key.precision == "float64" else torch.float32
 
     @property
+    def exact(self) -> torch.dtype:
+        """Of per-run scalars and totals on the device: float64, except on mps, which has none."""
+        return torch.float32 if self.device.type == "mps" else torch.float64
+
+    @property
     def compute(self) -> torch.dtype | None:
         """Of matrix products, where it differs from the weights'."""
         return torch.bfloat16 if self.key.precision == "bf16" else None
@@ -114,7 +136,7 @@ class Cohort:
     def column(self, name: str, dtype: torch.dtype | None = None) -> Tensor:
         """One field of the training specs (`learning_rate`, …) as a tensor [runs]."""
         values: list[Any] = [getattr(spec.training, name) for spec in self.specs]
-        return torch.tensor(values, dtype=dtype or torch.float64, device=self.device)
+        return torch.tensor(values, dtype=dtype or self.exact, device=self.device)
 
     @cached_property
     def classes(self) -> Int[Tensor, " runs"]:
@@ -123,8 +145,9 @@ class Cohort:
 
     @cached_property
     def order_seeds(self) -> Int[Tensor, " runs"]:
-        """Each run's data-order seed."""
-        return torch.tensor([spec.seeds.data_order for spec in self.specs], device=self.device)
+        """Each run's data-order seed, where random words are drawn: on the device, unless it is mps."""
+        place = "cpu" if self.device.type == "mps" else self.device
+        return torch.tensor([spec.seeds.data_order for spec in self.specs], device=place)
 
     @cached_property
     def slots_by_task(self) -> dict[Task, Int[Tensor, " slots"]]:
@@ -163,9 +186,10 @@ class Cohort:
         for slot, (spec, task) in enumerate(zip(self.specs, self.tasks, strict=True)):
             kinds.setdefault((spec.initialization, task.symbols), []).append(slot)
         for (initialization, symbols), slots in kinds.items():
-            seeds = torch.tensor([self.specs[s].seeds.initialization for s in slots], device=self.device)
+            drawn_from = [self.specs[s].seeds.initialization for s in slots]
+            seeds = torch.tensor(drawn_from, device=self.order_seeds.device)
             drawn = initial_weights(self.architecture, initialization, symbols, self.key.size, seeds)
-            flat[torch.tensor(slots, device=self.device)] = drawn.to(self.dtype)
+            flat[torch.tensor(slots, device=self.device)] = drawn.to(self.dtype).to(self.device)
         return flat
 
 

@@ -101,12 +101,14 @@ class Trainer:
         self.learning_rate, self.warmup = cohort.column("learning_rate"), cohort.column("warmup_steps")
         self.betas = (cohort.column("beta1"), cohort.column("beta2"), cohort.column("epsilon"))
         everything = [float(spec.training.decay_parameters == "all") for spec in cohort.specs]
-        self.decays_vectors = torch.tensor(everything, dtype=torch.float64, device=self.device)
+        self.decays_vectors = torch.tensor(everything, dtype=cohort.exact, device=self.device)
         self.clip_norm = cohort.column("clip_norm") if self.key.clipping else None
+        sibling = [cohort.sibling_slot.get(slot, -1) for slot in range(runs)]
+        self.sibling = torch.tensor(sibling, device=self.device)
         self.dropout_share = cohort.column("dropout", cohort.dtype)
         self.rows = torch.zeros(CHUNK, runs, self.key.batch, dtype=torch.int32, device=self.device)
         self.counts = torch.zeros(CHUNK, runs, dtype=torch.int64, device=self.device)
-        self.decay = torch.zeros(CHUNK, runs, dtype=torch.float64, device=self.device)
+        self.decay = torch.zeros(CHUNK, runs, dtype=cohort.exact, device=self.device)
         self.losses = torch.zeros(CHUNK, runs, dtype=cohort.dtype, device=self.device)
         self.counter = torch.zeros(1, dtype=torch.int64, device=self.device)
         self.loss_of: Callable[..., Tensor] = self._loss
@@ -154,8 +156,10 @@ class Trainer:
                 i for i, kind in enumerate(zip(counts, self.replacement, strict=True)) if kind == (count, replacement)
             ]
             slots = torch.tensor(chosen, device=self.device)
-            seeds, first_step = self.order_seeds[slots], self.state.step[slots]
+            seeds = self.order_seeds[slots.to(self.order_seeds.device)]
+            first_step = self.state.step[slots].to(seeds.device)
             rows, used = batches(seeds, first_step, steps, count, self.key.batch, replacement)
+            rows, used = rows.to(self.device), used.to(self.device)
             columns = self.tables.train_rows[slots].expand(steps, -1, -1).gather(2, rows)
             self.rows[:steps, slots] = columns.to(torch.int32)
             self.counts[:steps, slots] = used
@@ -177,7 +181,10 @@ class Trainer:
         gradients = list(torch.autograd.grad(loss.sum(), self.leaves))
         if self.clip_norm is not None:
             gradients = clipped(gradients, self.clip_norm)
-        self.update(gradients, *self._scalars(loss.detach(), decay))
+        active, *scalars = self._scalars(loss.detach(), decay)
+        self.update(gradients, active, *scalars)
+        if self.key.holds_norm:
+            self._hold_norm(active)
         self.counter += 1
 
     def _loss(self, leaves: list[Tensor], tokens: Tensor, labels: Tensor, count: Tensor, step: Tensor) -> Tensor:
@@ -226,6 +233,14 @@ class Trainer:
         for (weights, first, second), gradient in zip(self.parameters, gradients, strict=True):
             is_vector = weights.ndim == 2  # runs × entries: a bias or a LayerNorm's
             adamw_(weights, first, second, gradient, active, for_vectors if is_vector else for_matrices)
+
+    def _hold_norm(self, active: Tensor) -> None:
+        """Rescale each run that holds a norm to it; one that follows a sibling takes the sibling's, just updated."""
+        held = self.state.held_norm
+        norm = torch.linalg.vector_norm(self.state.weights, dim=1, dtype=held.dtype)
+        held.copy_(torch.where(self.sibling >= 0, norm[self.sibling.clamp(min=0)], held))
+        scale = torch.where(active & (held > 0), held / norm, 1).to(self.state.weights.dtype)
+        self.state.weights.mul_(scale[:, None])
 
     def _capture(self) -> None:
         """Record one step as a CUDA graph. Warming up trains, so the state is put back afterwards."""

@@ -27,6 +27,8 @@ class State:
     """Steps since the moments began: the step, unless a fork reset them."""
     weight_decay: Float[Tensor, " runs"]
     """The λ in force; rules may change it between calls of `advance`."""
+    held_norm: Float[Tensor, " runs"]
+    """The norm to which a run's weights are rescaled after each step; 0 where it is free."""
     alive: Bool[Tensor, " runs"]
     """False where a run has failed or the slot is empty: it is computed and never updated."""
 
@@ -37,7 +39,7 @@ class State:
     def put(self, slot: int, row: dict[str, Tensor]) -> None:
         """Replace one run's tensors."""
         for name, value in row.items():
-            getattr(self, name)[slot] = value.to(getattr(self, name).device)
+            getattr(self, name)[slot] = value.to(getattr(self, name))
 
 
 def initial_state(cohort: Cohort) -> State:
@@ -51,5 +53,6 @@ def initial_state(cohort: Cohort) -> State:
         step=zeros,
         age=zeros.clone(),
         weight_decay=cohort.column("weight_decay"),
+        held_norm=torch.zeros(len(cohort), dtype=cohort.exact, device=cohort.device),
         alive=torch.tensor([not empty for empty in cohort.is_empty], device=cohort.device),
     )

@@ -1,12 +1,13 @@
-"""When things happened in a run, and how it ended."""
+"""How a run ended."""
 
 from collections.abc import Sequence
 from enum import StrEnum
 from math import isnan
 
 from grokscope.specs import ReadingSpec
+from grokscope.timeline.crossings import first_step
 
-__all__ = ["Outcome", "first_step", "outcome"]
+__all__ = ["Outcome", "outcome"]
 
 COLLAPSED = 0.5  # validation accuracy below which a grokked run counts as unstable (docs/paper-audit.md §1)
 UNLEARNT = 0.9  # train accuracy below which a run that never grokked counts as unstable
@@ -25,15 +26,6 @@ class Outcome(StrEnum):
     """Never reached it: a censored time."""
     DIVERGED = "diverged"
     """Its loss stopped being a finite number."""
-
-
-def first_step(steps: Sequence[int], values: Sequence[float], at_least: float) -> int | None:
-    """The first step at which a value reaches a threshold; None if none does. NaN reaches nothing.
-
-    >>> first_step([0, 100, 200], [0.1, 0.96, 0.4], 0.95)
-    100
-    """
-    return next((step for step, value in zip(steps, values, strict=True) if value >= at_least), None)
 
 
 def outcome(

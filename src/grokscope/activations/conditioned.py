@@ -1,0 +1,156 @@
+"""The mean activation of every neuron over the pairs with one answer, or with one sum a + b."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grokscope.activations.subject import Subject
+from grokscope.errors import InputError, shown
+from grokscope.randomness import permutation
+from grokscope.shapes import Bool, Float, Int
+from grokscope.tasks import Basis, Task
+from grokscope.tasks.modes import fourier_modes
+
+__all__ = [
+    "ConditionedMeans",
+    "Conditioning",
+    "answer_sums",
+    "condition_of",
+    "conditioned_means",
+    "conditioning_basis",
+    "control_basis",
+    "means_of",
+]
+
+Conditioning = Literal["answer", "sum"]
+"""`answer`: the pairs with each answer; `sum`: with each (a + b) mod n, the paper's reading of multiplication."""
+
+
+@dataclass(frozen=True)
+class ConditionedMeans:
+    """A[s, j] of a site, and how much of the site it is."""
+
+    means: Float[Tensor, "*runs answers neurons"]
+    """A[s, j], in float64."""
+    counts: Int[Tensor, " answers"]
+    """Pairs with each answer; an answer without any has mean 0."""
+    answer_share: Float[Tensor, "*runs"]
+    """Variance of A over variance of the activation, all neurons together: how small the thing is that is read."""
+    finite: Bool[Tensor, "*runs"]
+    """Whether every activation was a number."""
+
+
+def condition_of(task: Task, by: Conditioning = "answer") -> Int[np.ndarray, " inputs"]:
+    """The answer (or sum) of every pair."""
+    if by == "answer":
+        return task.answers
+    if task.sums is None:
+        raise InputError(f"{task.name} has no sums a + b to condition on: its symbols are not numbers")
+    return task.sums
+
+
+def conditioning_basis(task: Task, by: Conditioning = "answer", name: str = "") -> Basis:
+    """The basis in which conditioned means are read: of the answers the faithful one by default, of sums Z_n's."""
+    if by == "answer":
+        return task.basis(name)
+    condition_of(task, by)
+    if name not in ("", "additive"):
+        raise InputError(f"sums are read in the additive basis only, got {shown(name)}")
+    return Basis("additive", np.arange(task.symbols), fourier_modes(task.symbols))
+
+
+def control_basis(task: Task, relabelling: int | None = None) -> Basis:
+    """The Z_n-Fourier control of §7: frequencies over the answers' index, whatever the operation's own group.
+
+    The order of the elements matters and is not stated: lexicographic if `relabelling` is None, else a random order
+    drawn from that seed.
+    """
+    order = np.arange(task.symbols)
+    if relabelling is not None:
+        order = permutation(torch.tensor(relabelling), "labels", torch.tensor(0), task.symbols).numpy()
+    return Basis("additive", order, fourier_modes(task.symbols))
+
+
+def answer_sums(
+    activation: Float[Tensor, "runs inputs neurons"], answers: Int[Tensor, "runs inputs"], size: int
+) -> Float[Tensor, "runs answers neurons"]:
+    """Σ of each neuron over the pairs with each answer; Eq. 2 divides it by their number.
+
+    Pairs with a negative answer are left out (padding).
+    """
+    if activation.device.type != "cpu":  # one product with 0 and 1: no atomics, always the same order
+        chosen = torch.arange(size, device=answers.device)[:, None] == answers[:, None]
+        return torch.bmm(chosen.to(activation.dtype), activation)
+    runs, _, neurons = activation.shape
+    # One spare row for what is left out.
+    place = torch.where(answers >= 0, answers, size) + torch.arange(runs)[:, None] * (size + 1)
+    sums = activation.new_zeros(runs * (size + 1), neurons)
+    sums.index_add_(0, place.flatten(), activation.reshape(-1, neurons))
+    return sums.view(runs, size + 1, neurons)[:, :size]
+
+
+def means_of(
+    activation: Float[Tensor, "runs inputs *shape"], condition: Int[Tensor, " inputs"], size: int
+) -> ConditionedMeans:
+    """Conditioned means of activations that are already at hand, [runs, inputs, …] with the rest taken as neurons."""
+    total = _Total(size, condition)
+    total.add(activation, slice(0, activation.shape[1]))
+    return total.means()
+
+
+def conditioned_means(
+    subject: Subject, site: str, by: Conditioning = "answer", *, every_position: bool = False
+) -> ConditionedMeans:
+    """A[s, j] = mean{act_j(a, b) : a ∘ b = s} of a site at the last position (paper: Eq. 2, and φ_j of §7).
+
+    Sums are float64: A varies by 1e-4 of the activations, and a sum over p pairs in float32 would lose half of that.
+    With `every_position`, the positions stand beside each other as further neurons.
+    """
+    condition = torch.tensor(condition_of(subject.task, by), device=subject.device)
+    total = _Total(subject.task.symbols, condition)
+    for rows, values in subject.parts([site], every_position=every_position):
+        value = values[site]
+        total.add(value.movedim(1, 2) if every_position else value, rows)
+    found = total.means()
+    if len(subject) == 1 and not bool(found.finite):
+        raise InputError(
+            f"{subject.names[0]} has activations at {site} that are not numbers: nothing can be read there"
+        )
+    return found
+
+
+class _Total:
+    """Σ x for each condition and Σ x, Σ x² overall, chunk by chunk."""
+
+    def __init__(self, size: int, condition: Tensor) -> None:
+        self.size, self.condition = size, condition
+        self.sums: Tensor | None = None
+
+    def add(self, value: Tensor, rows: slice) -> None:
+        home = value.cpu() if value.device.type == "mps" else value  # mps has no float64
+        flat = home.flatten(2).double()
+        answers = self.condition[rows].to(flat.device).expand(len(flat), -1)
+        if self.sums is None:
+            # Variances are taken around one activation of each neuron: around 0 they would cancel.
+            self.origin = flat[:, :1]
+            self.sums = flat.new_zeros(len(flat), self.size, flat.shape[-1])
+            self.squares = flat.new_zeros(len(flat), flat.shape[-1])
+        centred = flat - self.origin
+        self.sums += answer_sums(centred, answers, self.size)
+        self.squares += centred.square().sum(dim=1)
+
+    def means(self) -> ConditionedMeans:
+        assert self.sums is not None
+        counts = torch.bincount(self.condition.to(self.sums.device), minlength=self.size)
+        inputs = len(self.condition)
+        away = self.sums / counts.clamp(min=1)[:, None]
+        mean = self.sums.sum(dim=1, keepdim=True) / inputs
+        within = self.squares / inputs - mean[:, 0].square()
+        between = ((away - mean).square() * counts[:, None]).sum(dim=1) / inputs
+        share = between.sum(dim=-1) / within.sum(dim=-1)  # NaN where nothing varies at all
+        finite = self.squares.isfinite().all(dim=-1)
+        present = (counts > 0)[:, None]
+        return ConditionedMeans(torch.where(present, away + self.origin, 0), counts, share, finite)

@@ -1,0 +1,32 @@
+"""Which devices this machine has, and how many runs fit on one."""
+
+import torch
+from torch.backends.mps import is_available as mps_is_available
+
+from grokscope.model import layout_of
+from grokscope.training import CohortKey
+
+__all__ = ["is_available", "slots_that_fit"]
+
+MOST_SLOTS = 512
+MIB_PER_RUN = 30  # a guess to start from: 28.8 MiB were allocated per run of the paper's model at batch 512, TF32
+HEADROOM = 0.7  # of free memory
+
+
+def is_available(device: str) -> bool:
+    """Whether this machine has the device: cpu, cuda (or cuda:1), mps."""
+    kind = device.partition(":")[0]
+    return kind == "cpu" or (kind == "cuda" and torch.cuda.is_available()) or (kind == "mps" and mps_is_available())
+
+
+def slots_that_fit(key: CohortKey, device: str) -> int:
+    """How many runs to train at once, from the free memory: parameters, moments and activations of each."""
+    parameters = 16 * layout_of(key.architecture, key.size).size
+    activations = MIB_PER_RUN * 2**20 * key.batch / 512 * key.architecture.layers / 2
+    return max(1, min(MOST_SLOTS, int(HEADROOM * _free_memory(device) / (parameters + activations))))
+
+
+def _free_memory(device: str) -> int:
+    if device == "mps":
+        return torch.mps.recommended_max_memory() - torch.mps.current_allocated_memory()
+    return torch.cuda.mem_get_info(device)[0]

@@ -1,0 +1,71 @@
+"""Measures over a stored run's checkpoints."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from grokscope.activations import Conditioning, conditioning_basis
+from grokscope.errors import InputError
+from grokscope.experiments.devices import is_available
+from grokscope.experiments.runs import Run
+from grokscope.measures.question import Question
+from grokscope.measures.registry import Row, chosen, measure
+from grokscope.specs import ReadingSpec
+from grokscope.specs.spec import WORD_LIMIT, require
+from grokscope.tasks import named_task
+
+__all__ = ["Reading", "measured"]
+
+STEPS_AT_ONCE = {"cpu": 4, "cuda": 64, "mps": 16}  # checkpoints in one stack: some hundred MB on a CPU
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a run's checkpoints are read."""
+
+    steps: tuple[int, ...] = ()
+    """Stored steps; all if empty."""
+    by: Conditioning = "answer"
+    """What activations are conditioned on."""
+    basis: str = ""
+    """The basis they are read in; the task's own if empty."""
+    reference: int | None = None
+    """A stored step whose key modes restricted and excluded losses take; each step's own if not given."""
+    spec: ReadingSpec = field(default_factory=ReadingSpec)
+    """Thresholds, top-K, penalties."""
+    seed: int = 0
+    """Of everything drawn."""
+    device: str = "cpu"
+    """Where to compute."""
+
+
+def measured(run: Run, names: Sequence[str], reading: Reading | None = None) -> Iterator[list[Row]]:
+    """Rows of run, step and every measure's columns, some checkpoints at a time.
+
+    What cannot be measured is refused here, before anything is computed. How many checkpoints are stacked changes no
+    row: one whose activations are not numbers has NaN and a reason, unless it is the only one asked for.
+    """
+    how = reading or Reading()
+    chosen(names)
+    require(0 <= how.seed < WORD_LIMIT, "the seed must lie in [0, 2^63)", how.seed)
+    if not is_available(how.device):
+        raise InputError(f"device {how.device} was asked for, and there is none; use cpu")
+    conditioning_basis(named_task(run.spec.task), how.by, how.basis)
+    stored = run.steps
+    if not stored:
+        raise InputError(f"{run.name} has no stored weights")
+    for step in (*how.steps, *(() if how.reference is None else (how.reference,))):
+        if step not in stored:
+            run.at(step)  # refuses, and names those that are stored
+    return _measured(run, names, how, how.steps or stored)
+
+
+def _measured(run: Run, names: Sequence[str], how: Reading, steps: tuple[int, ...]) -> Iterator[list[Row]]:
+    reference = None if how.reference is None else run.subject([how.reference], how.device)
+    size = STEPS_AT_ONCE[how.device.partition(":")[0]]
+    for start in range(0, len(steps), size):
+        stack = steps[start : start + size]
+        # The last of several may be left alone, and a stack of one is refused where the others are told as undefined.
+        read = stack * 2 if len(stack) == 1 < len(steps) else stack
+        question = Question(run.subject(read, how.device), how.spec, how.by, how.basis, reference, run.spec, how.seed)
+        rows = measure(question, names)[: len(stack)]
+        yield [{"run": run.name, "step": step, **row} for step, row in zip(stack, rows, strict=True)]

@@ -1,0 +1,137 @@
+"""One cohort on its way from the first step to the last: placed, looked at, decided on, saved and finished."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from grokscope.experiments.provenance import provenance
+from grokscope.experiments.states import decided, forked_state, look_steps, numbers_of
+from grokscope.experiments.store import Keep, RunFolder, Store
+from grokscope.interventions import Decision, needs_sibling, sibling_of
+from grokscope.measures import snapshot
+from grokscope.specs import ReadingSpec
+from grokscope.timeline import first_step, outcome
+from grokscope.training import Cohort, initial_state
+from grokscope.training.checkpoint import cut, padded_row
+
+__all__ = ["Progress", "Stack"]
+
+GROKKED, MEMORIZED = ReadingSpec().grokked, ReadingSpec().memorized
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a person watching wants to know: one measurement of one run."""
+
+    run: str
+    """Its folder's name."""
+    step: int
+    """Where it is."""
+    last: int
+    """Where it will end."""
+    row: dict[str, float]
+    """What was measured."""
+
+
+class Stack:
+    """One cohort on its way: folders, state, and when each run is due."""
+
+    def __init__(self, by_slot: list[RunFolder | None], store: Store, device: str, compiled: bool | None) -> None:
+        self.folders = {slot: folder for slot, folder in enumerate(by_slot) if folder is not None}
+        self.compiled = compiled
+        siblings = {
+            slot: sibling_of(folder.spec, store.find(folder.spec.fork.parent).spec)
+            for slot, folder in self.folders.items()
+            if folder.spec.fork is not None and needs_sibling(folder.spec)
+        }
+        self.cohort = Cohort([None if folder is None else folder.spec for folder in by_slot], device, siblings)
+        self.state = initial_state(self.cohort)
+        specs = self.cohort.specs
+        self.looks = [look_steps(spec) for spec in specs]
+        self.saves = [set(spec.checkpoints.steps(spec.training.steps)) for spec in specs]
+        self.steps = {slot: self._place(slot, folder, store) for slot, folder in self.folders.items()}
+        for slot, sibling in siblings.items():
+            self.state.put(self.cohort.sibling_slot[slot], forked_state(sibling, store, compiled))
+        self.logs = {slot: numbers_of(folder) for slot, folder in self.folders.items()}
+
+    def _place(self, slot: int, folder: RunFolder, store: Store) -> int:
+        """Put a run where it stopped, where it forks, or at its beginning."""
+        found = folder.latest_state(at_most=self._logged_until(slot, folder))
+        # A run that follows a sibling begins anew: only from the fork on do both take every step together.
+        if found is not None and not needs_sibling(folder.spec):
+            step, tensors = found
+            self.state.put(slot, padded_row(tensors, self.cohort.layout, self.cohort.tasks[slot].symbols))
+            folder.rewind(step)
+            return step
+        folder.rewind(-1)
+        if folder.spec.fork is not None:
+            self.state.put(slot, forked_state(folder.spec, store, self.compiled))
+            return folder.spec.fork.step
+        return 0
+
+    def _logged_until(self, slot: int, folder: RunFolder) -> int:
+        """The last step before the first measurement that the log lacks: what was lost is measured again."""
+        first = folder.spec.fork.step if folder.spec.fork else 0
+        due = {first, *(step for step in self.looks[slot] if step > first)}
+        missing = due - {row["step"] for row in folder.log()}
+        return min(missing, default=folder.spec.training.steps + 1) - 1
+
+    def next_stop(self, slot: int, step: int) -> int:
+        """The next step at which a run is looked at or saved."""
+        return min(s for s in self.looks[slot] | self.saves[slot] if s > step)
+
+    def look(self, due: list[int], report: Callable[[Progress], None]) -> None:
+        """Measure the runs that are due, log what was seen, and let their triggers decide."""
+        if not due:
+            return
+        seen = snapshot(self.state.weights, self.cohort, self.compiled)
+        for slot in due:
+            step, folder, row = self.steps[slot], self.folders[slot], seen.row(slot)
+            logged = {"step": step, **row, "weight_decay": float(self.state.weight_decay[slot])}
+            folder.append(logged)
+            self.logs[slot].append(logged)
+            report(Progress(folder.name, step, self.cohort.specs[slot].training.steps, row))
+            found = self.decision(slot)
+            if found is not None and found.fired_at is not None:
+                self.state.weight_decay[slot] = found.weight_decay
+
+    def decision(self, slot: int) -> Decision | None:
+        """What the run's trigger says, if it has one; it depends on the log alone, so it survives a restart."""
+        return decided(self.cohort.specs[slot], self.logs[slot])
+
+    def grokked_at(self, slot: int) -> int | None:
+        """Where a run grokked, if it has."""
+        return first_step(self._column(slot, "step"), self._column(slot, "validation_accuracy"), GROKKED)
+
+    def save(self, slots: set[int], keep: Keep, is_end: bool = False) -> None:
+        """Write the runs' checkpoints."""
+        for slot in slots:
+            spec, task, step = self.cohort.specs[slot], self.cohort.tasks[slot], self.steps[slot]
+            is_fork_point = is_end or step in spec.checkpoints.at or step == spec.training.steps
+            tensors = cut(self.state.row(slot), self.cohort.layout, task.symbols)
+            self.folders[slot].save(step, tensors, keep, is_fork_point)
+
+    def finish(self, slot: int, failed_at: int | None, stopped_early: bool = False) -> None:
+        """Write what became of a run."""
+        taken, validation = self._column(slot, "step"), self._column(slot, "validation_accuracy")
+        train, found = self._column(slot, "train_accuracy"), self.decision(slot)
+        self.folders[slot].finish(
+            {
+                "outcome": outcome(taken, train, validation, failed_at).name.lower(),
+                "failed_at": failed_at,
+                "stopped_early": stopped_early,
+                "memorized": first_step(taken, train, MEMORIZED),
+                "grokked": first_step(taken, validation, GROKKED),
+                "trigger": found and {"fired_at": found.fired_at, "restored_at": found.restored_at},
+                "layout": {
+                    "slots": len(self.cohort),
+                    "slot": slot,
+                    "padded_size": self.cohort.key.size,
+                    "compiled": self.compiled is not False,
+                },
+                "provenance": provenance(str(self.cohort.device)),
+            }
+        )
+
+    def _column(self, slot: int, name: str) -> list[Any]:
+        return [row[name] for row in self.logs[slot]]

@@ -1,0 +1,6 @@
+"""What is done to a run from outside: forks that change λ or the weights, and rules that decide when to change λ."""
+
+from grokscope.interventions.forks import forked, needs_sibling, sibling_of
+from grokscope.interventions.triggers import Decision, decision, drawn_step
+
+__all__ = ["Decision", "decision", "drawn_step", "forked", "needs_sibling", "sibling_of"]

@@ -1,0 +1,41 @@
+"""The state in which a fork begins, and the sibling whose norm a matched fork follows."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from grokscope.specs import Fork, RunSpec
+
+__all__ = ["forked", "needs_sibling", "sibling_of"]
+
+
+def forked(row: dict[str, Tensor], spec: RunSpec, parent: RunSpec) -> dict[str, Tensor]:
+    """The parent's state at the fork's step, changed as the fork says and in nothing else.
+
+    Weights are multiplied by `Fork.scale`; moments are kept or reset; λ is the fork's own if it differs from the
+    parent's, else the one in force, which a schedule or trigger may have set; a held norm is noted.
+    """
+    assert spec.fork is not None
+    found = {name: value.clone() for name, value in row.items()}
+    if spec.fork.scale != 1:
+        found["weights"] = found["weights"] * spec.fork.scale
+    if spec.fork.moments == "reset":
+        found |= {name: torch.zeros_like(found[name]) for name in ("first", "second", "age")}
+    if spec.training.weight_decay != parent.training.weight_decay:
+        found["weight_decay"] = torch.tensor(spec.training.weight_decay, dtype=torch.float64)
+    norm = found["weights"].double().norm() if spec.fork.norm == "frozen" else torch.tensor(0.0, dtype=torch.float64)
+    return found | {"alive": torch.tensor(True), "held_norm": norm}
+
+
+def needs_sibling(spec: RunSpec) -> bool:
+    """Whether a run has to be trained beside another, whose norm it takes after every step."""
+    return spec.fork is not None and spec.fork.norm == "matched"
+
+
+def sibling_of(spec: RunSpec, parent: RunSpec) -> RunSpec:
+    """The fork with the parent's λ and a free norm: the parent itself, going on."""
+    assert spec.fork is not None
+    free = Fork(spec.fork.parent, spec.fork.step)
+    training = replace(spec.training, weight_decay=parent.training.weight_decay)
+    return replace(spec, fork=free, training=training, trigger=None)

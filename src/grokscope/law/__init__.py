@@ -1,0 +1,27 @@
+"""How long Phase 2 takes: Δt = C/λ, its rivals, and the norm at which runs grok."""
+
+from grokscope.law.censored import CensoredFit, constants_met, fit_censored
+from grokscope.law.fits import LawFit, fit_each_draw, fit_law
+from grokscope.law.forms import FormName
+from grokscope.law.norms import NormDecay, ThresholdNorm, first_passage_steps, norm_decay, threshold_norm
+from grokscope.law.runs import DecayOutcomes, Ending, ForkedRun, forked_run, outcomes_by_decay
+
+__all__ = [
+    "CensoredFit",
+    "DecayOutcomes",
+    "Ending",
+    "ForkedRun",
+    "FormName",
+    "LawFit",
+    "NormDecay",
+    "ThresholdNorm",
+    "constants_met",
+    "first_passage_steps",
+    "fit_censored",
+    "fit_each_draw",
+    "fit_law",
+    "forked_run",
+    "norm_decay",
+    "outcomes_by_decay",
+    "threshold_norm",
+]

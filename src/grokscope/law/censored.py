@@ -1,0 +1,181 @@
+"""Timing laws by maximum likelihood, from runs whose Δt is known only to an interval or to be longer."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Literal
+
+import numpy as np
+import scipy.optimize
+from scipy.special import log_ndtr
+
+from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.law.fits import interval_over
+from grokscope.law.runs import Ending, ForkedRun, fewest_draws, resampled
+from grokscope.shapes import Float
+from grokscope.stats import Estimate
+
+__all__ = ["CensoredFit", "CensoredForm", "constants_met", "fit_censored"]
+
+CensoredForm = Literal["inverse", "power", "offset"]
+LEAST_SPREAD = 1e-3  # where every interval can be met at once, the likelihood rises as σ falls without end
+
+# log of the median Δt, from log λ and the parameters (log C and what else the form has)
+MEDIANS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "inverse": lambda logs, found: found[0] - logs,
+    "power": lambda logs, found: found[0] - found[1] * logs,
+    "offset": lambda logs, found: _log(np.exp(found[0] - logs) + found[1]),
+}
+PARAMETERS = {"inverse": ("constant",), "power": ("constant", "exponent"), "offset": ("constant", "offset")}
+
+
+@dataclass(frozen=True)
+class CensoredFit:
+    """A law with log-normal scatter around it."""
+
+    form: CensoredForm
+    """Which law gives the median Δt."""
+    parameters: dict[str, Estimate]
+    """Its parameters, with percentile intervals over draws."""
+    spread: Estimate
+    """σ of log Δt around the law; at its floor of 0.001 the law meets every interval, and may not be the only one."""
+    log_likelihood: float
+    """Of the intervals seen."""
+    aic: float
+    """2(parameters + 1) − 2 log-likelihood; to be compared among censored fits of the same runs only."""
+    endings: dict[Ending, int]
+    """Runs by how their wait ended; the first two kinds are in the fit."""
+
+    def predict(self, weight_decay: float | int) -> float:
+        """Median Δt at any λ."""
+        found = np.array([estimate.value for estimate in self.parameters.values()])
+        found[0] = np.log(found[0])
+        return float(np.exp(MEDIANS[self.form](np.log(np.array([weight_decay])), found)[0]))
+
+
+@dataclass(frozen=True)
+class _Waits:
+    """The runs in the fit, as columns."""
+
+    logs: Float[np.ndarray, " runs"]
+    """log λ."""
+    after: Float[np.ndarray, " runs"]
+    """log of the last Δt at which it had not grokked; −∞ for none."""
+    until: Float[np.ndarray, " runs"]
+    """log of the first at which it had; ∞ for none."""
+
+
+def fit_censored(
+    runs: Sequence[ForkedRun],
+    form: CensoredForm = "inverse",
+    *,
+    seed: int,
+    resamples: int = 200,
+    level: float = 0.95,
+) -> CensoredFit:
+    """Maximum likelihood of log Δt ~ N(log of the law, σ²), looks and budgets accounted for.
+
+    A run seen grokked at Δt with cadence c counts as Φ over (Δt − c, Δt]; a stable run that had not grokked as the
+    chance to take longer. Failed runs, a competing event, and those grokked before the fork stay out. Forms as in
+    `fit_law`; the fit is to runs, not to cell means. Draws are resampled whole, within their task.
+    """
+    if form not in MEDIANS:
+        raise InputError(f"there is no censored law {shown(form)}{did_you_mean(form, MEDIANS)}")
+    waiting = [run for run in runs if run.ending in (Ending.GROKKED, Ending.CENSORED)]
+    waits = _waits(waiting)
+    once = np.ones(len(waiting))
+    if not _determined(form, waits, once):
+        raise InputError(f"{form} needs {len(PARAMETERS[form])} values of λ at which runs grokked")
+    best = _maximum(form, waits, once, _guess(form, waits))
+    draws = list(dict.fromkeys((run.task, run.draw) for run in waiting))
+    of_run = [draws.index((run.task, run.draw)) for run in waiting]
+    resamples = resamples if fewest_draws(draws) > 1 else 0
+    sampled = np.full((resamples, len(best) - 1), nan)
+    for row, weight in zip(sampled, resampled(draws, resamples, seed)[:, of_run], strict=True):
+        if _determined(form, waits, weight):
+            row[:] = _maximum(form, waits, weight, best[:-1])[:-1]
+    values, columns = _natural(best[:-1]), _natural(sampled.T)
+    found = [interval_over(float(v), s, fewest_draws(draws), level) for v, s in zip(values, columns, strict=True)]
+    names = PARAMETERS[form]
+    return CensoredFit(
+        form=form,
+        parameters=dict(zip(names, found[1:], strict=True)),
+        spread=found[0],
+        log_likelihood=-float(best[-1]),
+        aic=2 * (len(names) + 1) + 2 * float(best[-1]),
+        endings={ending: sum(run.ending is ending for run in runs) for ending in Ending},
+    )
+
+
+def constants_met(runs: Sequence[ForkedRun]) -> tuple[float, float] | None:
+    """The constants (low, high] with which Δt = C/λ meets every run's interval; None if no constant does.
+
+    λ(Δt − c) < C ≤ λΔt for a run seen grokked at Δt with cadence c, and λ·watched < C for one that had not grokked.
+    Table 9, looked at every 500 steps, is met by every C in (2,500, 3,000], and not by the paper's 3,600.
+    """
+    waits = _waits([run for run in runs if run.ending in (Ending.GROKKED, Ending.CENSORED)])
+    low = float(np.exp(waits.after + waits.logs).max(initial=0))
+    high = float(np.exp(waits.until + waits.logs).min(initial=np.inf))
+    return (low, high) if low < high else None
+
+
+def _log(values: np.ndarray) -> np.ndarray:
+    """The logarithm, NaN where there is none."""
+    return np.log(np.where(values > 0, values, nan))
+
+
+def _natural(found: np.ndarray) -> np.ndarray:
+    """(σ, C, …) from (log σ, log C, …), parameters first."""
+    return np.concatenate([np.exp(found[:2]), found[2:]])
+
+
+def _waits(runs: Sequence[ForkedRun]) -> _Waits:
+    grokked = np.array([run.ending is Ending.GROKKED for run in runs], dtype=bool)
+    until = np.array([run.steps_to_grok if run.steps_to_grok is not None else np.inf for run in runs])
+    watched, cadence = (np.array([getattr(run, name) for run in runs], dtype=float) for name in ("watched", "cadence"))
+    after = np.where(grokked, until - cadence, watched)
+    with np.errstate(divide="ignore"):  # the first look after a fork: it grokked somewhere since the fork
+        return _Waits(np.log([run.weight_decay for run in runs]), np.log(np.maximum(after, 0)), np.log(until))
+
+
+def _determined(form: CensoredForm, waits: _Waits, weights: np.ndarray) -> bool:
+    seen = np.isfinite(waits.until) & (weights > 0)
+    return len(np.unique(waits.logs[seen])) >= len(PARAMETERS[form])
+
+
+def _guess(form: CensoredForm, waits: _Waits) -> np.ndarray:
+    """(log σ, log C, …) to start from: the grokked runs taken at their looks."""
+    seen = np.isfinite(waits.until)
+    products = waits.until[seen] + waits.logs[seen]
+    spread = np.log(max(float(products.std()), 0.05))
+    return np.array([spread, products.mean(), *{"inverse": [], "power": [1.0], "offset": [0.0]}[form]])
+
+
+def _maximum(form: CensoredForm, waits: _Waits, weights: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """The most likely (log σ, log C, …), and minus the log-likelihood there."""
+    # The offset is searched in units of a typical Δt, so that one step size suits all parameters.
+    units = np.ones_like(start)
+    if form == "offset":
+        units[2] = np.exp(waits.until[np.isfinite(waits.until)].mean())
+
+    def cost(scaled: np.ndarray) -> float:
+        found = scaled * units
+        value = -float(weights @ _log_likelihoods(waits, MEDIANS[form](waits.logs, found[1:]), np.exp(found[0])))
+        return value if np.isfinite(value) else np.inf
+
+    bounds = [(np.log(LEAST_SPREAD), None)] + [(None, None)] * (len(start) - 1)
+    options = {"xatol": 1e-7, "fatol": 1e-9, "maxiter": 4000, "maxfev": 4000}
+    best = start / units
+    for _ in range(2):  # begun again from where it ended, a collapsed simplex cannot pass for a maximum
+        found = scipy.optimize.minimize(cost, best, method="Nelder-Mead", bounds=bounds, options=options)
+        best = found.x
+    return np.array([*(best * units), found.fun])
+
+
+def _log_likelihoods(waits: _Waits, medians: np.ndarray, spread: float) -> Float[np.ndarray, " runs"]:
+    """log(Φ(b) − Φ(a)) of each run, without cancellation in the tails; NaN where the law gives no time."""
+    a, b = (waits.after - medians) / spread, (waits.until - medians) / spread
+    flip = a > 0  # Φ(b) − Φ(a) = Φ(−a) − Φ(−b), the latter exact where both are near 1
+    low, high = log_ndtr(np.where(flip, -b, a)), log_ndtr(np.where(flip, -a, b))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return high + np.log1p(-np.exp(low - high))

@@ -1,0 +1,129 @@
+"""Timing laws fitted to cell means, with intervals over draws and errors out of sample."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log, nan
+
+import numpy as np
+
+from grokscope.errors import InputError
+from grokscope.law.forms import Form, FormName, Points, named_form
+from grokscope.law.runs import Cells, Draw, ForkedRun, cells_of, fewest_draws, resampled
+from grokscope.shapes import Float
+from grokscope.stats import Estimate
+
+__all__ = ["LawFit", "fit_each_draw", "fit_law", "interval_over"]
+
+
+@dataclass(frozen=True)
+class LawFit:
+    """A law, as fitted to the mean Δt of each cell."""
+
+    form: FormName
+    """Which law."""
+    parameters: dict[str, Estimate]
+    """Its free parameters, with percentile intervals over draws: constant C, exponent α, offset d, efficiency κ, τ."""
+    r_squared: float
+    """1 − Σ(Δt − fit)²/Σ(Δt − mean)² over cells, as the paper's (Tables 9 and 10); NaN where Δt does not vary."""
+    aic: float
+    """n log(SSE/n) + 2(parameters + 1) over the n cells, Gaussian errors; −∞ where every cell is met."""
+    left_out_error: float
+    """Mean over cells of |Δt − fit to the other cells|/Δt; NaN where the others do not determine the law."""
+    tasks: tuple[str, ...]
+    """Task of each cell."""
+    weight_decay: Float[np.ndarray, " cells"]
+    """λ of each cell."""
+    observed: Float[np.ndarray, " cells"]
+    """Mean Δt of each cell's grokked runs."""
+    predicted: Float[np.ndarray, " cells"]
+    """What the law says."""
+    threshold_norm: float | None = None
+    """τ where it was given."""
+
+    def predict(self, weight_decay: float | int, norm: float = nan, learning_rate: float = 1e-3) -> float:
+        """Δt at any λ; first passage needs the norm at the fork too."""
+        one = np.array([weight_decay])
+        points = Points(one, one * learning_rate, np.array([nan]), np.log(np.array([norm])))
+        values = np.array([estimate.value for estimate in self.parameters.values()])
+        return float(named_form(self.form, self.threshold_norm).predict(points, values)[0])
+
+
+def fit_law(
+    runs: Sequence[ForkedRun],
+    form: FormName = "inverse",
+    *,
+    seed: int,
+    threshold_norm: float | None = None,
+    resamples: int = 10_000,
+    level: float = 0.95,
+) -> LawFit:
+    """Fit one form to the mean Δt of each (task, η, λ), and bootstrap it over draws. Paper: §6, Eq. 3, Tables 9 and 10.
+
+    `mean`: Δt = C/λ, C = mean(λΔt), the paper's estimator; `inverse`: the same by least squares; `power`: C λ^−α;
+    `offset`: C/λ + d; `first_passage`: log(‖W(t*)‖/τ)/(κηλ) with τ given or fitted. Eq. 3 writes the decay as e^{−λt};
+    AdamW's is e^{−ηλt}, and gradients oppose it: κ is the share that is left. Runs that never grokked are not in the
+    fit (`fit_censored` uses those that may yet; `outcomes_by_decay` counts those that failed). A draw is resampled with
+    all its forks, within its task.
+    """
+    chosen, cells = named_form(form, threshold_norm), cells_of(runs)
+    points = _points(cells, np.ones(len(cells.draws)))
+    values = chosen.solve(points)
+    if np.isnan(values).any():
+        raise InputError(
+            f"{form} has {len(chosen.parameters)} parameters, which {len(cells.tasks)} cells do not determine"
+        )
+    sampled = chosen.solve(_points(cells, resampled(cells.draws, resamples, seed)))
+    predicted = chosen.predict(points, values)
+    size, misses = len(predicted), float(((points.steps - predicted) ** 2).sum())
+    around_mean = float(((points.steps - points.steps.mean()) ** 2).sum())
+    parameters = {
+        name: interval_over(value, sampled[:, i], fewest_draws(cells.draws), level)
+        for i, (name, value) in enumerate(zip(chosen.parameters, values.tolist(), strict=True))
+    }
+    return LawFit(
+        form=form,
+        parameters=parameters,
+        r_squared=1 - misses / around_mean if around_mean > 0 else nan,
+        aic=(size * log(misses / size) if misses > 0 else -np.inf) + 2 * (len(values) + 1),
+        left_out_error=_left_out_error(chosen, points),
+        tasks=cells.tasks,
+        weight_decay=cells.weight_decay,
+        observed=points.steps,
+        predicted=predicted,
+        threshold_norm=threshold_norm,
+    )
+
+
+def fit_each_draw(
+    runs: Sequence[ForkedRun], form: FormName = "mean", threshold_norm: float | None = None
+) -> dict[Draw, LawFit]:
+    """The law fitted to each draw alone, by task and draw: the paper's "per-draw R²" (Table 10). No intervals."""
+    draws = cells_of(runs).draws
+    members = {key: [run for run in runs if (run.task, run.draw) == key] for key in draws}
+    return {
+        key: fit_law(group, form, seed=0, threshold_norm=threshold_norm, resamples=0) for key, group in members.items()
+    }
+
+
+def interval_over(value: float, sampled: Float[np.ndarray, " samples"], items: int, level: float = 0.95) -> Estimate:
+    """A percentile interval; NaN where there is one item, or most samples determine nothing."""
+    defined = sampled[~np.isnan(sampled)]
+    if items < 2 or 2 * len(defined) <= len(sampled):
+        return Estimate(value, nan, nan, items, level)
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return Estimate(value, float(low), float(high), items, level)
+
+
+def _points(cells: Cells, weights: Float[np.ndarray, "*samples draws"]) -> Points:
+    """Cell means under a weighting of draws; NaN where no weight falls on a cell."""
+    with np.errstate(invalid="ignore"):
+        steps, log_norm = ((weights @ sums) / (weights @ cells.counts) for sums in (cells.steps, cells.log_norm))
+    return Points(cells.weight_decay, cells.rate, steps, log_norm)
+
+
+def _left_out_error(form: Form, points: Points) -> float:
+    size = len(points.steps)
+    others = np.where(np.eye(size, dtype=bool), nan, points.steps)
+    without = Points(points.weight_decay, points.rate, others, np.broadcast_to(points.log_norm, (size, size)))
+    predicted = np.diagonal(form.predict(without, form.solve(without)))
+    return float((np.abs(points.steps - predicted) / points.steps).mean())

@@ -1,0 +1,182 @@
+"""What a law is fitted to: forked runs, how their waiting ended, and their cells."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import isfinite, nan
+
+import numpy as np
+
+from grokscope.errors import InputError, shown
+from grokscope.shapes import Float
+from grokscope.specs import RunSpec
+from grokscope.stats import Estimate, share
+from grokscope.timeline import Outcome, Timeline
+
+__all__ = [
+    "Cells",
+    "DecayOutcomes",
+    "Draw",
+    "Ending",
+    "ForkedRun",
+    "cells_of",
+    "fewest_draws",
+    "forked_run",
+    "outcomes_by_decay",
+    "resampled",
+]
+
+Draw = tuple[str, Hashable]  # task and draw
+
+
+class Ending(StrEnum):
+    """How the wait for grokking ended; each value is the sentence a person reads."""
+
+    GROKKED = "grokked"
+    """Seen at a look: it happened in (steps_to_grok − cadence, steps_to_grok]."""
+    CENSORED = "not yet grokked"
+    """Stable to the last look: it takes longer than `watched`."""
+    FAILED = "unstable"
+    """Unstable or diverged without grokking: a competing event, kept out of the fit and reported as a share."""
+    BEFORE = "grokked before the fork"
+    """There was nothing left to wait for: kept out of the fit and counted."""
+
+
+@dataclass(frozen=True)
+class ForkedRun:
+    """One run from its fork on."""
+
+    weight_decay: float | int
+    """λ after the fork."""
+    steps_to_grok: float | int | None
+    """Δt, steps from the fork to the first look at which it had grokked; None if it had not."""
+    outcome: Outcome
+    """How it ended. Runs that grokked and fell apart later (†) grokked all the same."""
+    cadence: float | int
+    """Steps between that look and the one before."""
+    watched: float | int
+    """Steps from the fork to the last look."""
+    draw: Hashable = 0
+    """What forks of one parent, seed or repetition share: the unit that is resampled."""
+    task: str = ""
+    """What it learns; a cell of the law is one task at one η and λ."""
+    learning_rate: float | int = 1e-3
+    """η."""
+    norm_at_fork: float | int = nan
+    """‖W(t*)‖; NaN if not measured."""
+    norm_at_grok: float | int = nan
+    """‖W‖ at the look at which it had grokked; NaN if not measured."""
+
+    def __post_init__(self) -> None:
+        for name in ("weight_decay", "learning_rate", "cadence"):
+            if not (isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise InputError(f"{name} must be positive, got {shown(getattr(self, name))}")
+        grokked = self.outcome in (Outcome.GROKKED, Outcome.UNSTABLE_AFTER)
+        if (grokked and self.steps_to_grok is None) or (
+            self.steps_to_grok is not None and self.outcome in (Outcome.NEVER, Outcome.UNSTABLE)
+        ):
+            raise InputError(f"a run that ended '{self.outcome}' has steps_to_grok {shown(self.steps_to_grok)}")
+
+    @property
+    def ending(self) -> Ending:
+        """How its wait ended."""
+        if self.steps_to_grok is not None:
+            return Ending.GROKKED if self.steps_to_grok > 0 else Ending.BEFORE
+        return Ending.CENSORED if self.outcome is Outcome.NEVER else Ending.FAILED
+
+
+def forked_run(spec: RunSpec, events: Timeline) -> ForkedRun:
+    """A run as the law sees it. A run that is no fork counts from its first step; its draw is its data order's seed."""
+    start = spec.fork.step if spec.fork else 0
+    grokked, before = events.grokked, events.looked_before
+    return ForkedRun(
+        weight_decay=spec.training.weight_decay,
+        steps_to_grok=None if grokked is None else grokked - start,
+        outcome=events.outcome,
+        cadence=1 if grokked is None or before is None else grokked - before,
+        watched=events.last - start,
+        draw=spec.seeds.data_order,
+        task=spec.task,
+        learning_rate=spec.training.learning_rate,
+        norm_at_fork=events.norm_at_first,
+        norm_at_grok=events.norm_at_grok,
+    )
+
+
+@dataclass(frozen=True)
+class DecayOutcomes:
+    """How the runs of one task and λ ended."""
+
+    task: str
+    """What they learn."""
+    weight_decay: float
+    """λ."""
+    endings: dict[Ending, int]
+    """How many ended in each way."""
+    unstable_after: int
+    """Of those that grokked, how many fell apart later (†)."""
+    failure: Estimate
+    """Share that became unstable or diverged without grokking, of all but those that had grokked before the fork."""
+
+
+def outcomes_by_decay(runs: Sequence[ForkedRun]) -> tuple[DecayOutcomes, ...]:
+    """What the fit leaves out, for each task and rising λ, with Clopper–Pearson intervals."""
+    found = []
+    for task, decay in sorted({(run.task, run.weight_decay) for run in runs}):
+        members = [run for run in runs if (run.task, run.weight_decay) == (task, decay)]
+        endings = {ending: sum(run.ending is ending for run in members) for ending in Ending}
+        unstable_after = sum(run.outcome is Outcome.UNSTABLE_AFTER for run in members)
+        failure = share(endings[Ending.FAILED], len(members) - endings[Ending.BEFORE])
+        found.append(DecayOutcomes(task, decay, endings, unstable_after, failure))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Grokked runs summed by draw and cell, so that any weighting of draws gives its cell means at once."""
+
+    tasks: tuple[str, ...]
+    """Task of each cell."""
+    weight_decay: Float[np.ndarray, " cells"]
+    """λ of each."""
+    rate: Float[np.ndarray, " cells"]
+    """ηλ of each: what AdamW takes off every weight in a step, as a share."""
+    draws: tuple[Draw, ...]
+    """Task and draw of each row below."""
+    counts: Float[np.ndarray, "draws cells"]
+    """Runs."""
+    steps: Float[np.ndarray, "draws cells"]
+    """Σ Δt."""
+    log_norm: Float[np.ndarray, "draws cells"]
+    """Σ log‖W(t*)‖."""
+
+
+def cells_of(runs: Sequence[ForkedRun]) -> Cells:
+    """Sums over the runs whose wait ended by grokking."""
+    grokked = [run for run in runs if run.ending is Ending.GROKKED]
+    if not grokked:
+        raise InputError(f"a law needs at least one run that grokked after its fork, got none of {len(runs)}")
+    keys = sorted({(run.task, run.weight_decay, run.learning_rate) for run in grokked})
+    draws = tuple(dict.fromkeys((run.task, run.draw) for run in grokked))
+    sums = np.zeros((3, len(draws), len(keys)))
+    for run in grokked:
+        place = draws.index((run.task, run.draw)), keys.index((run.task, run.weight_decay, run.learning_rate))
+        sums[:, *place] += np.array([1.0, run.steps_to_grok, np.log(run.norm_at_fork)])
+    decay, learning_rate = np.array([key[1:] for key in keys], dtype=np.float64).T
+    return Cells(tuple(key[0] for key in keys), decay, decay * learning_rate, draws, *sums)
+
+
+def resampled(draws: Sequence[Draw], resamples: int, seed: int) -> Float[np.ndarray, "samples draws"]:
+    """How often each draw is taken when they are drawn with replacement, within each task."""
+    generator = np.random.default_rng(seed)
+    weights = np.zeros((resamples, len(draws)))
+    for task in dict.fromkeys(task for task, _ in draws):
+        rows = np.array([of == task for of, _ in draws])
+        weights[:, rows] = generator.multinomial(rows.sum(), np.full(rows.sum(), 1 / rows.sum()), resamples)
+    return weights
+
+
+def fewest_draws(draws: Sequence[Draw]) -> int:
+    """Draws of the task that has fewest."""
+    tasks = [task for task, _ in draws]
+    return min(tasks.count(task) for task in set(tasks))

@@ -1,0 +1,107 @@
+"""How much of the logits is the algorithm's own shape, cos(2πk(a + b − c)/p) or a group's characters."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from grokscope.activations import Conditioning, InputEdit, Subject, answer_sums, condition_of, conditioning_basis
+from grokscope.errors import InputError
+from grokscope.measures.spectrum import CONSTANT_SHARE
+from grokscope.shapes import Float, Int
+from grokscope.tasks import Basis
+
+__all__ = ["LogitStructure", "logit_structure"]
+
+
+@dataclass(frozen=True)
+class LogitStructure:
+    """The logits' parts along each mode's direction C_m."""
+
+    explained: Float[Tensor, "runs modes"]
+    """Share of the logits' variance along C_m; NaN where they do not vary over the classes."""
+    height: Float[Tensor, "runs modes"]
+    """Coefficient of C_m, scaled to 1 at the right answer: what mode m adds to the right answer's logit."""
+    variance: Float[Tensor, " runs"]
+    """Mean square of the logits, centred over the classes; NaN where that is rounding."""
+
+    @property
+    def total(self) -> Float[Tensor, " runs"]:
+        """Share along all of them: the directions are orthogonal."""
+        return self.explained.sum(dim=-1)
+
+    def explained_by(self, key_modes: Sequence[int]) -> Float[Tensor, " runs"]:
+        """Share along some of them, by index."""
+        return self.explained[:, list(key_modes)].sum(dim=-1)
+
+
+def logit_structure(
+    subject: Subject,
+    by: Conditioning = "answer",
+    basis: Basis | None = None,
+    edits: Mapping[str, InputEdit] | None = None,
+) -> LogitStructure:
+    """Share of the logit variance over all pairs along C_m[x, c] = Σ_{ρ ∈ m} χ_ρ(s_x c⁻¹), s_x the answer of pair x.
+
+    On Z_n, C_k ∝ cos(2πk(a + b − c)/n): the paper's key-logit term (§2, Eq. 1); on groups, Chughtai et al.'s characters
+    χ_ρ(x y z⁻¹), conjugate irreps together. Logits are known up to a constant for each pair, so they are centred over
+    the classes first. Pairs and classes whose answer stands outside the basis's group (0, for multiplication) are left
+    out. With `by` = "sum", s_x is a + b whatever the operation; `edits` change sites before the logits are read.
+
+    C_m ∝ B_m B_mᵀ of the mode's block, so with S[s, c] the sum of the logits over the pairs with answer s, the
+    inner product is Σ_i b_iᵀ S b_i: the pairs × classes cube of a direction is never made.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> run = RunSpec(task="add_mod7")
+    >>> drawn = initial_state(Cohort([run])).weights
+    >>> bool(logit_structure(subject_of([run], drawn)).total < 0.5)
+    True
+    """
+    read_in = conditioning_basis(subject.task, by) if basis is None else basis
+    elements = torch.tensor(read_in.answers, device=subject.device)
+    place = torch.full((subject.task.symbols,), -1, device=subject.device)
+    place[elements] = torch.arange(len(elements), device=subject.device)
+    condition = place[torch.tensor(condition_of(subject.task, by), device=subject.device)]
+    sums, squares, sizes = _totals(subject, elements, condition, edits)
+    if len(subject) == 1 and not bool(squares.isfinite()):
+        raise InputError(f"{subject.names[0]} has logits that are not numbers: nothing can be read there")
+    # Logits that are all alike up to rounding have no structure; never true of NaN.
+    squares = squares.where(~(squares <= CONSTANT_SHARE * sizes), torch.nan)
+    return _structure(sums, squares, int((condition >= 0).sum()), read_in)
+
+
+def _totals(
+    subject: Subject,
+    elements: Int[Tensor, " elements"],
+    condition: Int[Tensor, " inputs"],
+    edits: Mapping[str, InputEdit] | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """S[s, c] over the group, and Σ of the squares of centred and of raw logits of the pairs whose answer is in it."""
+    n = len(elements)
+    sums = torch.zeros(len(subject), n, n, dtype=torch.float64, device=subject.device)
+    squares, sizes = sums.new_zeros(2, len(subject))
+    for rows, values in subject.parts(["logits"], edits):
+        logits = values["logits"][..., elements].double()
+        centred = logits - logits.mean(dim=-1, keepdim=True)
+        own = condition[rows]
+        sums += answer_sums(centred, own.expand(len(subject), -1), n)
+        squares += centred[:, own >= 0].square().sum(dim=(1, 2))
+        sizes += logits[:, own >= 0].square().sum(dim=(1, 2))
+    return sums, squares, sizes
+
+
+def _structure(
+    sums: Float[Tensor, "runs elements elements"], squares: Float[Tensor, " runs"], pairs: int, basis: Basis
+) -> LogitStructure:
+    n = sums.shape[-1]
+    waves = torch.tensor(basis.modes.basis[:, 1:], device=sums.device)
+    dimensions = torch.tensor(basis.modes.dimensions, dtype=torch.float64, device=sums.device)
+    along = ((sums @ waves) * waves).sum(dim=-2)  # b_iᵀ S b_i of every column i
+    height = along.new_zeros(len(along), len(basis.modes))
+    height = height.index_add(-1, torch.tensor(basis.modes.column_mode, device=sums.device), along) / pairs
+    # C_m = (n/dim) B_m B_mᵀ is 1 at the right answer and has the squared norm pairs · n/dim over all pairs and classes.
+    explained = height.square() * pairs * n / dimensions / squares[:, None]
+    return LogitStructure(explained, height.where(squares.isfinite()[:, None], torch.nan), squares / (pairs * n))

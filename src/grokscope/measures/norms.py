@@ -1,0 +1,76 @@
+"""Frobenius norms of a run's parameters: all together, each, and block by block."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from grokscope.activations import Subject
+from grokscope.model import layout_of, padded_size
+from grokscope.shapes import Float
+
+__all__ = ["Norms", "norms"]
+
+
+@dataclass(frozen=True)
+class Norms:
+    """‖·‖_F of each run's parameters, in float64; NaN where any of them is not a number."""
+
+    total: Float[Tensor, " runs"]
+    """‖W‖ of all parameters together (the paper's Table 5 and Eq. 3)."""
+    by_parameter: dict[str, Float[Tensor, " runs"]]
+    """Of each matrix and vector by its name; `blocks.0.mlp.W_in` is the dashed line of the paper's Figure 2."""
+    by_block: dict[str, Float[Tensor, " runs"]]
+    """Of `embed`, `pos_embed`, every `blocks.i`, `norms` (all LayerNorms, those of the blocks too) and `unembed`."""
+
+    @property
+    def shares(self) -> dict[str, Float[Tensor, " runs"]]:
+        """Each block's part of ‖W‖²; they add up to 1."""
+        return {name: (norm / self.total) ** 2 for name, norm in self.by_block.items()}
+
+
+def norms(subject: Subject) -> Norms:
+    """Norms of all parameters of every run, padding cut off.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> run = RunSpec()
+    >>> drawn = initial_state(Cohort([run])).weights
+    >>> found = norms(subject_of([run], drawn))
+    >>> list(found.by_block), bool(found.shares["embed"] > 0.5)
+    (['embed', 'pos_embed', 'blocks.0', 'blocks.1', 'norms', 'unembed'], True)
+    """
+    symbols = subject.task.symbols
+    layout = layout_of(subject.architecture, padded_size(symbols))
+    squares = {
+        name: value[(slice(None), *layout.real(name, symbols))].double().square().flatten(1).sum(dim=1)
+        for name, value in subject.weights.items()
+    }
+    blocks = {_block_of(name): torch.zeros_like(square) for name, square in squares.items()}
+    for name, square in squares.items():
+        blocks[_block_of(name)] += square
+    total = torch.stack(list(squares.values())).sum(dim=0)
+    return Norms(
+        total.sqrt(),
+        {name: square.sqrt() for name, square in squares.items()},
+        {name: blocks[name].sqrt() for name in sorted(blocks, key=_place)},
+    )
+
+
+def _block_of(name: str) -> str:
+    """The block of a parameter.
+
+    >>> [_block_of(name) for name in ("blocks.1.attn.W_O", "blocks.1.ln2.w", "ln_final.b", "embed.W_E")]
+    ['blocks.1', 'norms', 'norms', 'embed']
+    """
+    parts = name.split(".")
+    if parts[-2].startswith("ln"):
+        return "norms"
+    return ".".join(parts[:2]) if parts[0] == "blocks" else parts[0]
+
+
+def _place(block: str) -> tuple[int, int]:
+    """In the order of the forward pass, the norms before the head."""
+    kind, _, number = block.partition(".")
+    return ("embed", "pos_embed", "blocks", "norms", "unembed").index(kind), int(number or 0)

@@ -1,0 +1,89 @@
+"""In which modes the embedding and the map from neurons to logits lie, read from the weights alone."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from grokscope.activations import Subject
+from grokscope.errors import InputError
+from grokscope.measures.spectrum import Spectrum, spectrum
+from grokscope.shapes import Float
+from grokscope.tasks import Basis
+
+__all__ = ["WeightSpectrum", "embedding_spectrum", "neuron_logit_map", "neuron_logit_spectrum"]
+
+
+@dataclass(frozen=True)
+class WeightSpectrum:
+    """Power of a matrix over symbols in each mode, all its columns together."""
+
+    power: Float[Tensor, "runs modes"]
+    """Squared Frobenius norm of the matrix's part in each mode, in float64; the constant mode is left out."""
+    dimensions: Float[Tensor, " modes"]
+    """Dimension of each mode's function space."""
+
+    @property
+    def norm(self) -> Float[Tensor, "runs modes"]:
+        """Frobenius norm of each mode's part."""
+        return self.power.sqrt()
+
+    @property
+    def share(self) -> Float[Tensor, "runs modes"]:
+        """Each mode's part of the power of all; NaN where nothing varies."""
+        return self.power / self.power.sum(dim=-1, keepdim=True)
+
+    @property
+    def density(self) -> Float[Tensor, "runs modes"]:
+        """Power per dimension, by which modes of different size are compared."""
+        return self.power / self.dimensions
+
+
+def embedding_spectrum(subject: Subject, basis: Basis | None = None) -> WeightSpectrum:
+    """Σ over the columns of W_E of their power in each mode, over the symbols that stand in the basis's group.
+
+    Nanda et al. read the key frequencies off it. The separator's row is no symbol and is left out, as 0 is by the
+    multiplicative basis. By default in the task's faithful basis.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> run = RunSpec(task="add_mod7")
+    >>> drawn = initial_state(Cohort([run])).weights
+    >>> found = embedding_spectrum(subject_of([run], drawn))
+    >>> found.power.shape, round(float(found.share.sum()), 6)
+    (torch.Size([1, 3]), 1.0)
+    """
+    embedding = subject.weights["embed.W_E"][:, : subject.task.symbols]
+    found = spectrum(embedding, _basis(subject, basis))
+    return WeightSpectrum(found.power.sum(dim=-1), found.dimensions)
+
+
+def neuron_logit_map(subject: Subject) -> Float[Tensor, "runs answers neurons"]:
+    """What one unit of each neuron of the last MLP adds to each answer's logit: (W_out W_U)ᵀ, in float64.
+
+    With a final LayerNorm, W_out is first centred over the residual stream and multiplied by the norm's w, as the norm
+    does with whatever is added to its input. Its division by the stream's standard deviation belongs to each pair and
+    is left out: the map is exact up to that one positive factor.
+    """
+    if subject.architecture.mlp != "on":
+        raise InputError("this model has no MLP, and so no map from neurons to logits")
+    last = subject.architecture.layers - 1
+    out = subject.weights[f"blocks.{last}.mlp.W_out"].double()
+    if subject.architecture.layer_norm:
+        out = (out - out.mean(dim=-1, keepdim=True)) * subject.weights["ln_final.w"].double()[:, None]
+    unembedding = subject.weights["unembed.W_U"][..., : subject.task.classes].double()
+    return torch.bmm(out, unembedding).mT
+
+
+def neuron_logit_spectrum(subject: Subject, basis: Basis | None = None) -> Spectrum:
+    """Each last-MLP neuron's power over the answers' modes, in the map to the logits. Nanda et al.'s W_L."""
+    return spectrum(neuron_logit_map(subject), _basis(subject, basis))
+
+
+def _basis(subject: Subject, basis: Basis | None) -> Basis:
+    found = subject.task.basis() if basis is None else basis
+    if found.answers.max() >= subject.task.symbols:
+        size = int(found.answers.max()) + 1
+        raise InputError(f"{subject.task.name} has {subject.task.symbols} symbols, got a basis over {size}")
+    return found

@@ -1,0 +1,45 @@
+"""What statistics are made of: one column of numbers, checked once."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from grokscope.errors import InputError, shown
+from grokscope.shapes import Bool, Float, Int
+
+__all__ = ["Flags", "Numbers", "column", "flags", "require_level", "same_length"]
+
+Numbers = Sequence[float | int] | Float[np.ndarray, " items"] | Int[np.ndarray, " items"]
+Flags = Sequence[bool | np.bool_] | Bool[np.ndarray, " items"]
+
+
+def column(values: Numbers, name: str = "values", finite: bool = True) -> Float[np.ndarray, " items"]:
+    """The values in float64; none may be NaN, and none infinite unless that is allowed.
+
+    >>> column([1, 2])
+    array([1., 2.])
+    """
+    found = np.asarray(values, dtype=np.float64)
+    bad = ~np.isfinite(found) if finite else np.isnan(found)
+    if bad.any():
+        where = int(bad.argmax())
+        raise InputError(f"{name} must be numbers, got {shown(float(found[where]))} at place {where}")
+    return found
+
+
+def flags(values: Flags) -> Bool[np.ndarray, " items"]:
+    """The values as an array of truths."""
+    return np.asarray(values, dtype=bool)
+
+
+def same_length(**columns: object) -> None:
+    """Refuse columns that do not pair."""
+    sizes = {name: len(values) for name, values in columns.items() if hasattr(values, "__len__")}
+    if len(set(sizes.values())) > 1:
+        raise InputError(f"columns must be equally long, got {sizes}")
+
+
+def require_level(level: float) -> None:
+    """Refuse an interval's level that is no share."""
+    if not 0 < level < 1:
+        raise InputError(f"level must lie in (0, 1), got {shown(level)}")

@@ -1,0 +1,410 @@
+import csv
+import importlib
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+from dataclasses import replace
+from math import isnan
+from pathlib import Path
+
+import pytest
+import torch
+
+import grokscope
+from grokscope.cli import run
+from grokscope.experiments import Reading, Run, Store, measured, measuring, run_all, run_name
+from grokscope.measures import columns
+from grokscope.measures.registry import MEASURES
+from grokscope.specs import Architecture, Cadence, ReadingSpec, RunSpec, Training
+from grokscope.training.checkpoint import save_tensors
+
+MODULE = importlib.import_module("grokscope.cli.measures")  # the package has a function of this name
+TINY = RunSpec(
+    task="add_mod7",
+    train_fraction=0.6,
+    architecture=Architecture(layers=1, width=16, heads=2, mlp_width=32),
+    training=Training(steps=8, batch_size=16),
+    checkpoints=Cadence(every=4),
+    measurements=Cadence(every=4),
+)
+S3 = replace(TINY, task="S3")
+WAITING = TINY.with_seed(5)
+NAME = run_name(TINY)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        run_all([TINY, S3], Store(folder), compiled=False)
+    Store(folder).add(WAITING)  # planned, and not begun
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def here(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Every command runs in a folder with three runs in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(columns, "NULL_DRAWS", 4)
+    shutil.copytree(trained, tmp_path / "runs")
+    return tmp_path
+
+
+def words(line: str) -> list[str]:
+    return shlex.split(line)
+
+
+def contents(path: Path) -> dict[str, bytes | None]:
+    return {str(file): file.read_bytes() if file.is_file() else None for file in path.rglob("*")}
+
+
+def refused(arguments: list[str], sentence: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One sentence, status 2, nothing written."""
+    before = contents(here)
+    capsys.readouterr()
+    assert run(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("grokscope: ")
+    assert shown.err.count("\n") == 1
+    assert sentence in shown.err
+    assert contents(here) == before
+
+
+def expected(names: list[str], reading: Reading | None = None, spec: RunSpec = TINY) -> list[dict[str, float | str]]:
+    return [row for part in measured(grokscope.open("runs")[run_name(spec)], names, reading) for row in part]
+
+
+# The list, and one measure.
+
+
+@pytest.mark.parametrize("width", ["40", "80", "200"])
+def test_the_list_has_every_measure_in_its_order(
+    width: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    assert run(["measures"]) == 0
+    shown = capsys.readouterr().out
+    listed = [line.split()[0] for line in shown.splitlines() if re.match(r" \w", line)]
+    assert listed == ["measure", *MEASURES]
+    for word in ("the", "Nanda", "Chughtai"):
+        assert word in shown
+
+
+def test_the_list_for_programs_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["measures", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert list(facts) == list(MEASURES)
+    for name, one in MEASURES.items():
+        words_of = {word: getattr(one, word) for word in ("title", "formula", "source", "cost", "null", "undefined")}
+        assert facts[name] == words_of | {"columns": dict(one.columns)}
+    assert run(["measures", "rank", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"rank": facts["rank"]}
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_measure_is_explained_with_an_example_that_was_computed(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columns, "PATCHED_PAIRS", 20)
+    assert run(["measures", name]) == 0
+    shown, one = capsys.readouterr().out, MEASURES[name]
+    for text in (one.title, one.formula, one.source, one.cost, one.null, one.undefined, *one.columns.values()):
+        assert text in shown
+    assert f"grokscope measure add_mod97_s0 --measures {name} --out runs/first\n" in shown
+    worked = shown.partition("on two untrained networks that add modulo 7 (seeds 0 and 1)\n")[2].splitlines()
+    assert worked
+    for line in worked:
+        assert re.fullmatch(r"  [a-z0-9_.]+: (-?[0-9.]+(e-?\d+)?), (-?[0-9.]+(e-?\d+)?)", line), line
+
+
+def test_the_worked_example_is_true(capsys: pytest.CaptureFixture[str]) -> None:
+    """FSD of the example's first network, from a plain module and a plain transform."""
+    spec = RunSpec(task="add_mod7", architecture=Architecture(width=16, mlp_width=32))
+    subject = grokscope.activations.subject_of([spec], grokscope.training.Cohort([spec]).initial())
+    hidden = subject.read("blocks.0.mlp.hook_post")[0].double()
+    answers = torch.tensor(subject.task.answers)
+    means = torch.stack([hidden[answers == s].mean(dim=0) for s in range(7)])
+    strongest = torch.fft.rfft(means, dim=0)[1:].abs().argmax(dim=0)
+    peak = strongest.bincount(minlength=3).max().item() / 32
+    assert run(["measures", "fsd"]) == 0
+    assert f"\n  fsd: {(peak - 1 / 3) / (2 / 3):.4g}, " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("fds", "there is no measure 'fds'; did you mean 'fsd'?"),
+        ("FSD_NULL", "did you mean 'fsd_null'?"),
+        ("restricted", "_restricted'?"),
+        ("[red]x", "there is no measure '[red]x'"),
+        ("a\nb", r"there is no measure 'a\nb'"),
+        ("", "there is no measure ''"),
+    ],
+)
+def test_an_unknown_measure_is_refused_with_the_nearest(
+    name: str, sentence: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused(["measures", name], sentence, here, capsys)
+    refused(["measures", name, "--json"], sentence, here, capsys)
+
+
+@pytest.mark.parametrize("line", ["measures", "measures logits", "measure S3 --measures fsd --to x.csv"])
+def test_a_terminal_that_knows_only_ascii_is_no_error(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert run(words(line)) == 0
+    sys.stdout.flush()
+    assert "fsd" in written.getvalue().decode("ascii") or "logit_share" in written.getvalue().decode("ascii")
+
+
+# Tables.
+
+
+def read_csv(path: Path | str) -> list[dict[str, str]]:
+    with Path(path).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_table_has_a_row_for_every_checkpoint_and_reads_back_exactly(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words("measure add_mod7_s0 --measures fsd,rank --out runs --to one.csv")) == 0
+    assert run(words("measure add_mod7_s0 --measures fsd,rank --out runs --to one.json")) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert [line for line in shown.out.splitlines() if line.startswith("wrote")] == ["wrote one.csv", "wrote one.json"]
+    rows = expected(["fsd", "rank"])
+    assert [row["step"] for row in rows] == [0, 4, 8]
+    table = read_csv("one.csv")
+    assert list(table[0]) == list(rows[0])
+    assert [row["run"] for row in table] == [NAME] * 3
+    text = ("run", "undefined")
+    assert [{k: v if k in text else float(v) for k, v in row.items()} for row in table] == rows
+    assert json.loads(Path("one.json").read_text()) == rows
+
+
+def test_without_a_name_the_table_is_called_after_the_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words("measure add_mod7_s0")) == 0
+    assert f"wrote {NAME}-measures.csv" in capsys.readouterr().out
+    assert sorted(path.name for path in here.iterdir()) == [f"{NAME}-measures.csv", "runs"]
+    assert list(read_csv(f"{NAME}-measures.csv")[0]) == list(expected(["fsd", "rank", "memorization", "norms"])[0])
+
+
+def test_what_is_printed_is_what_is_written(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run(words("measure add_mod7_s0 --measures fsd,rank --to x.csv")) == 0
+    shown = capsys.readouterr().out
+    names = ["step", "fsd", "fsd_mode", "constant_share", "answer_share", "rank", "rank_one_share", "r2_rank_1"]
+    header, *lines = [line.split() for line in shown.splitlines()[:4]]
+    assert header == names
+    for cells, row in zip(lines, expected(["fsd", "rank"]), strict=True):
+        assert [float(cell) for cell in cells] == pytest.approx([row[name] for name in names], rel=1e-3)
+    assert "more columns" not in shown
+
+
+@pytest.mark.parametrize("width", [20, 60, 80, 150])
+def test_as_many_columns_are_printed_as_fit(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert run(words("measure add_mod7_s0 --measures fsd,rank,memorization,norms --to x.csv")) == 0
+    header, *lines = capsys.readouterr().out.splitlines()
+    every = [
+        column for column in expected(["fsd", "rank", "memorization", "norms"])[0] if column not in ("run", "undefined")
+    ]
+    assert header.split() == every[: len(header.split())], "whole names, in their order"
+    assert all(len(line) <= width for line in (header, *lines[:3]))
+    assert len(lines[0].split()) == len(header.split())
+    assert f"and {len(every) - len(header.split())} more columns in the file" in " ".join(lines[3:])
+    assert len(header) + len(every[len(header.split())]) + 2 > width, "no other column would fit"
+
+
+@pytest.mark.parametrize(
+    ("options", "names", "reading"),
+    [
+        ("", ["fsd"], Reading()),
+        ("--steps 8 0", ["fsd"], Reading(steps=(8, 0))),
+        ("--by sum --basis additive", ["fsd"], Reading(by="sum", basis="additive")),
+        ("--reference 8", ["trig", "paper_restricted"], Reading(reference=8)),
+        ("--seed 7", ["fsd_null"], Reading(seed=7)),
+        (
+            "--reading r.json",
+            ["fsd", "paper_restricted"],
+            Reading(spec=ReadingSpec(fsd_site="attention", restricted_modes=1)),
+        ),
+    ],
+)
+def test_every_option_reaches_the_measures(
+    options: str, names: list[str], reading: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("r.json").write_text(reading.spec.to_json())
+    seen = []
+    monkeypatch.setattr(MODULE, "measured", lambda *arguments: seen.append(arguments) or measured(*arguments))
+    assert run(words(f"measure add_mod7_s0 --measures {','.join(names)} {options} --to x.json")) == 0
+    assert [arguments[1:] for arguments in seen] == [(names, reading)]
+    assert json.loads(Path("x.json").read_text()) == expected(names, reading)
+
+
+def test_names_of_measures_may_have_spaces_and_repeat() -> None:
+    assert run(["measure", "add_mod7_s0", "--measures", " fsd , rank,,fsd ", "--to", "x.json"]) == 0
+    assert json.loads(Path("x.json").read_text()) == expected(["fsd", "rank"])
+
+
+def test_a_run_is_found_by_any_name(here: Path) -> None:
+    for i, name in enumerate((NAME, "S3", TINY.content_hash, TINY.content_hash[:9])):
+        assert run(["measure", name, "--measures", "norms", "--to", f"{i}.json"]) == 0
+    assert json.loads(Path("2.json").read_text()) == json.loads(Path("0.json").read_text())
+    assert {row["run"] for row in json.loads(Path("1.json").read_text())} == {run_name(S3)}
+
+
+def test_measuring_changes_no_file_of_the_run(here: Path) -> None:
+    before = contents(here / "runs")
+    times = {path: path.stat().st_mtime_ns for path in (here / "runs").rglob("*")}
+    assert run(words("measure add_mod7_s0 --measures fsd,ablation,paper_restricted,removal --to x.csv")) == 0
+    assert contents(here / "runs") == before
+    assert {path: path.stat().st_mtime_ns for path in (here / "runs").rglob("*")} == times
+
+
+def test_stacks_of_any_size_write_the_same_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    for size in (1, 2, 3):
+        monkeypatch.setitem(measuring.STEPS_AT_ONCE, "cpu", size)
+        assert run(words(f"measure S3 --measures fsd,memorization,norms --to {size}.json")) == 0
+    first, second, third = (json.loads(Path(f"{size}.json").read_text()) for size in (1, 2, 3))
+    for row, *others in zip(first, second, third, strict=True):
+        for other in others:
+            assert list(other) == list(row)
+            assert [other[word] for word in ("run", "step", "undefined")] == [run_name(S3), row["step"], ""]
+            numbers = {column: value for column, value in row.items() if column not in ("run", "undefined")}
+            assert {column: other[column] for column in numbers} == pytest.approx(numbers, rel=1e-6)
+
+
+def without_numbers(step: int, spec: RunSpec = TINY) -> None:
+    """NaN in the place of the stored weights."""
+    tensors = grokscope.open("runs")[run_name(spec)].at(step).tensors
+    broken = {k: torch.full_like(v, torch.nan) if v.is_floating_point() else v for k, v in tensors.items()}
+    save_tensors(Path("runs") / run_name(spec) / f"weights-{step:08d}.safetensors", broken)
+
+
+def test_undefined_is_nan_in_csv_and_null_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    without_numbers(4)
+    for name in ("x.csv", "x.json"):
+        assert run(["measure", "add_mod7_s0", "--measures", "fsd,norms", "--to", name]) == 0
+    shown = capsys.readouterr().out
+    assert " nan " in shown
+    assert "undefined at step 4: weights in embed.W_E are not numbers\n" in shown
+    table, rows = read_csv("x.csv"), json.loads(Path("x.json").read_text(), parse_constant=pytest.fail)
+    assert [row["fsd"] == "nan" for row in table] == [False, True, False]
+    assert [row["fsd"] is None for row in rows] == [False, True, False]
+    for row, read in zip(table, rows, strict=True):
+        for column in ("fsd", "norm"):
+            assert isnan(float(row[column])) == (read[column] is None)
+    reasons = ["", "weights in embed.W_E are not numbers", ""]
+    assert [row["undefined"] for row in table] == [row["undefined"] for row in rows] == reasons
+
+
+def test_a_single_checkpoint_that_is_not_a_number_is_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    without_numbers(8)
+    sentence = f"{NAME} at step 8 has activations at blocks.0.mlp.hook_post that are not numbers"
+    refused(words("measure add_mod7_s0 --measures fsd --steps 8 --to x.csv"), sentence, here, capsys)
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("add_mod7_s0 --measures fsd,rnk", "there is no measure 'rnk'; did you mean 'rank'?"),
+        ("add_mod7_s0 --measures ''", "no measure was asked for; `grokscope measures` lists them"),
+        ("add_mod7_s0 --measures ' , '", "no measure was asked for"),
+        ("add_mod7_s0 --measures fsd;rank", "there is no measure 'fsd;rank'"),
+        ("add_mod7_s0 --steps 0 3", f"{NAME} has no weights at step 3; stored steps: '0, 4, 8'"),
+        ("add_mod7_s0 --steps -1", f"{NAME} has no weights at step -1; stored steps: '0, 4, 8'"),
+        ("add_mod7_s0 --reference 3", f"{NAME} has no weights at step 3; stored steps: '0, 4, 8'"),
+        ("add_mod7_s5", f"{run_name(WAITING)} has no stored weights"),
+        ("S3 --by sum", "S3 has no sums a + b to condition on: its symbols are not numbers"),
+        ("S3 --by sum --measures norms", "S3 has no sums a + b"),
+        ("S3 --measures fourier_kan", "FourierKAN fits cosines and sines, and the modes of this isotypic basis"),
+        ("S3 --basis isotpic", "S3 has no basis 'isotpic'; did you mean 'isotypic'?"),
+        ("add_mod7_s0 --seed -1", "the seed must lie in [0, 2^63), got -1"),
+        ("add_mod7_s0 --device cuda", "device cuda was asked for, and there is none; use cpu"),
+        ("add_mod7_s0 --to x.txt", "a table is written as .csv or .json, got 'x.txt'"),
+        ("add_mod7_s0 --to x", "a table is written as .csv or .json, got 'x'"),
+        ("add_mod7_s0 --to .csv", "a table is written as .csv or .json, got '.csv'"),
+        ("add_mod7_s0 --to mine.csv", "'mine.csv' exists already; nothing was overwritten"),
+        ("add_mod7_s0 --to folder.csv", "'folder.csv' exists already; nothing was overwritten"),
+        ("add_mod7_s0 --to no/x.csv", "there is no folder 'no' to write 'x.csv' in"),
+        ("add_mod7_s0 --to mine.csv/x.csv", "there is no folder 'mine.csv' to write 'x.csv' in"),
+        ("add_mod7_s0 --reading none.json", "the reading 'none.json' cannot be read"),
+        ("add_mod7_s0 --reading bad.json", "ReadingSpec has no field 'fsd_syn'; did you mean 'fsd_sync'?"),
+        ("add_mod7_s0 --reading mine.csv", "ReadingSpec is not valid JSON"),
+        ("add_mod7_s9", "there is no run 'add_mod7_s9' in 'runs'; did you mean 'add_mod7_s"),
+        ("add_mod7", "'add_mod7' names 2 runs, such as"),
+        ("x --out rns", "there is no folder 'rns'; did you mean 'runs'?"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_nothing_is_written(
+    line: str, sentence: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    (here / "mine.csv").write_text("mine")
+    (here / "folder.csv").mkdir()
+    (here / "bad.json").write_text('{"fsd_syn": 0.5}')
+    if "fourier_kan" not in line:  # whether the basis is Fourier's is found when it is read
+        monkeypatch.setattr(Run, "subject", lambda *_: pytest.fail("weights were loaded"))
+    refused(["measure", *words(line)], sentence, here, capsys)
+
+
+@pytest.mark.parametrize("name", ["a\nb.csv", "a\0b.csv", "\ud800.csv", f"{'x' * 300}.csv"])
+def test_a_name_that_no_file_can_have_is_refused(name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused(["measure", "add_mod7_s0", "--to", name], "", here, capsys)
+
+
+@pytest.mark.parametrize("arguments", ["measure", "measure x --by product", "measure x --steps many", "measures a b"])
+def test_words_that_make_no_command_exit_with_status_2(arguments: str, here: Path) -> None:
+    with pytest.raises(SystemExit) as stop:
+        run(words(arguments))
+    assert stop.value.code == 2
+    assert sorted(path.name for path in here.iterdir()) == ["runs"]
+
+
+@pytest.mark.parametrize("name", ["[red]x", "[bold", "=1+1", "a b,c", '"quoted"', "..", "ein Gruß 😀", "-x"])
+def test_a_hostile_run_name_harms_nothing(
+    name: str, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"{name}-0" if name == ".." else name
+    shutil.copytree(here / "runs" / NAME, here / "others" / name)
+    before = contents(here / "others")
+    told = []
+    monkeypatch.setattr(MODULE, "Progress", _recorded(MODULE.Progress, told))
+    assert run(["measure", "--measures", "fsd", "--out", "others", "--", name]) == 0
+    assert contents(here / "others") == before
+    path = here / f"{name}-measures.csv"
+    assert path.exists()
+    assert {row["run"] for row in read_csv(path)} == {name}
+    assert f"wrote {name}-measures.csv" in capsys.readouterr().out
+    assert told == [f"measuring {name}"], "the name is shown as it is, not read as markup"
+
+
+def _recorded(progress: type, told: list[str]) -> type:
+    """The progress bar, which also notes what its lines say once their markup is read."""
+    from rich.text import Text
+
+    class Recorded(progress):
+        def add_task(self, description: str, *arguments: object, **options: object) -> int:
+            told.append(Text.from_markup(description).plain)
+            return super().add_task(description, *arguments, **options)
+
+    return Recorded
+
+
+def test_a_damaged_checkpoint_is_named_and_nothing_is_written(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = here / "runs" / NAME / "weights-00000008.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+    refused(words("measure add_mod7_s0 --measures fsd --to x.csv"), "weights-00000008.safetensors", here, capsys)
