@@ -50,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             report=_say,
             should_stop=lambda: bool(asked),
             stop_after_grokking=plan.stop_after_grokking,
+            measures=plan.measures,
         )
     except InputError as error:
         print(f"grokscope: {error}", file=sys.stderr)

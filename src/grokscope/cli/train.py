@@ -22,7 +22,7 @@ __all__ = ["fork", "resume", "seeds_of", "train"]
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["float32", "tf32", "bf16"]
-Keep = Literal["weights", "state", "none"]
+Keep = Literal["weights", "state", "forks", "none"]
 INTERRUPTED = 75
 
 
@@ -56,7 +56,8 @@ def train(
         train_fraction: Share of all pairs that is trained on.
         measure_every: Steps between measurements.
         checkpoint_every: Steps between checkpoints.
-        keep: What checkpoints hold: weights (and full states to continue from), every full state, or none.
+        keep: What checkpoints hold: weights (and full states to continue from), every full state, full states at
+            listed steps only, or none.
         device: Where to train; auto takes CUDA if there is one, else one worker per core. mps must be named: it is
             written to do without float64 and has not been tried on the hardware.
         precision: float32 is the reference; tf32 and bf16 are faster.
@@ -82,7 +83,7 @@ def train(
         for seeded in ([one] if seeds == "0" else [one.with_seed(seed) for seed in seeds_of(seeds)])
         for decay in decays
     )
-    plan = Plan(str(out), runs, _device(device), keep, stop_after_grokking, deterministic)
+    plan = Plan(str(out), runs, _device(device), keep, stop_after_grokking, deterministic=deterministic)
     if plan_only is not None:
         refuse_impossible(plan.runs, Store(plan.out), plan.device)
         if plan_only.exists():

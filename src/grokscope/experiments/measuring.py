@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from grokscope.activations import Conditioning, conditioning_basis
+from grokscope.activations import Conditioning, Subject, conditioning_basis
 from grokscope.errors import InputError
 from grokscope.experiments.devices import is_available
 from grokscope.experiments.runs import Run
@@ -13,7 +13,7 @@ from grokscope.specs import ReadingSpec
 from grokscope.specs.spec import WORD_LIMIT, require
 from grokscope.tasks import named_task
 
-__all__ = ["Reading", "measured"]
+__all__ = ["STEPS_AT_ONCE", "Reading", "measured", "rows_of"]
 
 STEPS_AT_ONCE = {"cpu": 4, "cuda": 64, "mps": 16}  # checkpoints in one stack: some hundred MB on a CPU
 
@@ -57,6 +57,30 @@ def measured(run: Run, names: Sequence[str], reading: Reading | None = None) -> 
         if step not in stored:
             run.at(step)  # refuses, and names those that are stored
     return _measured(run, names, how, how.steps or stored)
+
+
+def rows_of(subject: Subject, readings: Sequence[str]) -> list[Row]:
+    """One row for each run of a subject: measures by name, `NAME@sum` by sums, `NAME@BASIS` in that basis.
+
+    Readings that the task does not have are left out. A run whose activations are not numbers has NaN and a reason,
+    also if it is alone.
+    """
+    rows: list[Row] = [{} for _ in range(len(subject))]
+    read = subject.select([0, 0]) if len(subject) == 1 else subject  # a stack is never refused for one of its runs
+    asked: dict[str, list[str]] = {}
+    for reading in readings:
+        name, _, where = reading.partition("@")
+        asked.setdefault(where, []).append(name)
+    for where, names in asked.items():
+        by: Conditioning = "sum" if where == "sum" else "answer"
+        if (by == "sum" and subject.task.sums is None) or (
+            where not in ("", "sum") and where not in subject.task.bases
+        ):
+            continue
+        question = Question(read, by=by, basis_name="" if by == "sum" else where)
+        for row, found in zip(rows, measure(question, names), strict=False):
+            row |= {f"{column}@{where}" if where else column: value for column, value in found.items()}
+    return rows
 
 
 def _measured(run: Run, names: Sequence[str], how: Reading, steps: tuple[int, ...]) -> Iterator[list[Row]]:

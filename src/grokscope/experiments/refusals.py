@@ -30,7 +30,7 @@ def refuse_impossible(specs: Sequence[RunSpec], store: Store, device: str) -> No
 
 def _refuse_impossible_forks(specs: Sequence[RunSpec], store: Store) -> None:
     stored = {folder.spec.content_hash: folder for folder in store}
-    known = {name: folder.spec for name, folder in stored.items()}
+    known = {name: folder.spec for name, folder in stored.items()} | {spec.content_hash: spec for spec in specs}
     for spec in specs:
         if spec.fork is not None:
             parent, name = known.get(spec.fork.parent), spec.fork.parent
@@ -44,4 +44,3 @@ def _refuse_impossible_forks(specs: Sequence[RunSpec], store: Store) -> None:
             shapes = [(s.architecture, named_task(s.task).symbols) for s in (spec, parent)]
             if shapes[0] != shapes[1]:
                 raise InputError(f"a fork must have the architecture and symbols of its parent {run_name(parent)}")
-        known[spec.content_hash] = spec

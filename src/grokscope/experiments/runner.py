@@ -13,6 +13,7 @@ from grokscope.experiments.refusals import refuse_impossible
 from grokscope.experiments.stack import Progress, Stack
 from grokscope.experiments.states import is_compiled
 from grokscope.experiments.store import BusyError, Keep, RunFolder, Store
+from grokscope.measures.registry import measure_named
 from grokscope.specs import RunSpec
 from grokscope.training import CohortKey, advance, cohort_key
 
@@ -33,29 +34,43 @@ def run_all(
     should_stop: Callable[[], bool] = lambda: False,
     compiled: bool | None = None,
     stop_after_grokking: int | None = None,
+    measures: Sequence[str] = (),
 ) -> None:
     """Train every run that is not finished; runs that another process holds are left to it.
 
-    On a CPU runs go one by one, on CUDA as many at once as fit. Interrupted runs continue from their newest whole
-    state, bit for bit as if they had not stopped (same device, versions, slots). What cannot be trained is refused
-    before anything is written.
+    Forks come after their parents. On a CPU runs go one by one, on CUDA as many at once as fit. Interrupted runs
+    continue from their newest whole state, bit for bit as if they had not stopped (same device, versions, slots). What
+    cannot be trained or measured is refused before anything is written.
     """
     refuse_impossible(specs, store, device)
-    cohorts: dict[CohortKey, list[RunSpec]] = {}
-    for spec in dict.fromkeys(specs):
-        cohorts.setdefault(cohort_key(spec), []).append(spec)
-    for key, members in cohorts.items():
+    for name in measures:
+        measure_named(name.partition("@")[0])
+    cohorts: dict[tuple[int, CohortKey], list[RunSpec]] = {}
+    for spec, generation in _generations(specs).items():
+        cohorts.setdefault((generation, cohort_key(spec)), []).append(spec)
+    for (_, key), members in sorted(cohorts.items(), key=lambda item: item[0][0]):
         slots = 1 if device == "cpu" else slots_that_fit(key, device)
         waiting = [members[i : i + slots] for i in range(0, len(members), slots)]
         while waiting:
             batch = waiting.pop(0)
-            options = (store, device, keep, report, should_stop, compiled, stop_after_grokking)
+            options = (store, device, keep, report, should_stop, compiled, stop_after_grokking, measures)
             fitted = _fitted(partial(_run_cohort, batch, *options))
             if not fitted:
                 if len(batch) == 1:
                     raise InputError(f"one run of {batch[0].task} does not fit into the memory of {device}")
                 half = len(batch) // 2  # the layout change is recorded with each run's outcome
                 waiting = [batch[:half], batch[half:], *waiting]
+
+
+def _generations(specs: Sequence[RunSpec]) -> dict[RunSpec, int]:
+    """How many parents of each run are among the runs themselves: they have to be trained before it."""
+    by_name = {spec.content_hash: spec for spec in specs if any(other.fork for other in specs)}
+
+    def generation(spec: RunSpec) -> int:
+        parent = by_name.get(spec.fork.parent) if spec.fork else None
+        return 0 if parent is None else 1 + generation(parent)
+
+    return {spec: generation(spec) for spec in specs}
 
 
 def _fitted(work: Callable[[], None]) -> bool:
@@ -82,6 +97,7 @@ def _run_cohort(
     should_stop: Callable[[], bool],
     compiled: bool | None,
     stop_after_grokking: int | None,
+    measures: Sequence[str] = (),
 ) -> None:
     with ExitStack() as locks:
         # What is finished, or another process's, leaves its slot empty: the others keep theirs, and with it every bit.
@@ -98,7 +114,7 @@ def _run_cohort(
             else:
                 folder.tidy()
         if any(by_slot):
-            going = Stack(by_slot, store, device, is_compiled(specs, device, compiled))
+            going = Stack(by_slot, store, device, is_compiled(specs, device, compiled), measures)
             _train(going, keep, report, should_stop, stop_after_grokking)
 
 
@@ -112,6 +128,7 @@ def _train(
     cohort, state, steps, running = going.cohort, going.state, going.steps, set(going.folders)
     beginning = [slot for slot in running if not going.logs[slot]]
     going.look(beginning, report)
+    going.measure({slot for slot in beginning if steps[slot] in going.saves[slot]})
     going.save({slot for slot in beginning if steps[slot] in going.saves[slot]}, keep)
     while True:
         for slot in sorted(running):
@@ -126,7 +143,7 @@ def _train(
         if not running:
             return
         if should_stop():
-            going.save(running, keep)
+            going.save(running, keep, is_stop=True)
             raise Stopped
         ahead = min(going.next_stop(slot, steps[slot]) - steps[slot] for slot in running)
         state, info = advance(state, cohort, ahead, going.compiled)
@@ -138,7 +155,9 @@ def _train(
                 continue
             steps[slot] += ahead
         going.look([slot for slot in running if steps[slot] in going.looks[slot]], report)
-        going.save({slot for slot in running if steps[slot] in going.saves[slot]}, keep)
+        due = {slot for slot in running if steps[slot] in going.saves[slot]}
+        going.measure(due)
+        going.save(due, keep)
 
 
 def _last_wanted(going: Stack, slot: int, stop_after_grokking: int | None) -> int:

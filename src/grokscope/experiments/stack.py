@@ -1,9 +1,11 @@
 """One cohort on its way from the first step to the last: placed, looked at, decided on, saved and finished."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from grokscope.activations import subject_of
+from grokscope.experiments.measuring import STEPS_AT_ONCE, rows_of
 from grokscope.experiments.provenance import provenance
 from grokscope.experiments.states import decided, forked_state, look_steps, numbers_of
 from grokscope.experiments.store import Keep, RunFolder, Store
@@ -36,9 +38,16 @@ class Progress:
 class Stack:
     """One cohort on its way: folders, state, and when each run is due."""
 
-    def __init__(self, by_slot: list[RunFolder | None], store: Store, device: str, compiled: bool | None) -> None:
+    def __init__(
+        self,
+        by_slot: list[RunFolder | None],
+        store: Store,
+        device: str,
+        compiled: bool | None,
+        measures: Sequence[str] = (),
+    ) -> None:
         self.folders = {slot: folder for slot, folder in enumerate(by_slot) if folder is not None}
-        self.compiled = compiled
+        self.compiled, self.measures = compiled, measures
         siblings = {
             slot: sibling_of(folder.spec, store.find(folder.spec.fork.parent).spec)
             for slot, folder in self.folders.items()
@@ -74,6 +83,9 @@ class Stack:
         first = folder.spec.fork.step if folder.spec.fork else 0
         due = {first, *(step for step in self.looks[slot] if step > first)}
         missing = due - {row["step"] for row in folder.log()}
+        if self.measures:
+            measured = {row["step"] for row in folder.log("measures")}
+            missing |= {step for step in self.saves[slot] if step >= first} - measured
         return min(missing, default=folder.spec.training.steps + 1) - 1
 
     def next_stop(self, slot: int, step: int) -> int:
@@ -99,17 +111,32 @@ class Stack:
         """What the run's trigger says, if it has one; it depends on the log alone, so it survives a restart."""
         return decided(self.cohort.specs[slot], self.logs[slot])
 
+    def measure(self, slots: set[int]) -> None:
+        """Measure what was asked for at the checkpoints of these runs, all of one task together."""
+        if not self.measures:
+            return
+        size = STEPS_AT_ONCE[self.cohort.device.type]
+        for task in {self.cohort.tasks[slot] for slot in slots}:
+            own = sorted(slot for slot in slots if self.cohort.tasks[slot] is task)
+            for start in range(0, len(own), size):
+                part = own[start : start + size]
+                specs = [self.cohort.specs[slot] for slot in part]
+                names = [f"{self.folders[slot].name} at step {self.steps[slot]}" for slot in part]
+                rows = rows_of(subject_of(specs, self.state.weights[part], names), self.measures)
+                for slot, row in zip(part, rows, strict=True):
+                    self.folders[slot].append({"step": self.steps[slot], **row}, "measures")
+
     def grokked_at(self, slot: int) -> int | None:
         """Where a run grokked, if it has."""
         return first_step(self._column(slot, "step"), self._column(slot, "validation_accuracy"), GROKKED)
 
-    def save(self, slots: set[int], keep: Keep, is_end: bool = False) -> None:
+    def save(self, slots: set[int], keep: Keep, is_end: bool = False, is_stop: bool = False) -> None:
         """Write the runs' checkpoints."""
         for slot in slots:
             spec, task, step = self.cohort.specs[slot], self.cohort.tasks[slot], self.steps[slot]
             is_fork_point = is_end or step in spec.checkpoints.at or step == spec.training.steps
             tensors = cut(self.state.row(slot), self.cohort.layout, task.symbols)
-            self.folders[slot].save(step, tensors, keep, is_fork_point)
+            self.folders[slot].save(step, tensors, keep, is_fork_point, is_stop)
 
     def finish(self, slot: int, failed_at: int | None, stopped_early: bool = False) -> None:
         """Write what became of a run."""

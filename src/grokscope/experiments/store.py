@@ -3,6 +3,7 @@
 DIR/add_mod97_s42-0123456789abcdef/
 spec.json            what was run
 log.jsonl            one record per measurement, each with its checksum; append-only
+measures.jsonl       the same for what was measured at the checkpoints while training, where that was asked for
 weights-00000500.safetensors, state-00001000.safetensors, manifest.json
 passing.json         steps of the states that only serve to continue; gone once the run has ended
 outcome.json         how it ended and where it was made, once it has
@@ -38,7 +39,9 @@ from grokscope.training.checkpoint import (
 
 __all__ = ["BusyError", "Keep", "RunFolder", "Store", "run_name"]
 
-Keep = Literal["weights", "state", "none"]
+Keep = Literal["weights", "state", "forks", "none"]
+Log = Literal["log", "measures"]
+LOGS: tuple[Log, ...] = ("log", "measures")
 GENERATIONS = 2
 CHECKPOINT = re.compile(r"(weights|state)-([0-9]{8})\.safetensors")
 
@@ -98,23 +101,27 @@ class RunFolder:
             drop_tensors(self.path, [_state_name(step) for step in self._passing()])
             (self.path / "passing.json").unlink()
 
-    def log(self) -> list[dict[str, Any]]:
+    def log(self, which: Log = "log") -> list[dict[str, Any]]:
         """Every whole record, by step; of repeated steps the last counts."""
-        rows = {row["step"]: row for row in _records(self._log_bytes())[0]}
+        rows = {row["step"]: row for row in _records(self._log_bytes(which))[0]}
         return [rows[step] for step in sorted(rows)]
 
-    def append(self, row: dict[str, Any]) -> None:
+    def append(self, row: dict[str, Any], which: Log = "log") -> None:
         """Add one record."""
+        path = self.path / f"{which}.jsonl"
         try:
-            with (self.path / "log.jsonl").open("ab") as file:
+            with path.open("ab") as file:
                 file.write(_record(row))
         except OSError as error:
-            raise disk_error(self.path / "log.jsonl", error) from error
+            raise disk_error(path, error) from error
 
     def rewind(self, step: int) -> None:
         """Drop records after a step (and a torn one), so that continuing from there writes the same bytes again."""
-        kept = [row for row in _records(self._log_bytes())[0] if row["step"] <= step]
-        write_atomically(self.path / "log.jsonl", b"".join(_record(row) for row in kept))
+        for which in LOGS:
+            path = self.path / f"{which}.jsonl"
+            if which == "log" or path.exists():
+                kept = [row for row in _records(self._log_bytes(which))[0] if row["step"] <= step]
+                write_atomically(path, b"".join(_record(row) for row in kept))
 
     def checkpoints(self, kind: Literal["weights", "state"]) -> dict[int, Path]:
         """Stored checkpoints of a kind, by step. A full state holds weights too."""
@@ -125,20 +132,24 @@ class RunFolder:
                 found[int(match[2])] = path
         return dict(sorted(found.items()))
 
-    def save(self, step: int, tensors: dict[str, Tensor], keep: Keep, is_fork_point: bool) -> None:
+    def save(
+        self, step: int, tensors: dict[str, Tensor], keep: Keep, is_fork_point: bool, is_stop: bool = False
+    ) -> None:
         """Store a full state; of those that only serve to continue, two generations stay until the run has ended.
 
         `weights` (the default) keeps weights at the checkpoints' cadence and full states where a fork may begin;
-        `state` keeps full states at the cadence; `none` stores nothing.
+        `state` keeps full states at the cadence; `forks` keeps them at the steps that the cadence lists, and to
+        continue after a stop; `none` stores nothing.
         """
-        if keep == "none":
+        is_listed = step in self.spec.checkpoints.at
+        if keep == "none" or (keep == "forks" and not (is_listed or is_stop)):
             return
         self._flush_log()
         scheduled = is_fork_point or step in self.spec.checkpoints.steps(self.spec.training.steps)
         if keep == "weights" and scheduled:
             only = {n: t for n, t in tensors.items() if not n.startswith(("first.", "second."))}
             save_tensors(self.path / f"weights-{step:08d}.safetensors", only)
-        stays = is_fork_point or (keep == "state" and scheduled)
+        stays = is_listed or (keep != "forks" and is_fork_point) or (keep == "state" and scheduled)
         passing = sorted({*self._passing()} - {step} if stays else {*self._passing(), step})
         if not stays:  # noted first: a state that is killed before it is noted would stay for ever
             write_atomically(self.path / "passing.json", json.dumps(passing).encode())
@@ -157,15 +168,16 @@ class RunFolder:
         return [step for step in steps if (self.path / _state_name(step)).exists()]
 
     def _flush_log(self) -> None:
-        """The log reaches the disk before a state that follows it: continuing from there never misses a record."""
-        path = self.path / "log.jsonl"
-        try:
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise disk_error(path, error) from error
+        """The logs reach the disk before a state that follows them: continuing from there never misses a record."""
+        for which in LOGS:
+            path = self.path / f"{which}.jsonl"
+            try:
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                raise disk_error(path, error) from error
 
     def latest_state(self, at_most: int | None = None) -> tuple[int, dict[str, Tensor]] | None:
         """The newest full state that is whole, not after a step if one is given; a damaged one falls back."""
@@ -197,9 +209,9 @@ class RunFolder:
             finally:
                 lock.unlink(missing_ok=True)
 
-    def _log_bytes(self) -> bytes:
+    def _log_bytes(self, which: Log = "log") -> bytes:
         try:
-            return (self.path / "log.jsonl").read_bytes()
+            return (self.path / f"{which}.jsonl").read_bytes()
         except FileNotFoundError:
             return b""
 

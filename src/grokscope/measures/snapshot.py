@@ -12,14 +12,14 @@ from grokscope.activations import answer_sums
 from grokscope.measures.rank import fourier_rank
 from grokscope.measures.spectrum import spectrum
 from grokscope.measures.synchronization import fsd
-from grokscope.model import forward, last_hidden
+from grokscope.model import forward, forward_with_hidden, last_hidden
 from grokscope.shapes import Float
 from grokscope.training import Cohort, arithmetic
 
 __all__ = ["Snapshot", "snapshot"]
 
 INPUTS_AT_ONCE = {
-    "cpu": 1024,
+    "cpu": 2048,
     "cuda": 2**18,
     "mps": 2**16,
 }  # pairs × runs: what stays in a CPU's cache, what fills a GPU
@@ -58,7 +58,7 @@ def snapshot(
 ) -> Snapshot:
     """Measure every run of a cohort. The weights are only read.
 
-    Without `scores`, accuracies and losses are NaN, and only block 0 is computed: a sixth of the cost.
+    Without `scores`, accuracies, losses and norm are NaN, and only block 0 is computed: a sixth of the cost.
     """
     compiled = cohort.device.type == "cuda" if compiled is None else compiled
     reader = _READERS.get(cohort)
@@ -84,7 +84,9 @@ class _Reader:
         # is; otherwise each pair is added to its answer.
         self.pairs_per_answer = _pairs_per_answer(cohort)
         if self.pairs_per_answer:
-            self.chunk = max(1, self.chunk // self.pairs_per_answer) * self.pairs_per_answer
+            answers = inputs // self.pairs_per_answer
+            chunks = -(-answers // max(1, self.chunk // self.pairs_per_answer))
+            self.chunk = -(-answers // chunks) * self.pairs_per_answer  # even ones: the last is padded least
         padding = -inputs % self.chunk
         # True answers for validation, the loss's labels for training pairs; −1 leaves a pair out.
         labels = torch.where(tables.is_train, tables.labels, tables.answers)
@@ -99,7 +101,10 @@ class _Reader:
         }
         self.scores: Callable[..., Tensor] = self._scores
         self.sums: Callable[..., tuple[Tensor, Tensor]] = self._sums
+        self.both: Callable[..., tuple[Tensor, Tensor, Tensor]] = self._both
+        self.is_exact = cohort.key.precision in ("float32", "float64")
         if compiled:
+            self.both = torch.compile(self._both, fullgraph=True, dynamic=False)
             self.scores = torch.compile(self._scores, fullgraph=True, dynamic=False)
             self.sums = torch.compile(self._sums, fullgraph=True, dynamic=False)
 
@@ -109,12 +114,19 @@ class _Reader:
         for start in range(0, self.tokens.shape[2], self.chunk):
             part = slice(start, start + self.chunk)
             tokens = self.tokens[..., part].contiguous()
+            answers, labels = self.answers[:, part].contiguous(), self.labels[:, part].contiguous()
+            masks = (self.is_train[:, part], self.is_validation[:, part])
+            # FSD reads a variation of 1e-4 of the activations: full precision, so only then one pass serves both.
+            if scores and self.is_exact:
+                found, *read = self.both(flat, tokens, answers, labels, *masks)
+                totals += found
+                sums.append((read[0], read[1]))
+                continue
             if scores:
                 with arithmetic(self.cohort_key.precision):
-                    masks = (self.is_train[:, part], self.is_validation[:, part])
-                    totals += self.scores(flat, tokens, self.labels[:, part].contiguous(), *masks)
-            with arithmetic("float32"):  # FSD reads a variation of 1e-4 of the activations: full precision
-                sums.append(self.sums(flat, tokens, self.answers[:, part].contiguous()))
+                    totals += self.scores(flat, tokens, labels, *masks)
+            with arithmetic("float32"):
+                sums.append(self.sums(flat, tokens, answers))
         block0 = self._block0(*self._joined(sums))
         train, validation = totals[:, :3], totals[:, 3:]
         columns = [
@@ -122,15 +134,29 @@ class _Reader:
             validation[:, 0] / validation[:, 2],
             train[:, 1] / train[:, 2],
             validation[:, 1] / validation[:, 2],
-            torch.linalg.vector_norm(flat, dim=1, dtype=self.exact),
+            self._norm(flat) if scores else torch.full_like(train[:, 0], torch.nan),
             *block0,
         ]
         return Snapshot(*torch.stack([column.to(self.home).double() for column in columns]).cpu())
+
+    def _norm(self, flat: Tensor) -> Tensor:
+        return torch.linalg.vector_norm(flat, dim=1, dtype=self.exact)
 
     def _scores(self, flat: Tensor, tokens: Tensor, labels: Tensor, train: Tensor, validation: Tensor) -> Tensor:
         """(right, loss, count) over the chunk's training pairs, then over its validation pairs."""
         weights = self.layout.views(flat)
         logits = forward(weights, self.architecture, tokens, classes=self.cohort_classes, compute=self.compute)
+        return self._scored(logits, labels, train, validation)
+
+    def _both(
+        self, flat: Tensor, tokens: Tensor, answers: Tensor, labels: Tensor, train: Tensor, validation: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """`_scores` and `_sums` in one pass."""
+        weights = self.layout.views(flat)
+        logits, hidden = forward_with_hidden(weights, self.architecture, tokens, self.cohort_classes)
+        return self._scored(logits, labels, train, validation), *self._summed(hidden, answers)
+
+    def _scored(self, logits: Tensor, labels: Tensor, train: Tensor, validation: Tensor) -> Tensor:
         is_label = torch.arange(logits.shape[-1], device=logits.device) == labels[..., None]
         loss = logits.logsumexp(dim=-1) - torch.where(is_label, logits, 0).sum(dim=-1)
         # Logits that are not numbers have no largest one: neither right nor wrong.
@@ -139,18 +165,22 @@ class _Reader:
         return torch.stack([part.sum(dim=1, dtype=self.exact) for part in parts], dim=1)
 
     def _sums(self, flat: Tensor, tokens: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
-        """Σx of each neuron over the pairs with each answer (the chunk's own, or all), and Σx² over all pairs."""
-        hidden = last_hidden(self.layout.views(flat), self.architecture, tokens)
-        squares = torch.where(answers[..., None] >= 0, hidden, 0).square().sum(dim=1)
+        """Σx and Σx² of each neuron over the pairs with each answer: the chunk's own, or all."""
+        return self._summed(last_hidden(self.layout.views(flat), self.architecture, tokens), answers)
+
+    def _summed(self, hidden: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
         if self.pairs_per_answer:
-            return hidden.view(len(hidden), -1, self.pairs_per_answer, hidden.shape[-1]).sum(dim=2), squares
-        return answer_sums(hidden, answers, self.cohort_key.size), squares
+            by_answer = hidden.view(len(hidden), -1, self.pairs_per_answer, hidden.shape[-1])
+            return by_answer.sum(dim=2), by_answer.square().sum(dim=2)
+        both = (answer_sums(x, answers, self.cohort_key.size) for x in (hidden, hidden.square()))
+        return next(both), next(both)
 
     def _joined(self, parts: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
         """The chunks' sums as one, in float64."""
         sums, squares = ([part.to(self.home) for part in kind] for kind in zip(*parts, strict=True))
-        whole = torch.cat(sums, dim=1).double() if self.pairs_per_answer else torch.stack(sums).double().sum(dim=0)
-        return whole, torch.stack(squares).double().sum(dim=0)
+        if self.pairs_per_answer:
+            return torch.cat(sums, dim=1).double(), torch.cat(squares, dim=1).double()
+        return torch.stack(sums).double().sum(dim=0), torch.stack(squares).double().sum(dim=0)
 
     def _block0(self, sums: Tensor, squares: Tensor) -> list[Tensor]:
         """FSD, dominant mode, median rank and answer share, task by task: each has its own answers and basis."""
@@ -163,7 +193,7 @@ class _Reader:
             pairs = counts.sum()
             mean = (means * counts).sum(dim=1, keepdim=True) / pairs
             between = ((means - mean) ** 2 * counts).sum(dim=(1, 2))
-            total = (squares[slots] - pairs * mean[:, 0] ** 2).sum(dim=1)
+            total = squares[slots, : task.classes].sum(dim=(1, 2)) - pairs * (mean**2).sum(dim=(1, 2))
             rank = fourier_rank(waves.power).median
             values = (found.fsd, (found.mode + 1).double().where(~found.fsd.isnan(), torch.nan), rank, between / total)
             for column, value in zip(columns, values, strict=True):

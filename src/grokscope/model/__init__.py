@@ -1,6 +1,6 @@
 """One transformer, over stacked parameters and as a plain module."""
 
-from grokscope.model.forward import Dropout, Edit, Taps, forward, last_hidden, site_names
+from grokscope.model.forward import Dropout, Edit, Taps, forward, forward_with_hidden, last_hidden, site_names
 from grokscope.model.initialization import initial_weights
 from grokscope.model.layout import POSITIONS, Layout, Weights, layout_of, padded_size
 from grokscope.model.twin import Twin, module_place, twin_of
@@ -14,6 +14,7 @@ __all__ = [
     "Twin",
     "Weights",
     "forward",
+    "forward_with_hidden",
     "initial_weights",
     "last_hidden",
     "layout_of",

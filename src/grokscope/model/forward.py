@@ -19,7 +19,7 @@ from grokscope.model.rows import gathered_rows, with_bias
 from grokscope.shapes import Float, Int
 from grokscope.specs import Architecture
 
-__all__ = ["Dropout", "Edit", "Taps", "forward", "last_hidden", "site_names"]
+__all__ = ["Dropout", "Edit", "Taps", "forward", "forward_with_hidden", "last_hidden", "site_names"]
 
 Edit = Callable[[Tensor], Tensor]
 Dropout = Callable[[Tensor, int], Tensor]
@@ -94,14 +94,17 @@ def forward(
     model = _Pass(weights, architecture, compute, taps, dropout)
     if taps is not None:
         model.check_sites(taps)
-    x, qkv = model.embedded(tokens)
-    for i in range(architecture.layers):
-        x = model.block(i, x, qkv if i == 0 else None)
-        if taps is not None and taps.is_done:
-            return x.new_empty(*x[:, -1].shape[:-1], 0)
-    logits = model.head(x[:, -1])
-    is_class = torch.arange(logits.shape[-1], device=logits.device) < classes[:, None, None]
-    return model.tap("logits", torch.where(is_class, logits, -torch.inf))
+    return model.logits(tokens, classes)
+
+
+def forward_with_hidden(
+    weights: Weights, architecture: Architecture, tokens: Int[Tensor, "runs 3 inputs"], classes: Int[Tensor, " runs"]
+) -> tuple[Float[Tensor, "runs inputs size"], Float[Tensor, "runs inputs neurons"]]:
+    """`forward` and `last_hidden` of block 0 in one pass."""
+    model = _Pass(weights, architecture, None, None, None)
+    logits = model.logits(tokens, classes)
+    assert model.first_hidden is not None
+    return logits, model.first_hidden
 
 
 def last_hidden(
@@ -112,6 +115,9 @@ def last_hidden(
     For a model without MLPs, the block's attention output (paper: Table 8's caption).
     """
     model = _Pass(weights, architecture, None, None, None)
+    if block == 0 and model.by_rows:
+        mixed, attention_out = model.first_attention_read(tokens)
+        return attention_out if architecture.mlp != "on" else model.hidden(0, mixed)
     x, qkv = model.embedded(tokens)
     for i in range(block):
         x = model.block(i, x, qkv if i == 0 else None)
@@ -135,6 +141,19 @@ class _Pass:
     """Sites to read and edit."""
     dropout: Dropout | None
     """What drops a branch's output."""
+    first_hidden: Tensor | None = None
+    """What `last_hidden` reads of block 0, once it has been computed."""
+
+    def logits(self, tokens: Tensor, classes: Tensor) -> Tensor:
+        """The whole pass."""
+        x, qkv = self.embedded(tokens)
+        for i in range(self.architecture.layers):
+            x = self.block(i, x, qkv if i == 0 else None)
+            if self.taps is not None and self.taps.is_done:
+                return x.new_empty(*x[:, -1].shape[:-1], 0)
+        logits = self.head(x[:, -1])
+        is_class = torch.arange(logits.shape[-1], device=logits.device) < classes[:, None, None]
+        return self.tap("logits", torch.where(is_class, logits, -torch.inf))
 
     def check_sites(self, taps: Taps) -> None:
         known = site_names(self.architecture)
@@ -148,8 +167,7 @@ class _Pass:
     def embedded(self, tokens: Tensor) -> tuple[Tensor, Qkv | None]:
         """The residual stream before block 0, and block 0's QKV where it was made row by row."""
         embeddings, positions = self.weights["embed.W_E"], self.weights["pos_embed.W_pos"]
-        by_rows = self.taps is None and self.architecture.attention == "on" and self.architecture.readout == "last"
-        if not by_rows:
+        if not self.by_rows:
             looked_up = [gathered_rows(embeddings, tokens[:, i]) for i in range(POSITIONS)]
             x = self.tap("hook_embed", torch.stack(looked_up, dim=1))
             x = x + self.tap(
@@ -158,13 +176,42 @@ class _Pass:
             if self.architecture.readout == "pooled":  # the read position sees a and b without attention
                 x = torch.cat([x[:, :READ], x.sum(dim=1, keepdim=True)], dim=1)
             return x, None
-        separator = gathered_rows(embeddings, tokens[:, READ, :1])
-        rows = [embeddings + positions[:, :1], embeddings + positions[:, 1:2], separator + positions[:, 2:]]
-        table = torch.cat(rows, dim=1)
-        qkv = self.linear("blocks.0.attn", "QKV", self.norm("blocks.0.ln1", table))
+        table, qkv = self.row_table(tokens)
         # Gathered apart, so that the gradients of q, k and v need not be joined at full size.
         parts = tuple(self.from_rows(part, tokens) for part in qkv.chunk(3, dim=-1))
         return self.from_rows(table, tokens), parts
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether block 0's QKV can be made on the distinct rows."""
+        return self.taps is None and self.architecture.attention == "on" and self.architecture.readout == "last"
+
+    def row_table(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """The stream before block 0 and its QKV on every row: a's tokens, b's tokens, the separator."""
+        embeddings, positions = self.weights["embed.W_E"], self.weights["pos_embed.W_pos"]
+        separator = gathered_rows(embeddings, tokens[:, READ, :1])
+        rows = [embeddings + positions[:, :1], embeddings + positions[:, 1:2], separator + positions[:, 2:]]
+        table = torch.cat(rows, dim=1)
+        return table, self.linear("blocks.0.attn", "QKV", self.norm("blocks.0.ln1", table))
+
+    def first_attention_read(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """Block 0's attention branch at the read position [runs, inputs, width], where all inputs ask the same.
+
+        The separator's query meets each key once, on the rows; only scores and values are gathered.
+        """
+        table, qkv = self.row_table(tokens)
+        heads = (self.architecture.heads, self.architecture.head_width)
+        q, k, v = (part.reshape(*part.shape[:-1], *heads) for part in qkv.chunk(3, dim=-1))
+        scores = (q[:, -1:] * k).sum(dim=-1) / sqrt(self.architecture.head_width)
+        size = (table.shape[1] - 1) // 2
+        a, b, sep = (slice(0, size), tokens[:, 0]), (slice(size, -1), tokens[:, 1]), slice(-1, None)
+        own = [gathered_rows(scores[:, part], token) for part, token in (a, b)]
+        pattern = torch.stack([*own, scores[:, sep].expand_as(own[0])]).softmax(dim=0)[..., None]
+        values = [gathered_rows(v[:, part].flatten(2), token) for part, token in (a, b)]
+        seen = [value.reshape(*value.shape[:2], *heads) for value in (*values, v[:, sep].flatten(2))]
+        z = pattern[0] * seen[0] + pattern[1] * seen[1] + pattern[2] * seen[2]
+        out = self.linear("blocks.0.attn", "O", z.flatten(2))
+        return table[:, -1:] + out, out
 
     def from_rows(self, table: Tensor, tokens: Tensor) -> Tensor:
         """Rows of a table over (token, position), gathered for each input; all inputs share the separator's row."""
@@ -177,13 +224,16 @@ class _Pass:
         is_last = i == self.architecture.layers - 1
         only_read = is_last and self.taps is None
         x = self.tap(f"blocks.{i}.hook_resid_pre", x)
-        x, _ = self.attention(i, x, qkv, only_read)
+        x, read = self.attention(i, x, qkv, only_read)
         x = self.tap(f"blocks.{i}.hook_resid_mid", x)
         if self.architecture.mlp == "on":
-            x = x + self.dropped(self.mlp_out(i, self.hidden(i, x)), 2 * i + 1)
+            read = self.hidden(i, x)
+            x = x + self.dropped(self.mlp_out(i, read), 2 * i + 1)
         elif self.architecture.mlp == "norm":
             out = self.tap(f"blocks.{i}.hook_mlp_out", self.branch_norm(f"blocks.{i}.ln2", x))
             x = x + self.dropped(out, 2 * i + 1)
+        if i == 0:
+            self.first_hidden = read[:, -1]
         return self.tap(f"blocks.{i}.hook_resid_post", x)
 
     def attention(self, i: int, x: Tensor, qkv: Qkv | None, only_read: bool) -> tuple[Tensor, Tensor]:

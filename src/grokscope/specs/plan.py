@@ -19,10 +19,14 @@ class Plan(Spec):
     """What is to be run."""
     device: str = "cpu"
     """`cpu`, `cuda`, or `cuda:1`."""
-    keep: Literal["weights", "state", "none"] = "weights"
-    """Checkpoints: weights at the cadence and full states where a run can be continued; every full state; none."""
+    keep: Literal["weights", "state", "forks", "none"] = "weights"
+    """Checkpoints: weights at the cadence and full states where a run can be continued; every full state; full states
+    at listed steps only, where forks begin; none."""
     stop_after_grokking: int | None = None
     """Steps after which a grokked run ends; None runs to the last step. Leads are then biased: FSD may cross later."""
+    measures: tuple[str, ...] = ()
+    """What is measured at every checkpoint while the weights are at hand, by name; `fsd@sum` and `fsd@additive` read by
+    sums or in that basis, and tasks that have neither go without."""
     deterministic: bool = False
     """Refuse any operation whose result may differ between two runs on one accelerator."""
 

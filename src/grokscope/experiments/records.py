@@ -1,0 +1,119 @@
+"""What is left of a run when its weights are gone: its spec, its log, what was measured, and how it ended.
+
+Tables, figures and claims are made of records alone, so runs may be trained anywhere and judged anywhere else.
+"""
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import isnan, nan
+from pathlib import Path
+from typing import Any
+
+from grokscope.errors import InputError
+from grokscope.experiments.store import RunFolder
+from grokscope.specs import ReadingSpec, RunSpec
+from grokscope.tasks import named_task
+from grokscope.timeline import Timeline, timeline_of
+from grokscope.training.checkpoint import named, write_atomically
+
+__all__ = ["RunRecord", "packed", "record_of", "save_records", "unpacked"]
+
+FORMAT = "grokscope records 1"
+DIGITS = 7  # significant: what float32 holds
+Columns = dict[str, list[float]]
+
+
+@dataclass(frozen=True, eq=False)
+class RunRecord:
+    """One finished run."""
+
+    spec: RunSpec
+    """What was run."""
+    outcome: Mapping[str, Any]
+    """How it ended, with its layout and provenance."""
+    log: Columns
+    """Columns over the looks: step, accuracies, losses, norm, fsd, rank, answer share, λ."""
+    measured: Columns
+    """Columns over the checkpoints: step and what was measured there; empty if nothing was."""
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """Its events, by the paper's thresholds; of a group's run, FSD_gen's."""
+        return self.timeline_by(ReadingSpec())
+
+    def timeline_by(self, reading: ReadingSpec) -> Timeline:
+        """Its events, by these thresholds."""
+        is_group = named_task(self.spec.task).sums is None
+        at = reading.fsd_gen_sync if is_group else reading.fsd_sync
+        return timeline_of(self._with_restricted_loss(), reading, failed_at=self.outcome["failed_at"], sync_at=at)
+
+    def at(self, step: int, column: str) -> float:
+        """A column's value at a step; NaN if there was no look."""
+        for part in (self.log, self.measured):
+            if column in part and step in part["step"]:
+                return part[column][part["step"].index(step)]
+        return nan
+
+    def _with_restricted_loss(self) -> Columns:
+        """The log with the paper's restricted loss where it was measured."""
+        if "paper_restricted" not in self.measured:
+            return self.log
+        known = dict(zip(self.measured["step"], self.measured["paper_restricted"], strict=True))
+        return self.log | {"restricted_loss": [known.get(step, nan) for step in self.log["step"]]}
+
+
+def record_of(folder: RunFolder) -> RunRecord:
+    """The record of a finished run."""
+    if folder.outcome is None:
+        raise InputError(f"{folder.name} is not finished; continue it with `grokscope resume`")
+    return RunRecord(folder.spec, folder.outcome, _columns(folder.log()), _columns(folder.log("measures")))
+
+
+def packed(records: Iterable[RunRecord]) -> bytes:
+    """Records as one compressed file of lines, numbers to seven digits; the same records give the same bytes."""
+    lines = [json.dumps({"format": FORMAT})]
+    for record in records:
+        parts = {"spec": record.spec.to_dict(), "outcome": dict(record.outcome)}
+        parts |= {name: _shortened(getattr(record, name)) for name in ("log", "measured")}
+        lines.append(json.dumps(parts, separators=(",", ":")))
+    return gzip.compress("\n".join(lines).encode(), mtime=0)
+
+
+def unpacked(path: Path) -> list[RunRecord]:
+    """The records in a file that `packed` made."""
+    try:
+        lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+        if json.loads(lines[0]) != {"format": FORMAT}:
+            raise ValueError(f"it is not '{FORMAT}'")
+        return [_record(json.loads(line)) for line in lines[1:]]
+    except (OSError, EOFError, ValueError, KeyError, IndexError) as error:
+        raise InputError(f"the records {named(path)} cannot be read: {error}") from None
+
+
+def save_records(path: Path, records: Iterable[RunRecord]) -> None:
+    """Write records."""
+    write_atomically(path, packed(records))
+
+
+def _record(parts: Mapping[str, Any]) -> RunRecord:
+    columns = [
+        {name: [nan if x is None else x for x in values] for name, values in parts[part].items()}
+        for part in ("log", "measured")
+    ]
+    return RunRecord(RunSpec.from_dict(parts["spec"]), parts["outcome"], *columns)
+
+
+def _columns(rows: list[dict[str, Any]]) -> Columns:
+    names = list(rows[0]) if rows else []
+    kept = [name for name in names if not isinstance(rows[0][name], str)]
+    return {name: [nan if row.get(name) is None else row[name] for row in rows] for name in kept}
+
+
+def _shortened(columns: Columns) -> dict[str, list[float | None]]:
+    return {
+        name: [None if isnan(x) else x if isinstance(x, int) else float(f"{x:.{DIGITS}g}") for x in values]
+        for name, values in columns.items()
+    }
