@@ -160,7 +160,11 @@ def test_an_unfinished_run_has_no_record(tmp_path: Path) -> None:
         record_of(folder(Store(tmp_path), ADD))
 
 
-@pytest.mark.parametrize("content", [b"", b"no gzip", gzip.compress(b"{}"), gzip.compress(b'{"format": "other"}')])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"no gzip", gzip.compress(b"{}"), gzip.compress(b'{"format": "other"}')],
+    ids=["empty", "not compressed", "no format", "another format"],
+)
 def test_a_damaged_file_of_records_is_named(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "records.gz").write_bytes(content)
     with pytest.raises(InputError, match=r"the records .*records.gz' cannot be read"):
