@@ -57,6 +57,7 @@ bench: setup ## measure speed and memory; results go to benchmarks/results
 	$(BIN)/python -m benchmarks.groups
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.measures
+	$(BIN)/python -m benchmarks.page
 
 clean: ## remove everything that can be made again
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,139 @@
+"""Writes benchmarks/RESULTS.md, and the table in the README, from the stored measurements."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+PAGE, README = Path(__file__).parent / "RESULTS.md", Path(__file__).parents[1] / "README.md"
+BLOCK = re.compile(r"(<!-- speed: written by benchmarks/page.py -->\n).*?(<!-- end of speed -->)", re.DOTALL)
+
+
+def record(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())
+    return found
+
+
+def made_by(found: dict[str, Any]) -> str:
+    """Where a measurement comes from."""
+    told = found["provenance"]
+    device = told.get("device") or told["accelerator"]
+    return f"Commit `{told['commit']}`, {device}, torch {told['torch']}, Python {told['python']}."
+
+
+def table(columns: list[str], rows: list[list[str]]) -> list[str]:
+    return [f"| {' | '.join(cells)} |" for cells in (columns, ["---"] * len(columns), *rows)]
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def training(device: str) -> list[str]:
+    found = record(f"training-{device}")
+    measured = found["measured"]
+    rows = [
+        [row["title"], number(row["training"]), number(row["measured"]), f"{row['measured_ratio']:.2f}"]
+        for row in measured["rows"]
+    ]
+    lines = table(["contestant", "training", "with measuring", "ratio to naive, with measuring"], rows)
+    limits = measured["ceilings"]
+    if limits:
+        best = max(row["training"] for row in measured["rows"] if "tf32" in row["title"])
+        floor = limits["tf32 floor, run-steps/s"]
+        lines += [
+            "",
+            f"Ceilings of the same run: copy {limits['copy TB/s']:.2f} TB/s, batched products "
+            f"{limits['tf32 TFLOP/s']:.0f} (TF32) and {limits['bf16 TFLOP/s']:.0f} TFLOP/s (bfloat16); with 90 MB of traffic and 2.2 GFLOP a step, "
+            f"at most {floor:,.0f} run-steps/s in TF32. Training alone reaches {best / floor:.0%} of it.",
+        ]
+    lines += [f"- not timed: {title}: {why}" for title, why in measured["failed"].items()]
+    return [*lines, "", f"Medians of {measured['rounds']} interleaved rounds. {made_by(found)}"]
+
+
+def measures(device: str) -> list[str]:
+    found = record(f"measures-{device}")
+    rows = [
+        [row["what"], f"{row['ms_per_run']:.3f}", f"{row['training_steps']:.2f}"] for row in found["measured"]["rows"]
+    ]
+    told = found["measured"]
+    kind = f"{told['runs']} run{'s' if told['runs'] > 1 else ''} in a stack, {told['precision']}"
+    lines = table(["what", "ms a run", "training steps"], rows)
+    return [*lines, "", f"{kind}; medians of {told['rounds']} rounds. {made_by(found)}"]
+
+
+def grokking() -> list[str]:
+    found = record("grokking-cuda")
+    told = found["measured"]
+    rows = []
+    for name, arm in told["summary"].items():
+        groks, ratio = arm["grokked"], arm.get("median_grok_ratio")
+        interval = f"{ratio['ratio']:.3f} [{ratio['low']:.3f}, {ratio['high']:.3f}]" if ratio else "–"
+        steps = [number(groks["median"]), f"{groks['min']:,} – {groks['max']:,}"]
+        rows.append([name, f"{arm['grokked_runs']} of {arm['runs']}", *steps, interval])
+    titles = ["arm", "grokked", "median step", "range", "ratio of medians to float32's, 90 % interval"]
+    lines = table(titles, rows)
+    return [*lines, "", made_by(found)]
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [
+        "# Measured speed",
+        "",
+        "Written by `python -m benchmarks.page` from `benchmarks/results`; `make bench` measures again. Throughput is",
+        "in run-steps per second of the whole machine: optimiser steps of the paper's p = 97 model at batch 512, data",
+        "gathering, loss, backward pass and AdamW included. *With measuring* adds train and validation accuracy and",
+        "loss, norm, block-0 FSD and what else a look holds, over all 9,409 pairs, every 100 steps.",
+        "",
+        "## Training on a GPU",
+        "",
+        *training("cuda"),
+        "",
+        "## Training on a CPU",
+        "",
+        *training("cpu"),
+        "",
+        "## What a look costs",
+        "",
+        "On a GPU:",
+        "",
+        *measures("cuda"),
+        "",
+        "On a CPU:",
+        "",
+        *measures("cpu"),
+        "",
+        "## Do faster precisions grok alike?",
+        "",
+        *grokking(),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def summary() -> str:
+    """The README's table: the best of each kind."""
+    rows = []
+    for device, named in (("cuda", "H200"), ("cpu", "2 cores")):
+        found = record(f"training-{device}")["measured"]["rows"]
+        for start in ("naive", "compiled", "vmap", "JAX", "grokscope float32", "grokscope tf32", "grokscope bf16"):
+            own = [row for row in found if row["title"].startswith(start)]
+            if own:
+                best = max(own, key=lambda row: row["measured"])
+                rows.append([named, best["title"], number(best["measured"]), f"{best['measured_ratio']:.1f}×"])
+    return "\n".join([*table(["machine", "who", "run-steps/s with measuring", "naive = 1"], rows), ""])
+
+
+def with_summary(readme: str) -> str:
+    return BLOCK.sub(lambda match: match[1] + "\n" + summary() + "\n" + match[2], readme)
+
+
+def main() -> None:
+    PAGE.write_text(page(), encoding="utf-8")
+    README.write_text(with_summary(README.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
