@@ -45,7 +45,8 @@ def training(device: str) -> list[str]:
         lines += [
             "",
             f"Ceilings of the same run: copy {limits['copy TB/s']:.2f} TB/s, batched products "
-            f"{limits['tf32 TFLOP/s']:.0f} (TF32) and {limits['bf16 TFLOP/s']:.0f} TFLOP/s (bfloat16); with 90 MB of traffic and 2.2 GFLOP a step, "
+            f"{limits['tf32 TFLOP/s']:.0f} (TF32) and {limits['bf16 TFLOP/s']:.0f} TFLOP/s "
+            f"(bfloat16); with 90 MB of traffic and 2.2 GFLOP a step, "
             f"at most {floor:,.0f} run-steps/s in TF32. Training alone reaches {best / floor:.0%} of it.",
         ]
     lines += [f"- not timed: {title}: {why}" for title, why in measured["failed"].items()]
