@@ -226,7 +226,7 @@ GOOD = Plan("runs", (FIRST,)).to_dict()
         (json.dumps({**GOOD, "devise": "cpu"}).encode(), r"Plan has no field 'devise'; did you mean 'device'\?"),
         (json.dumps({**GOOD, "device": "gpu"}).encode(), r"device 'gpu' was asked for, and there is none"),
         (json.dumps({**GOOD, "runs": []}).encode(), r"a plan needs at least one run"),
-        (json.dumps({**GOOD, "keep": "all"}).encode(), r"keep must be one of weights, state, none, got 'all'"),
+        (json.dumps({**GOOD, "keep": "all"}).encode(), r"keep must be one of weights, state, forks, none, got 'all'"),
         (json.dumps({**GOOD, "stop_after_grokking": -1}).encode(), r"stop_after_grokking must be at least 0, got -1"),
         (json.dumps({**GOOD, "runs": [{"task": "add_mod"}]}).encode(), r"'add_mod' is not a task"),
         (json.dumps({**GOOD, "out": "\0"}).encode(), r"grokscope: .*null byte|could not be made"),
