@@ -62,7 +62,7 @@ def measured(run: Run, names: Sequence[str], reading: Reading | None = None) -> 
 def rows_of(subject: Subject, readings: Sequence[str]) -> list[Row]:
     """One row for each run of a subject: measures by name, `NAME@sum` by sums, `NAME@BASIS` in that basis.
 
-    Readings that the task does not have are left out. A run whose activations are not numbers has NaN and a reason,
+    What the task or the model does not have is left out. A run whose activations are not numbers has NaN and a reason,
     also if it is alone.
     """
     rows: list[Row] = [{} for _ in range(len(subject))]
@@ -78,8 +78,15 @@ def rows_of(subject: Subject, readings: Sequence[str]) -> list[Row]:
         ):
             continue
         question = Question(read, by=by, basis_name="" if by == "sum" else where)
-        for row, found in zip(rows, measure(question, names), strict=False):
-            row |= {f"{column}@{where}" if where else column: value for column, value in found.items()}
+        for name in names:
+            try:
+                measured = measure(question, [name])
+            except InputError:  # no MLP, no Fourier basis: a plan may hold runs of many kinds
+                continue
+            for row, found in zip(rows, measured, strict=False):
+                reason = "; ".join(filter(None, [str(row.get("undefined", "")), str(found.pop("undefined"))]))
+                row |= {f"{column}@{where}" if where else column: value for column, value in found.items()}
+                row["undefined"] = reason
     return rows
 
 

@@ -20,6 +20,8 @@ MEASURED = (
     "trig",
     "removal",
     "logits",
+    "logit_map",
+    "fourier_kan",
     "ablation",
     "fsd@sum",
     "fsd@additive",
