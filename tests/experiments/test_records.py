@@ -13,6 +13,7 @@ from grokscope.errors import InputError
 from grokscope.experiments import Reading, Run, Stopped, Store, measured, run_all, run_name
 from grokscope.experiments.records import RunRecord, packed, record_of, save_records, unpacked
 from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training
+from grokscope.timeline import Outcome, outcome
 
 STEPS = 12
 MEASURES = ("fsd", "paper_restricted", "fsd@sum", "fsd@additive")
@@ -169,3 +170,19 @@ def test_a_damaged_file_of_records_is_named(content: bytes, tmp_path: Path) -> N
     (tmp_path / "records.gz").write_bytes(content)
     with pytest.raises(InputError, match=r"the records .*records.gz' cannot be read"):
         unpacked(tmp_path / "records.gz")
+
+
+def test_a_run_that_was_asked_for_more_later_keeps_all_its_columns(store: Store, tmp_path: Path) -> None:
+    calls = iter(range(100))
+    with pytest.raises(Stopped):
+        run_all([ADD], Store(tmp_path), compiled=False, measures=("fsd",), should_stop=lambda: next(calls) == 5)
+    run_all([ADD], Store(tmp_path), compiled=False, measures=("fsd", "rank"))
+    measured = record_of(folder(Store(tmp_path), ADD)).measured
+    assert {"fsd", "rank"} <= set(measured)
+    assert len(measured["rank"]) == len(measured["step"])
+
+
+def test_a_look_that_is_no_number_after_grokking_is_no_collapse() -> None:
+    steps, train = [0, 100, 200, 300], [0.1, 1.0, 1.0, 1.0]
+    assert outcome(steps, train, [0.1, 0.99, nan, 0.99], None) == Outcome.GROKKED
+    assert outcome(steps, train, [0.1, 0.99, nan, 0.2], None) == Outcome.UNSTABLE_AFTER

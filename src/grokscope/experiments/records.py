@@ -5,6 +5,7 @@ Tables, figures and claims are made of records alone, so runs may be trained any
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -89,7 +90,7 @@ def unpacked(path: Path) -> list[RunRecord]:
         if json.loads(lines[0]) != {"format": FORMAT}:
             raise ValueError(f"it is not '{FORMAT}'")
         return [_record(json.loads(line)) for line in lines[1:]]
-    except (OSError, EOFError, ValueError, KeyError, IndexError) as error:
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise InputError(f"the records {named(path)} cannot be read: {error}") from None
 
 
@@ -107,8 +108,8 @@ def _record(parts: Mapping[str, Any]) -> RunRecord:
 
 
 def _columns(rows: list[dict[str, Any]]) -> Columns:
-    names = list(rows[0]) if rows else []
-    kept = [name for name in names if not isinstance(rows[0][name], str)]
+    names = dict.fromkeys(name for row in rows for name in row)  # a continued run may have been asked for more
+    kept = [name for name in names if not any(isinstance(row.get(name), str) for row in rows)]
     return {name: [nan if row.get(name) is None else row[name] for row in rows] for name in kept}
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from grokscope.errors import InputError
 from grokscope.experiments.store import RunFolder, Store
 from grokscope.interventions import Decision, decision, drawn_step, forked, needs_sibling
+from grokscope.measures import snapshot
 from grokscope.model import layout_of, padded_size
 from grokscope.specs import RunSpec
 from grokscope.tasks import named_task
@@ -84,11 +85,15 @@ def state_at(folder: RunFolder, step: int, store: Store, compiled: bool | None =
 
 
 def _train_again(folder: RunFolder, state: State, cohort: Cohort, start: int, end: int, compiled: bool | None) -> None:
-    """From one step to another, with what the run's trigger decided on the way."""
-    looks = numbers_of(folder)
-    stops = sorted(step for step in look_steps(folder.spec) if start < step < end) if folder.spec.trigger else []
+    """From one step to another, with what the run's trigger decided on the way; a look that the log lacks is taken."""
+    begins = folder.spec.fork.step if folder.spec.fork else 0
+    due = {begins, *look_steps(folder.spec)} if folder.spec.trigger else set()
+    looks: dict[int, Mapping[str, Any]] = {row["step"]: row for row in numbers_of(folder)}
+    stops = sorted(step for step in due if start < step < end)
     for first, last in pairwise([start, *stops, end]):
-        found = decided(folder.spec, [row for row in looks if row["step"] <= first])
+        if first in due and first not in looks:
+            looks[first] = {"step": first, **snapshot(state.weights, cohort, compiled).row(0)}
+        found = decided(folder.spec, [looks[step] for step in sorted(looks) if step <= first])
         if found is not None and found.fired_at is not None:
             state.weight_decay[0] = found.weight_decay
         _, info = advance(state, cohort, last - first, compiled)

@@ -34,8 +34,15 @@ def needs_sibling(spec: RunSpec) -> bool:
 
 
 def sibling_of(spec: RunSpec, parent: RunSpec) -> RunSpec:
-    """The fork with the parent's λ and a free norm: the parent itself, going on."""
+    """The parent itself, going on from the fork's step to the fork's last: its data, its optimiser, a free norm."""
     assert spec.fork is not None
-    free = Fork(spec.fork.parent, spec.fork.step)
-    training = replace(spec.training, weight_decay=parent.training.weight_decay)
-    return replace(spec, fork=free, training=training, trigger=None)
+    last = spec.training.steps
+    schedule = tuple(change for change in parent.training.weight_decay_schedule if change[0] < last)
+    return replace(
+        parent,
+        training=replace(parent.training, steps=last, weight_decay_schedule=schedule),
+        fork=Fork(spec.fork.parent, spec.fork.step),
+        checkpoints=spec.checkpoints,
+        measurements=spec.measurements,
+        precision=spec.precision,
+    )

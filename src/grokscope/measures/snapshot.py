@@ -118,7 +118,8 @@ class _Reader:
             masks = (self.is_train[:, part], self.is_validation[:, part])
             # FSD reads a variation of 1e-4 of the activations: full precision, so only then one pass serves both.
             if scores and self.is_exact:
-                found, *read = self.both(flat, tokens, answers, labels, *masks)
+                with arithmetic("float32"):
+                    found, *read = self.both(flat, tokens, answers, labels, *masks)
                 totals += found
                 sums.append((read[0], read[1]))
                 continue

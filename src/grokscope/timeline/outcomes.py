@@ -42,5 +42,6 @@ def outcome(
     grokked = first_step(steps, validation_accuracy, (reading or ReadingSpec()).grokked)
     if grokked is not None:
         later = [value for step, value in zip(steps, validation_accuracy, strict=True) if step > grokked]
-        return Outcome.UNSTABLE_AFTER if min(later, default=1.0) < COLLAPSED else Outcome.GROKKED
+        collapsed = any(value < COLLAPSED for value in later)  # NaN is below nothing
+        return Outcome.UNSTABLE_AFTER if collapsed else Outcome.GROKKED
     return Outcome.UNSTABLE if train_accuracy[-1] < UNLEARNT else Outcome.NEVER
