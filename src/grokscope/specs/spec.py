@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -79,8 +79,12 @@ class Spec:
 
     @property
     def content_hash(self) -> str:
-        """The first 64 bits of sha256(type name, canonical JSON), in hexadecimal."""
-        text = f"{type(self).__name__}\n{self.to_json()}"
+        """The first 64 bits of sha256(type name, canonical JSON of what is not a default), in hexadecimal.
+
+        Defaults are left out so that a field added later, with a default that means "as before", renames no stored
+        run. A default is therefore never changed.
+        """
+        text = f"{type(self).__name__}\n{json.dumps(_chosen(self), sort_keys=True, separators=(',', ':'))}"
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:HASH_CHARACTERS]
 
 
@@ -103,6 +107,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Spec):
         return value.to_dict()
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _chosen(spec: Spec) -> dict[str, Any]:
+    """The fields that differ from their defaults, inner specs likewise; equal specs give equal dictionaries."""
+    named = ((f, getattr(spec, f.name)) for f in fields(spec))
+    kept = ((f.name, value) for f, value in named if f.default is MISSING or value != f.default)
+    return {name: _chosen(value) if isinstance(value, Spec) else _plain(value) for name, value in kept}
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
