@@ -20,7 +20,7 @@ import torch
 from torch._inductor import config as inductor
 
 from grokscope.errors import InputError
-from grokscope.experiments import Progress, Stopped, Store, run_all
+from grokscope.experiments import Measuring, Progress, Stopped, Store, run_all
 from grokscope.specs import Plan
 
 __all__ = ["BAD_INPUT", "TRY_AGAIN", "main"]
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             report=_say,
             should_stop=lambda: bool(asked),
             stop_after_grokking=plan.stop_after_grokking,
-            measures=plan.measures,
+            measuring=Measuring.asked_by(plan),
         )
     except InputError as error:
         print(f"grokscope: {error}", file=sys.stderr)

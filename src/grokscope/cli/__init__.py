@@ -8,6 +8,7 @@ import tyro
 
 from grokscope.cli.groups import groups
 from grokscope.cli.measures import measure_run, measures
+from grokscope.cli.reproduce import claims, reproduce
 from grokscope.cli.runs import export, list_runs, show
 from grokscope.cli.tasks import tasks
 from grokscope.cli.train import fork, resume, train
@@ -26,6 +27,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "export": export,
     "measures": measures,
     "measure": measure_run,
+    "reproduce": reproduce,
+    "claims": claims,
     "tasks": tasks,
     "groups": groups,
 }
@@ -37,6 +40,7 @@ Start here:
   grokscope train add_mod97 --seeds 0:2 --out runs/first
   grokscope list runs/first    what became of them
   grokscope measures fsd       a measure: formula, source, null, example
+  grokscope reproduce --quick --dry-run    the paper, run again and judged
   grokscope groups S5          a group: classes, characters, modes, checks
   grokscope --version          the version"""
 

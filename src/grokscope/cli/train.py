@@ -3,22 +3,20 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import torch
 import tyro
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from grokscope.cli.progress import run_with_progress
 from grokscope.cli.runs import story
 from grokscope.errors import InputError, shown
-from grokscope.executors import run_locally
 from grokscope.experiments import Run, Store, is_available, open_runs, refuse_impossible
 from grokscope.specs import Cadence, Fork, Plan, RunSpec, Training
 from grokscope.tasks import named_task, pinned_task_name
 from grokscope.training.checkpoint import named, write_atomically
 
-__all__ = ["fork", "resume", "seeds_of", "train"]
+__all__ = ["INTERRUPTED", "Device", "device_named", "fork", "resume", "seeds_of", "train", "write_plan"]
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["float32", "tf32", "bf16"]
@@ -83,13 +81,9 @@ def train(
         for seeded in ([one] if seeds == "0" else [one.with_seed(seed) for seed in seeds_of(seeds)])
         for decay in decays
     )
-    plan = Plan(str(out), runs, _device(device), keep, stop_after_grokking, deterministic=deterministic)
+    plan = Plan(str(out), runs, device_named(device), keep, stop_after_grokking, deterministic=deterministic)
     if plan_only is not None:
-        refuse_impossible(plan.runs, Store(plan.out), plan.device)
-        if plan_only.exists():
-            raise InputError(f"{named(plan_only)} exists already; nothing was overwritten")
-        write_atomically(plan_only, (plan.to_json() + "\n").encode())
-        print(f"wrote a plan of {len(runs)} runs; run it with: python -m grokscope.worker --spec {plan_only}")
+        write_plan(plan, plan_only)
         return
     if stop_after_grokking is not None:
         print("note: runs end early after grokking, so leads computed from them are biased", file=sys.stderr)
@@ -116,7 +110,7 @@ def resume(
     if not unfinished:
         print(f"every run in {out} is finished")
         return
-    _run(Plan(str(out), unfinished, _device(device), keep, stop_after_grokking))
+    _run(Plan(str(out), unfinished, device_named(device), keep, stop_after_grokking))
 
 
 def fork(
@@ -148,7 +142,16 @@ def fork(
         replace(parent.spec, fork=origin, training=replace(parent.spec.training, weight_decay=decay, steps=last))
         for decay in weight_decay or (parent.spec.training.weight_decay,)
     )
-    _run(Plan(str(out), branches, _device(device)))
+    _run(Plan(str(out), branches, device_named(device)))
+
+
+def write_plan(plan: Plan, path: Path) -> None:
+    """Write a plan for workers elsewhere; nothing is overwritten."""
+    refuse_impossible(plan.runs, Store(plan.out), plan.device)
+    if path.exists():
+        raise InputError(f"{named(path)} exists already; nothing was overwritten")
+    write_atomically(path, (plan.to_json() + "\n").encode())
+    print(f"wrote a plan of {len(plan.runs)} runs; run it with: python -m grokscope.worker --spec {path}")
 
 
 def seeds_of(text: str) -> list[int]:
@@ -182,7 +185,8 @@ def _cadence(stored: Cadence, every: int, usual: Cadence) -> Cadence:
     return stored if every == usual.every else replace(stored, every=every)
 
 
-def _device(name: Device) -> str:
+def device_named(name: Device) -> str:
+    """The device to use; `auto` is CUDA where there is one."""
     if name != "auto" and not is_available(name):
         raise InputError(f"device {name} was asked for, and there is none; use cpu or auto")
     return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
@@ -190,32 +194,7 @@ def _device(name: Device) -> str:
 
 def _run(plan: Plan) -> None:
     """Train with a progress bar, then say what happened."""
-    refuse_impossible(plan.runs, Store(plan.out), plan.device)
-    console = Console(stderr=True)
-    total = sum(spec.training.steps - (spec.fork.step if spec.fork else 0) for spec in plan.runs)
-    seen: dict[str, dict[str, Any]] = {}
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[facts]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console) as bar:
-        waiting = bar.add_task(f"{len(plan.runs)} runs", total=total, facts="starting (compiling takes a while)")
-
-        def report(line: dict[str, Any]) -> None:
-            known = seen.setdefault(line["run"], {"step": line["step"], "memorized": False, "grokked": False})
-            bar.advance(waiting, line["step"] - known["step"])
-            known["step"] = line["step"]
-            known["memorized"] |= (line["row"]["train_accuracy"] or 0) >= 0.99
-            known["grokked"] |= (line["row"]["validation_accuracy"] or 0) >= 0.95
-            counts = {word: sum(run[word] for run in seen.values()) for word in ("memorized", "grokked")}
-            speed = bar.tasks[0].speed
-            rate = f"{speed:,.0f} run-steps/s" if speed else ""
-            bar.update(waiting, facts=f"{counts['memorized']} memorised, {counts['grokked']} grokked  {rate}")
-
-        finished = run_locally(plan, report)
+    finished = run_with_progress(plan)
     runs = [Run(Store(plan.out).add(spec)) for spec in plan.runs]
     for run in runs:
         print(story(run))

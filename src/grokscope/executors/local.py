@@ -1,4 +1,4 @@
-"""Workers on this machine: one per core with one thread each, or one for the accelerator."""
+"""Workers on this machine: one per core with one thread each, or a few for the accelerator."""
 
 import json
 import os
@@ -15,10 +15,13 @@ from typing import Any, TextIO
 
 from grokscope.errors import InputError
 from grokscope.specs import Plan
+from grokscope.training import cohort_key
 from grokscope.worker import BAD_INPUT, TRY_AGAIN
 
-__all__ = ["cores", "run_locally"]
+__all__ = ["cores", "run_locally", "stacks_of"]
 
+# While one compiles its stack, another trains; more would only share the same accelerator.
+WORKERS_PER_ACCELERATOR = 3
 Heard = queue.Queue[str | None]
 
 
@@ -32,7 +35,8 @@ def run_locally(plan: Plan, report: Callable[[dict[str, Any]], None], workers: i
 
     The first Ctrl-C lets the workers store everything, the second ends them at once; the store is valid either way.
     """
-    count = min(workers or cores(), len(plan.runs)) if plan.device == "cpu" else 1
+    most = workers or (cores() if plan.device == "cpu" else WORKERS_PER_ACCELERATOR)
+    count = min(most, stacks_of(plan))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "plan.json"
         path.write_text(plan.to_json())
@@ -48,6 +52,13 @@ def run_locally(plan: Plan, report: Callable[[dict[str, Any]], None], workers: i
         if worker.status == BAD_INPUT or (worker.status not in (0, TRY_AGAIN) and not asked):
             raise InputError(worker.complaint())
     return all(worker.status == 0 for worker in started)
+
+
+def stacks_of(plan: Plan) -> int:
+    """How many workers could find something to do: one run each on a CPU, one kind of run on an accelerator."""
+    if plan.device == "cpu":
+        return len(plan.runs)
+    return len({(cohort_key(spec), spec.fork is None) for spec in plan.runs})
 
 
 class _Worker:

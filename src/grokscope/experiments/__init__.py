@@ -1,7 +1,7 @@
 """Named runs: stored, continued, and read again."""
 
 from grokscope.experiments.devices import is_available, slots_that_fit
-from grokscope.experiments.measuring import Reading, measured
+from grokscope.experiments.measuring import Measuring, Reading, measured
 from grokscope.experiments.refusals import refuse_impossible
 from grokscope.experiments.runner import Stopped, run_all
 from grokscope.experiments.runs import Checkpoint, Run, Runs, open_runs
@@ -13,6 +13,7 @@ __all__ = [
     "BusyError",
     "Checkpoint",
     "Keep",
+    "Measuring",
     "Progress",
     "Reading",
     "Run",

@@ -4,20 +4,25 @@ import gc
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
+from math import ceil
+from time import sleep
 
 import torch
 
 from grokscope.errors import InputError
 from grokscope.experiments.devices import slots_that_fit
-from grokscope.experiments.refusals import refuse_impossible
+from grokscope.experiments.measuring import Measuring
+from grokscope.experiments.refusals import refuse_impossible, refuse_unmeasurable
 from grokscope.experiments.stack import Progress, Stack
 from grokscope.experiments.states import is_compiled
 from grokscope.experiments.store import BusyError, Keep, RunFolder, Store
-from grokscope.measures.registry import measure_named
 from grokscope.specs import RunSpec
 from grokscope.training import CohortKey, advance, cohort_key
 
 __all__ = ["Stopped", "run_all"]
+
+NOTHING = Measuring()
+WAIT = 0.5  # seconds between looks at what another process is doing
 
 
 class Stopped(Exception):  # noqa: N818 (not an error: somebody asked)
@@ -34,7 +39,7 @@ def run_all(
     should_stop: Callable[[], bool] = lambda: False,
     compiled: bool | None = None,
     stop_after_grokking: int | None = None,
-    measures: Sequence[str] = (),
+    measuring: Measuring = NOTHING,
 ) -> None:
     """Train every run that is not finished; runs that another process holds are left to it.
 
@@ -43,17 +48,17 @@ def run_all(
     cannot be trained or measured is refused before anything is written.
     """
     refuse_impossible(specs, store, device)
-    for name in measures:
-        measure_named(name.partition("@")[0])
+    refuse_unmeasurable(specs, (*measuring.always, *measuring.milestones), device)
     cohorts: dict[tuple[int, CohortKey], list[RunSpec]] = {}
     for spec, generation in _generations(specs).items():
         cohorts.setdefault((generation, cohort_key(spec)), []).append(spec)
     for (_, key), members in sorted(cohorts.items(), key=lambda item: item[0][0]):
         slots = 1 if device == "cpu" else slots_that_fit(key, device)
+        slots = ceil(len(members) / ceil(len(members) / slots))  # stacks of equal size are compiled once
         waiting = [members[i : i + slots] for i in range(0, len(members), slots)]
         while waiting:
             batch = waiting.pop(0)
-            options = (store, device, keep, report, should_stop, compiled, stop_after_grokking, measures)
+            options = (store, device, keep, report, should_stop, compiled, stop_after_grokking, measuring)
             fitted = _fitted(partial(_run_cohort, batch, *options))
             if not fitted:
                 if len(batch) == 1:
@@ -97,9 +102,15 @@ def _run_cohort(
     should_stop: Callable[[], bool],
     compiled: bool | None,
     stop_after_grokking: int | None,
-    measures: Sequence[str] = (),
+    measuring: Measuring = NOTHING,
 ) -> None:
     with ExitStack() as locks:
+        # Workers that share a plan take whole cohorts: a stack split between two would round differently each time.
+        try:
+            locks.enter_context(store.claimed(specs))
+        except BusyError:
+            return
+        _await_parents(specs, store, should_stop)
         # What is finished, or another process's, leaves its slot empty: the others keep theirs, and with it every bit.
         by_slot: list[RunFolder | None] = []
         for spec in specs:
@@ -114,8 +125,24 @@ def _run_cohort(
             else:
                 folder.tidy()
         if any(by_slot):
-            going = Stack(by_slot, store, device, is_compiled(specs, device, compiled), measures)
+            going = Stack(by_slot, store, device, is_compiled(specs, device, compiled), measuring)
             _train(going, keep, report, should_stop, stop_after_grokking)
+
+
+def _await_parents(specs: Sequence[RunSpec], store: Store, should_stop: Callable[[], bool]) -> None:
+    """Wait while another process trains towards the states that these forks begin with."""
+    waiting = [spec for spec in specs if spec.fork is not None]
+    while waiting := [spec for spec in waiting if _is_on_its_way(spec, store)]:
+        if should_stop():
+            raise Stopped
+        sleep(WAIT)
+
+
+def _is_on_its_way(spec: RunSpec, store: Store) -> bool:
+    """Whether a fork's parent has no state at its step yet, and somebody is making it."""
+    assert spec.fork is not None
+    parent = store.find(spec.fork.parent)
+    return spec.fork.step not in parent.checkpoints("state") and parent.outcome is None and parent.is_held()
 
 
 def _train(

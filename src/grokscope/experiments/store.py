@@ -16,9 +16,10 @@ import os
 import re
 import socket
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
@@ -37,7 +38,7 @@ from grokscope.training.checkpoint import (
     write_atomically,
 )
 
-__all__ = ["BusyError", "Keep", "RunFolder", "Store", "run_name"]
+__all__ = ["BusyError", "Keep", "RunFolder", "Store", "run_name", "torn_lines"]
 
 Keep = Literal["weights", "state", "forks", "none"]
 Log = Literal["log", "measures"]
@@ -209,6 +210,19 @@ class RunFolder:
             finally:
                 lock.unlink(missing_ok=True)
 
+    def is_held(self) -> bool:
+        """Whether a living process writes this run."""
+        try:
+            descriptor = os.open(self.path / "lock", os.O_RDONLY | os.O_NOFOLLOW)
+        except OSError:
+            return False
+        with os.fdopen(descriptor):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            return False
+
     def _log_bytes(self, which: Log = "log") -> bytes:
         try:
             return (self.path / f"{which}.jsonl").read_bytes()
@@ -223,11 +237,12 @@ class Store:
         self.path = Path(path)
 
     def __iter__(self) -> Iterator[RunFolder]:
-        return map(self._folder, self._paths())
+        return map(self.folder, self.paths())
 
-    def _paths(self) -> Iterator[Path]:
+    def paths(self) -> Iterator[Path]:
+        """The runs' folders, by name."""
         for path in sorted(self.path.iterdir()) if self.path.is_dir() else ():
-            if path.name.isprintable() and (path / "spec.json").is_file():
+            if path.name.isprintable() and not path.name.startswith(".") and (path / "spec.json").is_file():
                 yield path
 
     def add(self, spec: RunSpec) -> RunFolder:
@@ -241,7 +256,7 @@ class Store:
             why = error.strerror if isinstance(error, OSError) else error
             raise InputError(f"the folder {named(path)} could not be made: {why}") from None
         if (path / "spec.json").exists():
-            if self._folder(path).spec.content_hash != spec.content_hash:
+            if self.folder(path).spec.content_hash != spec.content_hash:
                 raise InputError(f"{named(path)} holds another run than the one asked for; nothing was changed")
             return RunFolder(path, spec)  # equal but for the place of a table, which may have moved
         content = (json.dumps(spec.to_dict(), indent=1, sort_keys=True) + "\n").encode()
@@ -252,13 +267,32 @@ class Store:
                 raise
         return RunFolder(path, spec)
 
+    @contextmanager
+    def claimed(self, specs: Sequence[RunSpec]) -> Iterator[None]:
+        """Be the only process that trains these runs as one stack."""
+        digest = sha256("".join(spec.content_hash for spec in specs).encode()).hexdigest()[:16]
+        lock = self.path / f".stack-{digest}.lock"
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"the folder {named(self.path)} could not be made: {error.strerror}") from None
+        with os.fdopen(_held(lock, f"a stack of {len(specs)} runs")):
+            try:
+                yield
+            finally:
+                lock.unlink(missing_ok=True)
+
     def find(self, name: str) -> RunFolder:
         """The run with this name, hash, or unambiguous beginning of either."""
-        parts = {path: path.name.rpartition("-") for path in self._paths()}
+        if re.fullmatch(r"[0-9a-f]{16}", name):  # the usual case, and quick among thousands
+            for path in self.path.glob(f"*-{name}"):
+                if (path / "spec.json").is_file():
+                    return self.folder(path)
+        parts = {path: path.name.rpartition("-") for path in self.paths()}
         exact = [path for path, (word, _, end) in parts.items() if name in (path.name, word, end)]
         matches = exact or [path for path in parts if path.name.startswith(name) or parts[path][2].startswith(name)]
         if len(matches) == 1:
-            return self._folder(matches[0])
+            return self.folder(matches[0])
         if matches:
             raise InputError(
                 f"{shown(name)} names {len(matches)} runs, such as {matches[0].name} and {matches[1].name}"
@@ -266,7 +300,8 @@ class Store:
         known = [known for path, (word, _, _) in parts.items() for known in (path.name, word)]
         raise InputError(f"there is no run {shown(name)} in {named(self.path)}{did_you_mean(name, known)}")
 
-    def _folder(self, path: Path) -> RunFolder:
+    def folder(self, path: Path) -> RunFolder:
+        """The run in a folder."""
         try:
             return RunFolder(path, RunSpec.from_json((path / "spec.json").read_text()))
         except (OSError, UnicodeDecodeError, InputError) as error:
@@ -290,6 +325,11 @@ def _records(content: bytes) -> tuple[list[dict[str, Any]], int]:
         elif line:
             bad += 1
     return rows, bad
+
+
+def torn_lines(folder: RunFolder) -> int:
+    """Lines of a run's logs that are torn or altered."""
+    return sum(_records(folder._log_bytes(which))[1] for which in LOGS)
 
 
 def _state_name(step: int) -> str:

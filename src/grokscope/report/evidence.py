@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from grokscope.errors import InputError, did_you_mean, shown
-from grokscope.experiments.catalogue import STUDIES, Precision, studies
+from grokscope.experiments.catalogue import STUDIES, Precision, quick_studies, studies
 from grokscope.experiments.records import RunRecord
 
 __all__ = ["Evidence", "evidence_of"]
@@ -30,10 +30,12 @@ class Evidence:
         return {key: record for key, record in self.study("base").items() if record.spec.task == name}
 
 
-def evidence_of(records: Iterable[RunRecord], n_seeds: int | None = None, precision: Precision = "float32") -> Evidence:
-    """Records put where the catalogue has them; one run may stand in several studies."""
+def evidence_of(
+    records: Iterable[RunRecord], n_seeds: int | None = None, precision: Precision = "float32", quick: bool = False
+) -> Evidence:
+    """Records put where the catalogue (or its quick version) has them; one run may stand in several studies."""
     by_hash = {record.spec.content_hash: record for record in records}
-    planned = studies(STUDIES, n_seeds, precision)
+    planned = quick_studies(precision) if quick else studies(STUDIES, n_seeds, precision)
     found = {
         study: {name: by_hash[spec.content_hash] for name, spec in runs.items() if spec.content_hash in by_hash}
         for study, runs in planned.items()

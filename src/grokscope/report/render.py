@@ -12,7 +12,7 @@ from grokscope.report.printed import Value
 from grokscope.report.tables.table import Cell, Column, Table
 from grokscope.training.checkpoint import write_atomically
 
-__all__ = ["csv_of", "latex_of", "markdown_of", "write_table"]
+__all__ = ["csv_of", "latex_of", "markdown_of", "markdown_text", "write_table"]
 
 FORMULA = tuple("=+-@\t\r")  # how a text begins that a spreadsheet would compute
 MARKDOWN = re.compile(r"([\\`*_{}\[\]()#|~$!])")
@@ -101,10 +101,10 @@ def _csv_text(text: str) -> str:
 
 def markdown_of(table: Table) -> bytes:
     """A heading, the table with the paper's values in columns beside ours, and the notes."""
-    heads, body = _laid_out(table, _markdown_text)
-    lines = [f"### {_markdown_text(table.title)} ({_markdown_text(table.label)})", ""]
+    heads, body = _laid_out(table, markdown_text)
+    lines = [f"### {markdown_text(table.title)} ({markdown_text(table.label)})", ""]
     lines += [_markdown_line(heads), _markdown_line(["---"] * len(heads)), *map(_markdown_line, body), ""]
-    lines += [f"- {_markdown_text(note)}" for note in table.notes]
+    lines += [f"- {markdown_text(note)}" for note in table.notes]
     return ("\n".join(lines).rstrip("\n") + "\n").encode()
 
 
@@ -112,7 +112,8 @@ def _markdown_line(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _markdown_text(text: str) -> str:
+def markdown_text(text: str) -> str:
+    """A text that Markdown shows as it is."""
     plain = "".join(HTML.get(letter, letter) for letter in _one_line(text))
     return MARKDOWN.sub(r"\\\1", plain)
 
