@@ -176,7 +176,7 @@ def test_a_damaged_run_is_trained_again_on_request(made: Path, tmp_path: Path) -
 
 
 def test_a_damaged_run_is_left_out_on_request(made: Path, tmp_path: Path) -> None:
-    out, name = spoiled(made, tmp_path)
+    out, _ = spoiled(made, tmp_path)
     assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cpu", "--damaged", "skip"]) == 0
     assert len(unpacked(out / "records.gz")) == len(unpacked(made / "records.gz")) - 1
 

@@ -100,7 +100,9 @@ def reproduce(
     records = [record for record in records_in(store) if run_name(record.spec) not in skipped]
     rows = _written(out, records, store, options, {"asked_for": [*items], "left_out": [*without]})
     _show(rows)
-    print(f"{len(plan.runs):,} runs in {trained:,.0f} s; with tables, figures and claims {time.monotonic() - started:,.0f} s")
+    print(
+        f"{len(plan.runs):,} runs in {trained:,.0f} s; with tables, figures and claims {time.monotonic() - started:,.0f} s"
+    )
     print(f"results: {out / 'RESULTS.md'}")
 
 
@@ -157,7 +159,9 @@ def _belongs(out: Path, chosen: dict[str, Any]) -> None:
                 )
         return
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{named(out)} is there already and was not made by `grokscope reproduce`; choose another --out")
+        raise InputError(
+            f"{named(out)} is there already and was not made by `grokscope reproduce`; choose another --out"
+        )
     write_json(path, ours)
 
 

@@ -1,11 +1,13 @@
-"""The paper's tables and claims, made of records."""
+"""The paper's tables and claims, and answers to what it could not know, made of records."""
 
+from grokscope.report.answers import ANSWERS, answer_sentence, answer_sentences
 from grokscope.report.claims import CLAIMS, Claim, Finding, Verdict, judged, rules_digest
 from grokscope.report.evidence import Evidence, evidence_of
 from grokscope.report.render import write_table
 from grokscope.report.tables import TABLES, Table
 
 __all__ = [
+    "ANSWERS",
     "CLAIMS",
     "TABLES",
     "Claim",
@@ -13,6 +15,8 @@ __all__ = [
     "Finding",
     "Table",
     "Verdict",
+    "answer_sentence",
+    "answer_sentences",
     "evidence_of",
     "judged",
     "rules_digest",

@@ -12,7 +12,7 @@ from grokscope.report.printed import Value
 from grokscope.report.tables.table import Cell, Column, Table
 from grokscope.training.checkpoint import write_atomically
 
-__all__ = ["csv_of", "latex_of", "markdown_of", "markdown_text", "write_table"]
+__all__ = ["cell_text", "csv_of", "latex_of", "markdown_of", "markdown_text", "write_table"]
 
 FORMULA = tuple("=+-@\t\r")  # how a text begins that a spreadsheet would compute
 MARKDOWN = re.compile(r"([\\`*_{}\[\]()#|~$!])")
@@ -39,9 +39,15 @@ LATEX = {
     "`": r"\textasciigrave{}",
     "'": r"\textquotesingle{}",
     "-": "{-}",  # two together would be a dash
+    "α": r"$\alpha$",
+    "β": r"$\beta$",
     "λ": r"$\lambda$",
     "Δ": r"$\Delta$",
     "²": r"$^2$",
+    "₂": r"$_2$",
+    "⌊": r"$\lfloor$",
+    "⌋": r"$\rfloor$",
+    "·": r"$\cdot$",
     "≤": r"$\le$",
     "≥": r"$\ge$",
     "×": r"$\times$",
@@ -163,12 +169,13 @@ def _laid_out(table: Table, escaped: Callable[[str], str]) -> tuple[list[str], l
     for row in table.rows:
         cells: list[str] = []
         for cell, column, beside in zip(row, table.columns, has_paper, strict=True):
-            cells += [escaped(_ours(cell, column)), *([escaped(_paper(cell, column))] if beside else [])]
+            cells += [escaped(cell_text(cell, column)), *([escaped(_paper(cell, column))] if beside else [])]
         body.append(cells)
     return heads, body
 
 
-def _ours(cell: Cell, column: Column) -> str:
+def cell_text(cell: Cell, column: Column) -> str:
+    """A cell for a reader, as its column writes numbers: 0.97 [0.84, 1.00], n = 32."""
     shown = _shown(cell.ours, column)
     if cell.interval:
         shown += f" [{_shown(cell.interval[0], column)}, {_shown(cell.interval[1], column)}]"
