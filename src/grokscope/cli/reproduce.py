@@ -33,7 +33,7 @@ __all__ = ["claims", "reproduce"]
 
 JsonFlag = Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff]
 Damaged = Literal["stop", "rerun", "skip"]
-# What a run-step costs, seconds; measured, see benchmarks/RESULTS.md: two cores, and one H200 with all that is measured.
+# Seconds of a run-step with all that is measured, on two cores and on one H200 (benchmarks/RESULTS.md).
 SECONDS = {"cpu": 1 / 48, "cuda": 1 / 15_000}
 START = {"cpu": 60, "cuda": 60}
 STATE_MB, LOG_MB = 5.2, 0.05
@@ -100,9 +100,8 @@ def reproduce(
     records = [record for record in records_in(store) if run_name(record.spec) not in skipped]
     rows = _written(out, records, store, options, {"asked_for": [*items], "left_out": [*without]})
     _show(rows)
-    print(
-        f"{len(plan.runs):,} runs in {trained:,.0f} s; with tables, figures and claims {time.monotonic() - started:,.0f} s"
-    )
+    whole = time.monotonic() - started
+    print(f"{len(plan.runs):,} runs in {trained:,.0f} s; with tables, figures and claims {whole:,.0f} s")
     print(f"results: {out / 'RESULTS.md'}")
 
 

@@ -49,7 +49,7 @@ def seeds_of(printed: Iterable[int], wanted: int | None) -> tuple[int, ...]:
 def base_run(task: str, seed: int, precision: Precision, **changes: Any) -> RunSpec:
     """A run as §3 describes it, with states kept where forks are made, and of one seed at the end."""
     modulus = task.rpartition("mod")[2]
-    at = (FORK_STEP[int(modulus)],) if modulus.isdigit() and int(modulus) in FORK_STEP else ()
+    at: tuple[int, ...] = (FORK_STEP[int(modulus)],) if modulus.isdigit() and int(modulus) in FORK_STEP else ()
     at += (BUDGET,) if seed == SHOWN_SEED else ()
     spec = RunSpec(task=task, training=Training(steps=BUDGET), checkpoints=Cadence(500, at=at), precision=precision)
     return replace(spec.with_seed(seed), **changes)
@@ -238,7 +238,7 @@ def quick_studies(precision: Precision = "float32") -> dict[str, Runs]:
     parent = add["add_mod97_s42"]
     forks = {f"add_mod97_s42_x{decay:g}": fork_of(parent, 1000, decay) for decay in (2.0, 3.0)}
     attention = base_run("add_mod97", 42, precision, architecture=Architecture(mlp="dropped"))
-    found = dict.fromkeys(STUDIES, {})
+    found: dict[str, Runs] = {name: {} for name in STUDIES}
     return found | {
         "base": add | {"mult_mod97_s42": short(base_run("mult_mod97", 42, precision), 5000)},
         "fork": {name: short(run, 3500) for name, run in forks.items()},

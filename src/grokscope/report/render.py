@@ -12,7 +12,7 @@ from grokscope.report.printed import Value
 from grokscope.report.tables.table import Cell, Column, Table
 from grokscope.training.checkpoint import write_atomically
 
-__all__ = ["cell_text", "csv_of", "latex_of", "markdown_of", "markdown_text", "write_table"]
+__all__ = ["cell_text", "csv_of", "csv_text", "csv_value", "latex_of", "markdown_of", "markdown_text", "write_table"]
 
 FORMULA = tuple("=+-@\t\r")  # how a text begins that a spreadsheet would compute
 MARKDOWN = re.compile(r"([\\`*_{}\[\]()#|~$!])")
@@ -73,9 +73,9 @@ def csv_of(table: Table) -> bytes:
     parts = [(place, name, read) for place in range(len(table.columns)) for name, read in _parts(table, place)]
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([_csv_text(f"{table.columns[place].name}{name}") for place, name, _ in parts])
+    writer.writerow([csv_text(f"{table.columns[place].name}{name}") for place, name, _ in parts])
     for row in table.rows:
-        writer.writerow([_csv_value(read(row[place])) for place, _, read in parts])
+        writer.writerow([csv_value(read(row[place])) for place, _, read in parts])
     return file.getvalue().encode()
 
 
@@ -94,13 +94,15 @@ def _parts(table: Table, place: int) -> list[tuple[str, Callable[[Cell], Value]]
     return [(name, read) for name, read in parts.items() if not name or any(read(cell) is not None for cell in cells)]
 
 
-def _csv_value(value: Value) -> str:
+def csv_value(value: Value) -> str:
+    """A value as CSV: numbers plain, so that they parse back."""
     if value is None:
         return ""
-    return _csv_text(value) if isinstance(value, str) else f"{value:.10g}"
+    return csv_text(value) if isinstance(value, str) else f"{value:.10g}"
 
 
-def _csv_text(text: str) -> str:
+def csv_text(text: str) -> str:
+    """A text on one line that no spreadsheet computes."""
     plain = _one_line(text)
     return f"'{plain}" if plain.startswith(FORMULA) else plain
 

@@ -1,4 +1,4 @@
-"""The page that opens a folder of results: verdicts, answers, every claim, every table and figure, where it comes from."""
+"""The page that opens a folder of results: verdicts, answers, claims, tables, figures, and where they come from."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -30,8 +30,8 @@ def page_of(
         "## What the paper could not know",
         "\n".join(f"- {markdown_text(text)} ([table](answers/{name}.md))" for name, text in sentences.items()),
         "## Claims",
-        "A verdict follows from a rule that was fixed before the first result (`claims.json` has each rule in full); it "
-        "is over the runs that the paper has, with all our seeds beside it.",
+        "A verdict follows from a rule that was fixed before the first result (`claims.json` has each rule in full); "
+        "it is over the runs that the paper has, with all our seeds beside it.",
         _claims_table(claims),
         "## Figures",
         *(f"### {markdown_text(title)}\n\n![{name}](figures/{name}.svg)" for name, title in figures.items()),
