@@ -21,7 +21,7 @@ from grokscope.worker import BAD_INPUT, TRY_AGAIN
 __all__ = ["cores", "run_locally", "stacks_of"]
 
 # While one compiles its stack, another trains; more would only share the same accelerator.
-WORKERS_PER_ACCELERATOR = 3
+WORKERS_PER_ACCELERATOR = 4
 Heard = queue.Queue[str | None]
 
 

@@ -15,7 +15,7 @@ from grokscope.experiments.measuring import Measuring
 from grokscope.experiments.refusals import refuse_impossible, refuse_unmeasurable
 from grokscope.experiments.stack import Progress, Stack
 from grokscope.experiments.states import is_compiled
-from grokscope.experiments.store import BusyError, Keep, RunFolder, Store
+from grokscope.experiments.store import BusyError, Keep, RunFolder, Store, run_name
 from grokscope.specs import RunSpec
 from grokscope.training import CohortKey, advance, cohort_key
 
@@ -49,10 +49,7 @@ def run_all(
     """
     refuse_impossible(specs, store, device)
     refuse_unmeasurable(specs, (*measuring.always, *measuring.milestones), device)
-    cohorts: dict[tuple[int, CohortKey], list[RunSpec]] = {}
-    for spec, generation in _generations(specs).items():
-        cohorts.setdefault((generation, cohort_key(spec)), []).append(spec)
-    for (_, key), members in sorted(cohorts.items(), key=lambda item: item[0][0]):
+    for key, members in _cohorts(specs, store):
         slots = 1 if device == "cpu" else slots_that_fit(key, device)
         slots = ceil(len(members) / ceil(len(members) / slots))  # stacks of equal size are compiled once
         waiting = [members[i : i + slots] for i in range(0, len(members), slots)]
@@ -65,6 +62,29 @@ def run_all(
                     raise InputError(f"one run of {batch[0].task} does not fit into the memory of {device}")
                 half = len(batch) // 2  # the layout change is recorded with each run's outcome
                 waiting = [batch[:half], batch[half:], *waiting]
+
+
+def _cohorts(specs: Sequence[RunSpec], store: Store) -> list[tuple[CohortKey, list[RunSpec]]]:
+    """Runs that can share a stack and end at about the same step, parents before their forks.
+
+    A slot computes until the last of its stack ends. So what is finished is left out, unless others have begun in the
+    same stack: they keep their slots, and with them every bit.
+    """
+    found: dict[tuple[int, CohortKey, int], list[RunSpec]] = {}
+    for spec, generation in _generations(specs).items():
+        found.setdefault((generation, cohort_key(spec), spec.training.steps.bit_length()), []).append(spec)
+    in_order = sorted(found.items(), key=lambda item: item[0][0])
+    kept = [(key, _unfinished(members, store)) for (_, key, _), members in in_order]
+    return [(key, members) for key, members in kept if members]
+
+
+def _unfinished(members: list[RunSpec], store: Store) -> list[RunSpec]:
+    """Those to train; with the finished ones in their places if some of the others have begun."""
+    folders = {spec: RunFolder(store.path / run_name(spec), spec) for spec in members}
+    left = [spec for spec, folder in folders.items() if folder.outcome is None]
+    for spec in set(members) - set(left):
+        folders[spec].tidy()
+    return members if any((folders[spec].path / "log.jsonl").exists() for spec in left) else left
 
 
 def _generations(specs: Sequence[RunSpec]) -> dict[RunSpec, int]:
