@@ -86,7 +86,7 @@ def test_what_is_finished_is_used_again(made: Path, tmp_path: Path, capsys: pyte
 
 def test_the_results_say_where_they_come_from_and_by_which_rules(made: Path) -> None:
     told = json.loads((made / "provenance.json").read_text())
-    records = unpacked(made / "records.gz")
+    records = unpacked(made / "reproduction.records.gz")
     assert told["rules"] == rules_digest()
     assert told["runs"] == len(records) == sum(one["runs"] for one in told["runs_made_with"])
     assert told["run_steps"] == sum(12 - (r.spec.fork.step if r.spec.fork else 0) for r in records)
@@ -172,13 +172,13 @@ def test_a_damaged_run_is_trained_again_on_request(made: Path, tmp_path: Path) -
     assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cpu", "--damaged", "rerun"]) == 0
     assert (out / "runs" / f".damaged-{name}").is_dir()
     assert damaged_runs(Store(out / "runs")) == {}
-    assert (out / "records.gz").read_bytes() == (made / "records.gz").read_bytes()
+    assert (out / "reproduction.records.gz").read_bytes() == (made / "reproduction.records.gz").read_bytes()
 
 
 def test_a_damaged_run_is_left_out_on_request(made: Path, tmp_path: Path) -> None:
     out, _ = spoiled(made, tmp_path)
     assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cpu", "--damaged", "skip"]) == 0
-    assert len(unpacked(out / "records.gz")) == len(unpacked(made / "records.gz")) - 1
+    assert len(unpacked(out / "reproduction.records.gz")) == len(unpacked(made / "reproduction.records.gz")) - 1
 
 
 def test_whole_runs_are_not_called_damaged(made: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import tyro
 
+from grokscope.cli.figures import figure
 from grokscope.cli.groups import groups
 from grokscope.cli.measures import measure_run, measures
 from grokscope.cli.reproduce import claims, reproduce
@@ -31,6 +32,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "claims": claims,
     "tasks": tasks,
     "groups": groups,
+    "figure": figure,
 }
 DESCRIPTION = """See grokking coming, prove why it happens, and steer it.
 

@@ -36,6 +36,7 @@ Damaged = Literal["stop", "rerun", "skip"]
 # Seconds of a run-step with all that is measured, on two cores and on one H200 (benchmarks/RESULTS.md).
 SECONDS = {"cpu": 1 / 48, "cuda": 1 / 15_000}
 START = {"cpu": 60, "cuda": 60}
+RECORDS = "reproduction.records.gz"
 STATE_MB, LOG_MB = 5.2, 0.05
 MODELS = ("add_mod97", "sub_mod97", "mult_mod97", "S5")
 
@@ -183,9 +184,9 @@ def _written(
     out: Path, records: Sequence[RunRecord], store: Store, options: dict[str, Any], told: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """Records, grokked models, and all that is made of the records."""
-    save_records(out / "records.gz", records)
+    save_records(out / RECORDS, records)
     _save_models(out / "checkpoints", records, store)
-    read = unpacked(out / "records.gz")  # what anybody can read, so that everything follows from the file
+    read = unpacked(out / RECORDS)  # what anybody can read, so that everything follows from the file
     evidence = evidence_of(read, **options)
     console = Console(stderr=True)
     with console.status("tables and figures") as status:

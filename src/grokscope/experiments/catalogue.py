@@ -236,12 +236,12 @@ def quick_studies(precision: Precision = "float32") -> dict[str, Runs]:
 
     add = {f"add_mod97_s{seed}": short(base_run("add_mod97", seed, precision), 5000) for seed in (42, 0, 1)}
     parent = add["add_mod97_s42"]
-    forks = {f"add_mod97_s42_x{decay:g}": fork_of(parent, 1000, decay) for decay in (2.0, 3.0)}
+    forks = {f"add_mod97_s42_x{decay:g}": fork_of(parent, 1000, decay) for decay in (1.0, 2.0, 3.0)}
     attention = base_run("add_mod97", 42, precision, architecture=Architecture(mlp="dropped"))
     found: dict[str, Runs] = {name: {} for name in STUDIES}
     return found | {
         "base": add | {"mult_mod97_s42": short(base_run("mult_mod97", 42, precision), 5000)},
-        "fork": {name: short(run, 3500) for name, run in forks.items()},
+        "fork": {name: short(run, 5000 if name.endswith("x1") else 3500) for name, run in forks.items()},
         "symmetric": {"S5_f0.7_s42": short(base_run("S5", 42, precision, train_fraction=0.7), 5000)},
         "architecture": {"two_layers_s42": parent, "attention_only_s42": short(attention, 4000)},
     }

@@ -5,11 +5,12 @@ from typing import Literal
 
 from grokscope.errors import InputError
 
-__all__ = ["Figure", "Kind", "Numbers", "Panel", "Series", "Source"]
+__all__ = ["Ends", "Figure", "Kind", "Numbers", "Panel", "Series", "Source"]
 
 Kind = Literal["line", "step", "points", "bars", "band", "vertical", "horizontal", "span"]
 Source = Literal["run", "seeds", "paper", "fit", "null"]
 Numbers = tuple[float | int, ...]
+Ends = tuple[float | int, float | int]
 FEWEST = {  # what each kind cannot be drawn without
     "line": ("x", "y"),
     "step": ("x", "y"),
@@ -89,9 +90,9 @@ class Panel:
     """Whether x is logarithmic."""
     log_y: bool = False
     """Whether y is."""
-    x_range: tuple[float, float] | None = None
+    x_range: Ends | None = None
     """Ends of x; from the data if not given."""
-    y_range: tuple[float, float] | None = None
+    y_range: Ends | None = None
     """Ends of y; from the data if not given."""
 
     @property

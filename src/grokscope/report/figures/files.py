@@ -18,6 +18,7 @@ __all__ = ["PICTURES", "figure_csv", "pictures_of", "write_figure"]
 DOTS = 180  # per inch of a PNG
 PATH = re.compile(rb' d="[^"]*"')
 DIGITS = re.compile(rb"(\.[0-9]{2})[0-9]+")
+UNTURNED = re.compile(rb' transform="rotate\(-0 [^"]*"')
 COLUMNS = ("x", "y", "low", "high", "text")
 # Without dates and versions, the same figure gives the same bytes.
 PICTURES: dict[str, dict[str, Any]] = {
@@ -51,12 +52,14 @@ def pictures_of(figure: Figure) -> dict[str, bytes]:
             file = io.BytesIO()
             drawn.savefig(file, format=ending, dpi=DOTS, metadata=metadata)
             found[ending] = file.getvalue()
-    return found | {"svg": PATH.sub(_shortened, found["svg"])}
+    return found | {"svg": _tidied(found["svg"])}
 
 
-def _shortened(path: re.Match[bytes]) -> bytes:
-    """A path's numbers to a hundredth of a point, which is finer than any screen."""
-    return DIGITS.sub(rb"\1", path[0])
+def _tidied(svg: bytes) -> bytes:
+    """Paths to a hundredth of a point, which is finer than any screen; no idle markup; a font where ours is missing."""
+    shorter = PATH.sub(lambda path: DIGITS.sub(rb"\1", path[0]), svg)
+    plain = re.sub(rb"\n +", b"\n", UNTURNED.sub(b"", shorter))
+    return plain.replace(b"font-family: 'DejaVu Sans'", b"font-family: 'DejaVu Sans', Verdana, sans-serif")
 
 
 def write_figure(figure: Figure, folder: Path) -> tuple[Path, ...]:

@@ -40,7 +40,9 @@ def fig_wd(evidence: Evidence) -> Figure:
         panels.append(_shares(study, until))
     panels.append(_waits(study))
     title = "Weight decay raised at step 1,000: " + (
-        f"seed 42{f' and {len(seeds)} seeds' if len(seeds) > 1 else ''}, {len(study)} branches" if study else "no runs"
+        f"seed 42{f' and all {len(seeds)} seeds' if len(seeds) > 1 else ''}, {len(study)} branches"
+        if study
+        else "no runs"
     )
     notes = (
         f"Δt is seen every {PRINTED_LOOKS} steps, as in the paper; the curves every 100. Adam's moments are kept.",

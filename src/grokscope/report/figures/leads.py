@@ -117,7 +117,7 @@ def fig_arch(evidence: Evidence) -> Figure:
         series.append(_medians(cells, "validation", "median of all seeds that grokked"))
     series.append(paper_points({place: printed.get(name, "lead") for place, name in enumerate(VARIANTS)}))
     counts = [f"{sum(run.grokked is not None for run in runs)}/{len(runs)}" for runs in groups]
-    ticks = tuple((i, f"{text}\n{counts[i]}") for i, text in enumerate(VARIANTS.values()))
+    ticks = tuple((i, f"{text}\n{counts[i]}" if groups[i] else text) for i, text in enumerate(VARIANTS.values()))
     panel = Panel("Lead of FSD; below each: runs that grokked", "architecture", LEAD, tuple(series), ticks)
     title = (
         f"Lead of FSD by architecture, addition mod 97, {len(found)} runs"

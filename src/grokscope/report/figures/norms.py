@@ -10,7 +10,7 @@ from grokscope.experiments.records import RunRecord
 from grokscope.law import ThresholdNorm, norm_decay, threshold_norm
 from grokscope.report.evidence import Evidence
 from grokscope.report.figures.captions import DECAY_SHARE, THRESHOLD_NORM
-from grokscope.report.figures.figure import Figure, Panel, Series
+from grokscope.report.figures.figure import Ends, Figure, Panel, Series
 from grokscope.report.figures.reading import curve, ends_of, quartiles, shown_until
 from grokscope.report.tables.reading import SEED
 from grokscope.report.tables.table import Cell, estimated, not_trained
@@ -67,7 +67,7 @@ def _threshold(forks: Forks) -> ThresholdNorm | None:
     return threshold_norm(cells, seed=SEED, resamples=10_000) if cells else None
 
 
-def _lines(found: ThresholdNorm | None, ends: tuple[float, float]) -> tuple[Series, ...]:
+def _lines(found: ThresholdNorm | None, ends: Ends) -> tuple[Series, ...]:
     """τ, ours with its interval, and the paper's."""
     paper = Series(f"τ = {THRESHOLD_NORM}, paper", "line", "theory", "paper", ends, (THRESHOLD_NORM,) * 2)
     if found is None:

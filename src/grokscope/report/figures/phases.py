@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from grokscope.experiments.records import RunRecord
 from grokscope.report.evidence import Evidence
 from grokscope.report.figures.captions import GAP_IN_PHASE_2, GENERALIZATION_GAP
-from grokscope.report.figures.figure import Figure, Panel, Series
+from grokscope.report.figures.figure import Ends, Figure, Panel, Series
 from grokscope.report.figures.reading import (
     beginning,
     curve,
@@ -70,7 +70,7 @@ def _runs_of(own: RunRecord | None, n: int, events: str) -> str:
     if not n:
         return "no runs"
     first = f"seed {SEED} ({events})" if own and events else f"seed {SEED}" if own else ""
-    return " and ".join(filter(None, [first, f"{n} seeds" if n > 1 or not own else ""]))
+    return " and ".join(filter(None, [first, f"all {n} seeds" if n > 1 or not own else ""]))
 
 
 def _over_time(
@@ -83,7 +83,7 @@ def _over_time(
     *,
     log: bool = False,
     x_label: str = "",
-    y_range: tuple[float, float] | None = None,
+    y_range: Ends | None = None,
 ) -> Panel:
     own = runs.get(PRINTED_RUN)
     printed = PRINTED["tab:rank"]

@@ -35,20 +35,20 @@ OPEN = "An interval that is drawn to one side only has no end on the other: too 
 WORDS = {LeadStatus.NEVER: "never", LeadStatus.NO_GROKKING: "not grokked", LeadStatus.UNMEASURED: "not measured"}
 
 
-def curve(record: RunRecord | None, column: str, until: float, label: str, role: str) -> Series:
+def curve(record: RunRecord | None, column: str, until: int, label: str, role: str) -> Series:
     """A run's column at every look up to a step; empty without the run or the column."""
     rows = _rows(record, column, until) if record else {}
     return Series(label, "line", role, "run", tuple(rows), tuple(rows.values()))
 
 
-def _rows(record: RunRecord, column: str, until: float) -> dict[int, float]:
+def _rows(record: RunRecord, column: str, until: int) -> dict[int, float]:
     """Step → value, from the log or else from the checkpoints; where it was not measured there is none."""
     part = record.log if column in record.log else record.measured
     rows = zip(part.get("step", []), part.get(column, []), strict=False)
     return {int(step): float(value) for step, value in rows if step <= until and not isnan(value)}
 
 
-def quartiles(records: Iterable[RunRecord], column: str, until: float, what: str, role: str) -> Series:
+def quartiles(records: Iterable[RunRecord], column: str, until: int, what: str, role: str) -> Series:
     """Median and quartiles over runs, at the looks that at least half of them have; empty for fewer than two runs."""
     return middle([_rows(record, column, until) for record in records], what, role)
 
@@ -107,7 +107,7 @@ def lead_of(lead: Lead | None) -> tuple[float, str]:
     return float(lead.steps), "0" if lead.steps == 0 else ""
 
 
-def untrained_band(records: Iterable[RunRecord], column: str, until: float) -> Series:
+def untrained_band(records: Iterable[RunRecord], column: str, until: int) -> Series:
     """Untrained networks of the same kind: the runs' own first look. All, or of many the middle nine in ten."""
     first = [next(iter(rows.items())) for record in records if (rows := _rows(record, column, until))]
     values = [value for step, value in first if step == 0]
