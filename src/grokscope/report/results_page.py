@@ -23,8 +23,8 @@ def page_of(
     """The page as Markdown; `figures` are titles by name, their pictures stand in `figures/`."""
     parts = [
         "# Results",
-        f"{_made_of(provenance)} Every number below is computed from `*.records.gz` by `grokscope reproduce`; each table "
-        "stands in `tables` or `answers` as CSV, Markdown and LaTeX, each figure in `figures` with its data.",
+        f"{_made_of(provenance)} Every number below is computed from `*.records.gz` by `grokscope reproduce`; each "
+        "table stands in `tables` or `answers` as CSV, Markdown and LaTeX, each figure in `figures` with its data.",
         "## Verdicts",
         claims_summary(claims),
         "## What the paper could not know",
