@@ -41,6 +41,7 @@ def small_fork(n: int | None, precision: str) -> dict[str, RunSpec]:
 def small_catalogue() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
+        patch.setenv("GROKSCOPE_COMMIT", "the same")  # it is part of the records
         patch.setattr(catalogue, "base_run", small_run)
         patch.setattr(catalogue, "FORK_BUDGET", 12)
         for name in set(STUDIES) - {"base"}:

@@ -21,7 +21,7 @@ MEASURED = (
     "fsd@additive",
     "rank@sum",
 )
-MILESTONES = ("trig", "removal", "logits", "fourier_kan", "ablation")
+MILESTONES = ("rank", "trig", "removal", "logits", "fourier_kan", "ablation")
 # Of forks, triggered and sensitivity runs nothing is asked that their logs do not tell.
 MEASURED_STUDIES = ("base", "symmetric", "architecture", "multiplication", "open_questions", "negatives")
 
