@@ -94,6 +94,7 @@ def test_the_phases_are_those_of_the_timeline() -> None:
     assert dict(zip(rank.x, rank.y, strict=True)) == {
         step: record.at(int(step), "rank") for step in record.log["step"] if step <= max(rank.x)
     }
+    assert [panel.x_label for panel in figure.panels] == ["", "", "", "step"]
     paper = labelled(figure.panels[3], "paper")
     assert dict(zip(paper.x, paper.y, strict=True)) == {
         int(step): PRINTED["tab:rank"].get(step, "norm") for step in PRINTED["tab:rank"].rows
