@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections.abc import Iterable
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -43,16 +44,16 @@ def figure_csv(figure: Figure) -> bytes:
     return file.getvalue().encode()
 
 
-def pictures_of(figure: Figure) -> dict[str, bytes]:
-    """The figure as SVG, PNG and PDF, by the files' endings."""
+def pictures_of(figure: Figure, endings: Iterable[str] = PICTURES) -> dict[str, bytes]:
+    """The figure as SVG, PNG and PDF, or those of them that are asked for, by the files' endings."""
     found = {}
     with house_style():
         drawn = draw(figure)
-        for ending, metadata in PICTURES.items():
+        for ending in endings:
             file = io.BytesIO()
-            drawn.savefig(file, format=ending, dpi=DOTS, metadata=metadata)
-            found[ending] = file.getvalue()
-    return found | {"svg": _tidied(found["svg"])}
+            drawn.savefig(file, format=ending, dpi=DOTS, metadata=PICTURES[ending])
+            found[ending] = _tidied(file.getvalue()) if ending == "svg" else file.getvalue()
+    return found
 
 
 def _tidied(svg: bytes) -> bytes:

@@ -49,7 +49,7 @@ def fig_two_phase(evidence: Evidence) -> Figure:
             (untrained_band(runs.values(), "rank", until),),
             log=True,
         ),
-        _over_time("Norm of all parameters", "‖W‖", "norm", runs, until),
+        _over_time("Norm of all parameters", "‖W‖", "norm", runs, until, x_label="step"),
     )
     found = own.timeline if own else None
     events = f"rank 1 {steps_text(found.liberated)}, grokked {steps_text(found.grokked)}" if found else ""

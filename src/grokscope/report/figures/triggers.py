@@ -1,7 +1,6 @@
 """The figure of the accelerator: steps to grokking by what raises weight decay, and how far."""
 
 from collections.abc import Mapping, Sequence
-from math import inf, nan
 
 from grokscope.experiments.records import RunRecord
 from grokscope.report.evidence import Evidence
@@ -105,4 +104,4 @@ def _cell(runs: Arm, is_mean: bool) -> Cell:
         longest = max((run.last for run in events), default=0)  # one that became unstable stays at risk
         return pooled_steps([run.grokked for run in events], [longest] * len(events))
     steps: Sequence[int] = [run.grokked for run in events if run.grokked is not None]
-    return Cell(sum(steps) / len(steps)) if steps else Cell(nan, interval=(-inf, inf))
+    return Cell(sum(steps) / len(steps)) if steps else Cell()
