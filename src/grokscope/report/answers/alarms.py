@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf, isnan, nan, nextafter
 
 from grokscope.experiments.catalogue import STUDIES
@@ -20,6 +21,7 @@ __all__ = ["ans_false_alarms", "false_alarms_sentence", "matched_threshold"]
 TASK = "add_mod97"
 RATES = (0.05, 0.0, 0.10)  # share of the runs that do not grok in which a measure may cross; the first is the answer's
 ENOUGH = 10  # runs that did not grok, in each half, for thresholds to be judged on seeds they were not chosen on
+MODEL = (Architecture(), Initialization())
 RIVAL = "Validation accuracy"
 ABSENT = "not measured"
 NO_NEGATIVES = "no runs that did not grok"
@@ -69,7 +71,7 @@ MEASURED = tuple(
 CANDIDATES = LOGGED + MEASURED
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trace:
     """One run's values of one measure, signed so that it warns by rising."""
 
@@ -82,16 +84,17 @@ class Trace:
     grokked: int | None
     """The first look, of those at which the measure is read, at which the run had grokked."""
 
+    @cached_property
+    def peak(self) -> float:
+        """Its highest value."""
+        return max(self.values)
+
     def crossing(self, threshold: float) -> int | None:
         """The first look beyond the threshold."""
-        return first_step(self.steps, self.values, nextafter(threshold, inf))
-
-    def lead(self, threshold: float) -> Lead:
-        """How that stands to grokking."""
-        return lead(self.grokked, self.crossing(threshold), self.steps[-1])
+        return first_step(self.steps, self.values, nextafter(threshold, inf)) if self.peak > threshold else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reading:
     """One measure in all runs, and the threshold for one rate of false alarms."""
 
@@ -106,16 +109,20 @@ class Reading:
     grokked: dict[str, Trace]
     """Runs that grokked, by content hash."""
 
-    @property
+    @cached_property
     def threshold(self) -> float:
         """Beyond it is an alarm; NaN where no run is known that did not grok."""
-        return matched_threshold([max(run.values) for run in self.chosen_on], self.rate)
+        return matched_threshold([run.peak for run in self.chosen_on], self.rate)
+
+    @cached_property
+    def crossings(self) -> dict[str, int | None]:
+        """First alarm of each grokked run; None where there was none."""
+        return {name: run.crossing(self.threshold) for name, run in self.grokked.items()}
 
     @property
-    def crossings(self) -> dict[str, float]:
-        """First alarm of each grokked run; infinite where there was none."""
-        steps = {name: run.crossing(self.threshold) for name, run in self.grokked.items() if run.grokked is not None}
-        return {name: inf if step is None else float(step) for name, step in steps.items()}
+    def leads(self) -> list[Lead]:
+        """How each stands to grokking."""
+        return [lead(run.grokked, self.crossings[name], run.steps[-1]) for name, run in self.grokked.items()]
 
 
 def matched_threshold(peaks: Sequence[float], rate: float) -> float:
@@ -138,8 +145,9 @@ def ans_false_alarms(evidence: Evidence) -> Table:
     runs = list(negatives.values())
     grokked = [record for record in evidence.task(TASK).values() if record.timeline.grokked is not None]
     rows: list[Row] = []
+    read = [_read(candidate, runs, grokked) for candidate in CANDIDATES]
     for rate in RATES:
-        rows += _rows([_read(candidate, rate, runs, grokked) for candidate in CANDIDATES])
+        rows += _rows([replace(reading, rate=rate) for reading in read])
     columns = (
         *map(Column, ("Measure, false alarms allowed", "Alarm")),
         Column("Threshold", digits=5),
@@ -162,8 +170,10 @@ def _negatives(evidence: Evidence) -> Iterator[tuple[tuple[str, str, str], RunRe
     seen: set[str] = set()
     for study in ("negatives", *(name for name in STUDIES if name != "negatives")):
         for name, record in evidence.study(study).items():
+            if not _comparable(record.spec) or record.timeline.grokked is not None:
+                continue
             key = record.spec.content_hash
-            if key not in seen and _comparable(record.spec) and record.timeline.grokked is None:
+            if key not in seen:
                 seen.add(key)
                 yield (study, arm_of(name), key), record
 
@@ -171,34 +181,37 @@ def _negatives(evidence: Evidence) -> Iterator[tuple[tuple[str, str, str], RunRe
 def _comparable(spec: RunSpec) -> bool:
     """The same task and model from step 0 on, with a λ that nothing seen in the run has changed."""
     is_whole = spec.fork is None and spec.trigger is None and not spec.training.weight_decay_schedule
-    is_same = spec.architecture == Architecture() and spec.initialization == Initialization()
-    return spec.task == TASK and is_whole and is_same
+    return spec.task == TASK and is_whole and (spec.architecture, spec.initialization) == MODEL
 
 
-def _read(candidate: Candidate, rate: float, negatives: list[RunRecord], grokked: list[RunRecord]) -> Reading:
+def _read(candidate: Candidate, negatives: list[RunRecord], grokked: list[RunRecord]) -> Reading:
     found = [trace for record in negatives if (trace := _trace(record, candidate))]
     even, odd = ([trace for trace in found if trace.seed % 2 == rest] for rest in (0, 1))
     is_split = min(len(even), len(odd)) >= ENOUGH
     positive = {record.spec.content_hash: trace for record in grokked if (trace := _trace(record, candidate))}
-    return Reading(candidate, rate, even if is_split else found, odd if is_split else found, positive)
+    return Reading(candidate, RATES[0], even if is_split else found, odd if is_split else found, positive)
 
 
 def _trace(record: RunRecord, candidate: Candidate) -> Trace | None:
     """The measure's values in a run; None where it was not measured."""
-    log = record.log
-    steps = record.measured.get("step", []) if candidate.at_checkpoints else log["step"]
-    validation = dict(zip(log["step"], log["validation_accuracy"], strict=True))
-    if candidate.column == "validation_accuracy":
-        values = [validation.get(step, nan) for step in steps]
-    else:
-        values = (record.measured if candidate.at_checkpoints else log).get(candidate.column, [nan] * len(steps))
+    columns = _at_checkpoints(record) if candidate.at_checkpoints else record.log
     sign = 1.0 if candidate.rises else -1.0
-    known = [(int(step), sign * value) for step, value in zip(steps, values, strict=True) if not isnan(value)]
+    rows = zip(columns.get("step", []), columns.get(candidate.column, []), strict=False)
+    known = [(int(step), sign * value) for step, value in rows if not isnan(value)]
     if not known:
         return None
-    looks = [int(step) for step in steps]
-    grokked = first_step(looks, [validation.get(step, nan) for step in looks], ReadingSpec().grokked)
-    return Trace(record.spec.seeds.split, [step for step, _ in known], [value for _, value in known], grokked)
+    steps, values = ([row[i] for row in known] for i in (0, 1))
+    grokked = record.timeline.grokked
+    if candidate.at_checkpoints and grokked is not None:
+        looks = [int(step) for step in columns["step"]]
+        grokked = first_step(looks, columns["validation_accuracy"], ReadingSpec().grokked)
+    return Trace(record.spec.seeds.split, [int(step) for step in steps], values, grokked)
+
+
+def _at_checkpoints(record: RunRecord) -> dict[str, list[float]]:
+    """What was measured at the checkpoints, with the log's validation accuracy there."""
+    seen = dict(zip(record.log["step"], record.log["validation_accuracy"], strict=True))
+    return record.measured | {"validation_accuracy": [seen.get(step, nan) for step in record.measured.get("step", [])]}
 
 
 def _rows(readings: Sequence[Reading]) -> list[Row]:
@@ -216,8 +229,16 @@ def _earlier(reading: Reading, rival: Reading) -> list[int]:
     """1 for each grokked run in which the measure's alarm comes first, −1 where the rival's does, 0 for neither."""
     if reading is rival or not reading.chosen_on or not rival.chosen_on:
         return []
-    own, other = reading.crossings, rival.crossings
-    return [int(other[name] > own[name]) - int(other[name] < own[name]) for name in own if name in other]
+    both = [
+        (_or_never(step), _or_never(rival.crossings[name]))
+        for name, step in reading.crossings.items()
+        if name in rival.crossings
+    ]
+    return [int(own < other) - int(own > other) for own, other in both]
+
+
+def _or_never(step: int | None) -> float:
+    return inf if step is None else float(step)
 
 
 def _cells(reading: Reading) -> Row:
@@ -228,7 +249,6 @@ def _cells(reading: Reading) -> Row:
         return (text(title), text(NO_NEGATIVES), *(Cell(),) * 6)
     rises, threshold = reading.candidate.rises, reading.threshold
     alarms = counted(run.crossing(threshold) is not None for run in reading.judged_on)
-    leads = [run.lead(threshold) for run in reading.grokked.values()]
     return (
         text(title),
         text("above" if rises else "below"),
@@ -236,8 +256,8 @@ def _cells(reading: Reading) -> Row:
         Cell(len(reading.chosen_on)),
         alarms,
         text("the same runs" if reading.judged_on is reading.chosen_on else "other seeds"),
-        precursor_share(leads),
-        pooled_leads(leads),
+        precursor_share(reading.leads),
+        pooled_leads(reading.leads),
     )
 
 
