@@ -1,7 +1,7 @@
 """Which measure warns of grokking if all may raise false alarms equally often."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isnan, nan, nextafter
@@ -194,7 +194,7 @@ def _read(candidate: Candidate, negatives: list[RunRecord], grokked: list[RunRec
 
 def _trace(record: RunRecord, candidate: Candidate) -> Trace | None:
     """The measure's values in a run; None where it was not measured."""
-    columns = _at_checkpoints(record) if candidate.at_checkpoints else record.log
+    columns: Mapping[str, Sequence[float | int]] = _at_checkpoints(record) if candidate.at_checkpoints else record.log
     sign = 1.0 if candidate.rises else -1.0
     rows = zip(columns.get("step", []), columns.get(candidate.column, []), strict=False)
     known = [(int(step), sign * value) for step, value in rows if not isnan(value)]
@@ -208,7 +208,7 @@ def _trace(record: RunRecord, candidate: Candidate) -> Trace | None:
     return Trace(record.spec.seeds.split, [int(step) for step in steps], values, grokked)
 
 
-def _at_checkpoints(record: RunRecord) -> dict[str, list[float]]:
+def _at_checkpoints(record: RunRecord) -> Mapping[str, Sequence[float | int]]:
     """What was measured at the checkpoints, with the log's validation accuracy there."""
     seen = dict(zip(record.log["step"], record.log["validation_accuracy"], strict=True))
     return record.measured | {"validation_accuracy": [seen.get(step, nan) for step in record.measured.get("step", [])]}
