@@ -1,20 +1,21 @@
 """Which measure warns of grokking if all may raise false alarms equally often."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, isnan, nan, nextafter
+from math import inf, nan
 
 from grokscope.experiments.catalogue import STUDIES
 from grokscope.experiments.records import RunRecord
-from grokscope.report.answers.reading import adjusted, arm_of, counted, listed, said
+from grokscope.report.answers.candidates import CANDIDATES, LOGGED, Candidate, Trace, trace_of
+from grokscope.report.answers.reading import adjusted, arm_of, counted, said
 from grokscope.report.evidence import Evidence
 from grokscope.report.tables.reading import pooled_leads, precursor_share
 from grokscope.report.tables.table import Cell, Column, Row, Table, text
-from grokscope.specs import Architecture, Initialization, ReadingSpec, RunSpec
+from grokscope.specs import Architecture, Initialization, RunSpec
 from grokscope.stats import sign_test
-from grokscope.timeline import Lead, first_step, lead
+from grokscope.timeline import Lead, lead
 
 __all__ = ["ans_false_alarms", "false_alarms_sentence", "matched_threshold"]
 
@@ -22,76 +23,8 @@ TASK = "add_mod97"
 RATES = (0.05, 0.0, 0.10)  # share of the runs that do not grok in which a measure may cross; the first is the answer's
 ENOUGH = 10  # runs that did not grok, in each half, for thresholds to be judged on seeds they were not chosen on
 MODEL = (Architecture(), Initialization())
-RIVAL = "Validation accuracy"
 ABSENT = "not measured"
 NO_NEGATIVES = "no runs that did not grok"
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A measure that may warn."""
-
-    title: str
-    """What a row calls it."""
-    column: str
-    """Its column in the records."""
-    rises: bool = True
-    """Whether it warns by rising above a threshold, or by falling below."""
-    at_checkpoints: bool = False
-    """Whether it is read at the checkpoints, or at every look of the log."""
-
-
-LOGGED = (
-    Candidate(RIVAL, "validation_accuracy"),
-    Candidate("FSD", "fsd"),
-    Candidate("Median Fourier rank", "rank", rises=False),
-    Candidate("Answer share", "answer_share"),
-    Candidate("Weight norm", "norm", rises=False),
-    Candidate("Train accuracy", "train_accuracy"),
-    Candidate("Train loss", "train_loss", rises=False),
-    Candidate("Validation loss", "validation_loss", rises=False),
-)
-MEASURED = tuple(
-    Candidate(f"{title}, checkpoints", column, rises, at_checkpoints=True)
-    for title, column, rises in (
-        (RIVAL, "validation_accuracy", True),
-        ("FSD", "fsd", True),
-        ("FSD_2", "fsd_2", True),
-        ("FSD_3", "fsd_3", True),
-        ("Share of rank-1 neurons", "rank_one_share", True),
-        ("R² of each neuron's best mode", "r2_rank_1", True),
-        ("Restricted loss of the paper", "paper_restricted", False),
-        ("Restricted loss of Nanda et al.", "trig", False),
-        ("Logit share of the modes", "logit_share", True),
-        ("FSD of the logit map", "logit_map_fsd", True),
-        ("FourierKAN R², closed form", "kan_r2", True),
-        ("FSD in random orders of the answers (control)", "control_mean", True),
-    )
-)
-CANDIDATES = LOGGED + MEASURED
-
-
-@dataclass(frozen=True, eq=False)
-class Trace:
-    """One run's values of one measure, signed so that it warns by rising."""
-
-    seed: int
-    """Of its split: odd ones judge, even ones choose."""
-    steps: list[int]
-    """Looks at which it is known."""
-    values: list[float]
-    """What was seen there."""
-    grokked: int | None
-    """The first look, of those at which the measure is read, at which the run had grokked."""
-
-    @cached_property
-    def peak(self) -> float:
-        """Its highest value."""
-        return max(self.values)
-
-    def crossing(self, threshold: float) -> int | None:
-        """The first look beyond the threshold."""
-        return first_step(self.steps, self.values, nextafter(threshold, inf)) if self.peak > threshold else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,33 +118,11 @@ def _comparable(spec: RunSpec) -> bool:
 
 
 def _read(candidate: Candidate, negatives: list[RunRecord], grokked: list[RunRecord]) -> Reading:
-    found = [trace for record in negatives if (trace := _trace(record, candidate))]
+    found = [trace for record in negatives if (trace := trace_of(record, candidate))]
     even, odd = ([trace for trace in found if trace.seed % 2 == rest] for rest in (0, 1))
     is_split = min(len(even), len(odd)) >= ENOUGH
-    positive = {record.spec.content_hash: trace for record in grokked if (trace := _trace(record, candidate))}
+    positive = {record.spec.content_hash: trace for record in grokked if (trace := trace_of(record, candidate))}
     return Reading(candidate, RATES[0], even if is_split else found, odd if is_split else found, positive)
-
-
-def _trace(record: RunRecord, candidate: Candidate) -> Trace | None:
-    """The measure's values in a run; None where it was not measured."""
-    columns: Mapping[str, Sequence[float | int]] = _at_checkpoints(record) if candidate.at_checkpoints else record.log
-    sign = 1.0 if candidate.rises else -1.0
-    rows = zip(columns.get("step", []), columns.get(candidate.column, []), strict=False)
-    known = [(int(step), sign * value) for step, value in rows if not isnan(value)]
-    if not known:
-        return None
-    steps, values = ([row[i] for row in known] for i in (0, 1))
-    grokked = record.timeline.grokked
-    if candidate.at_checkpoints and grokked is not None:
-        looks = [int(step) for step in columns["step"]]
-        grokked = first_step(looks, columns["validation_accuracy"], ReadingSpec().grokked)
-    return Trace(record.spec.seeds.split, [int(step) for step in steps], values, grokked)
-
-
-def _at_checkpoints(record: RunRecord) -> Mapping[str, Sequence[float | int]]:
-    """What was measured at the checkpoints, with the log's validation accuracy there."""
-    seen = dict(zip(record.log["step"], record.log["validation_accuracy"], strict=True))
-    return record.measured | {"validation_accuracy": [seen.get(step, nan) for step in record.measured.get("step", [])]}
 
 
 def _rows(readings: Sequence[Reading]) -> list[Row]:
@@ -300,7 +211,7 @@ def false_alarms_sentence(table: Table) -> str:
     numbered = [row for row in rows if isinstance(row[7].ours, float | int)]
     best = max(numbered, key=lambda row: float(row[7].ours or 0), default=None)
     parts = [_warning(table, row) for row in [*wanted, *([] if best is None or best in wanted else [best])]]
-    return f"With equally many false alarms allowed, grokking is warned of by {listed(parts)}."
+    return f"With equally many false alarms allowed, grokking is warned of by {'; by '.join(parts)}."
 
 
 def _title(candidate: Candidate) -> str:
@@ -309,4 +220,4 @@ def _title(candidate: Candidate) -> str:
 
 def _warning(table: Table, row: Row) -> str:
     share, steps = said(table, row, "Warned before grokking"), said(table, row, "Median lead (steps)")
-    return f"{row[0].ours} in {share} of the grokked runs, with a median lead of {steps} steps"
+    return f"{row[0].ours}, in {share} of the grokked runs (median lead in steps: {steps})"
