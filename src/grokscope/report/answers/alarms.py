@@ -2,96 +2,32 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from math import inf, isnan, nan, nextafter
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf, nan
 
 from grokscope.experiments.catalogue import STUDIES
 from grokscope.experiments.records import RunRecord
-from grokscope.report.answers.reading import adjusted, arm_of, counted, listed, said
+from grokscope.report.answers.candidates import CANDIDATES, LOGGED, Candidate, Trace, trace_of
+from grokscope.report.answers.reading import adjusted, arm_of, counted, said
 from grokscope.report.evidence import Evidence
 from grokscope.report.tables.reading import pooled_leads, precursor_share
 from grokscope.report.tables.table import Cell, Column, Row, Table, text
-from grokscope.specs import Architecture, Initialization, ReadingSpec, RunSpec
+from grokscope.specs import Architecture, Initialization, RunSpec
 from grokscope.stats import sign_test
-from grokscope.timeline import Lead, first_step, lead
+from grokscope.timeline import Lead, lead
 
 __all__ = ["ans_false_alarms", "false_alarms_sentence", "matched_threshold"]
 
 TASK = "add_mod97"
 RATES = (0.05, 0.0, 0.10)  # share of the runs that do not grok in which a measure may cross; the first is the answer's
 ENOUGH = 10  # runs that did not grok, in each half, for thresholds to be judged on seeds they were not chosen on
-RIVAL = "Validation accuracy"
+MODEL = (Architecture(), Initialization())
 ABSENT = "not measured"
 NO_NEGATIVES = "no runs that did not grok"
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A measure that may warn."""
-
-    title: str
-    """What a row calls it."""
-    column: str
-    """Its column in the records."""
-    rises: bool = True
-    """Whether it warns by rising above a threshold, or by falling below."""
-    at_checkpoints: bool = False
-    """Whether it is read at the checkpoints, or at every look of the log."""
-
-
-LOGGED = (
-    Candidate(RIVAL, "validation_accuracy"),
-    Candidate("FSD", "fsd"),
-    Candidate("Median Fourier rank", "rank", rises=False),
-    Candidate("Answer share", "answer_share"),
-    Candidate("Weight norm", "norm", rises=False),
-    Candidate("Train accuracy", "train_accuracy"),
-    Candidate("Train loss", "train_loss", rises=False),
-    Candidate("Validation loss", "validation_loss", rises=False),
-)
-MEASURED = tuple(
-    Candidate(f"{title}, checkpoints", column, rises, at_checkpoints=True)
-    for title, column, rises in (
-        (RIVAL, "validation_accuracy", True),
-        ("FSD", "fsd", True),
-        ("FSD_2", "fsd_2", True),
-        ("FSD_3", "fsd_3", True),
-        ("Share of rank-1 neurons", "rank_one_share", True),
-        ("R² of each neuron's best mode", "r2_rank_1", True),
-        ("Restricted loss of the paper", "paper_restricted", False),
-        ("Restricted loss of Nanda et al.", "trig", False),
-        ("Logit share of the modes", "logit_share", True),
-        ("FSD of the logit map", "logit_map_fsd", True),
-        ("FourierKAN R², closed form", "kan_r2", True),
-        ("FSD in random orders of the answers (control)", "control_mean", True),
-    )
-)
-CANDIDATES = LOGGED + MEASURED
-
-
-@dataclass(frozen=True)
-class Trace:
-    """One run's values of one measure, signed so that it warns by rising."""
-
-    seed: int
-    """Of its split: odd ones judge, even ones choose."""
-    steps: list[int]
-    """Looks at which it is known."""
-    values: list[float]
-    """What was seen there."""
-    grokked: int | None
-    """The first look, of those at which the measure is read, at which the run had grokked."""
-
-    def crossing(self, threshold: float) -> int | None:
-        """The first look beyond the threshold."""
-        return first_step(self.steps, self.values, nextafter(threshold, inf))
-
-    def lead(self, threshold: float) -> Lead:
-        """How that stands to grokking."""
-        return lead(self.grokked, self.crossing(threshold), self.steps[-1])
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reading:
     """One measure in all runs, and the threshold for one rate of false alarms."""
 
@@ -106,16 +42,20 @@ class Reading:
     grokked: dict[str, Trace]
     """Runs that grokked, by content hash."""
 
-    @property
+    @cached_property
     def threshold(self) -> float:
         """Beyond it is an alarm; NaN where no run is known that did not grok."""
-        return matched_threshold([max(run.values) for run in self.chosen_on], self.rate)
+        return matched_threshold([run.peak for run in self.chosen_on], self.rate)
+
+    @cached_property
+    def crossings(self) -> dict[str, int | None]:
+        """First alarm of each grokked run; None where there was none."""
+        return {name: run.crossing(self.threshold) for name, run in self.grokked.items()}
 
     @property
-    def crossings(self) -> dict[str, float]:
-        """First alarm of each grokked run; infinite where there was none."""
-        steps = {name: run.crossing(self.threshold) for name, run in self.grokked.items() if run.grokked is not None}
-        return {name: inf if step is None else float(step) for name, step in steps.items()}
+    def leads(self) -> list[Lead]:
+        """How each stands to grokking."""
+        return [lead(run.grokked, self.crossings[name], run.steps[-1]) for name, run in self.grokked.items()]
 
 
 def matched_threshold(peaks: Sequence[float], rate: float) -> float:
@@ -138,8 +78,9 @@ def ans_false_alarms(evidence: Evidence) -> Table:
     runs = list(negatives.values())
     grokked = [record for record in evidence.task(TASK).values() if record.timeline.grokked is not None]
     rows: list[Row] = []
+    read = [_read(candidate, runs, grokked) for candidate in CANDIDATES]
     for rate in RATES:
-        rows += _rows([_read(candidate, rate, runs, grokked) for candidate in CANDIDATES])
+        rows += _rows([replace(reading, rate=rate) for reading in read])
     columns = (
         *map(Column, ("Measure, false alarms allowed", "Alarm")),
         Column("Threshold", digits=5),
@@ -162,8 +103,10 @@ def _negatives(evidence: Evidence) -> Iterator[tuple[tuple[str, str, str], RunRe
     seen: set[str] = set()
     for study in ("negatives", *(name for name in STUDIES if name != "negatives")):
         for name, record in evidence.study(study).items():
+            if not _comparable(record.spec) or record.timeline.grokked is not None:
+                continue
             key = record.spec.content_hash
-            if key not in seen and _comparable(record.spec) and record.timeline.grokked is None:
+            if key not in seen:
                 seen.add(key)
                 yield (study, arm_of(name), key), record
 
@@ -171,34 +114,15 @@ def _negatives(evidence: Evidence) -> Iterator[tuple[tuple[str, str, str], RunRe
 def _comparable(spec: RunSpec) -> bool:
     """The same task and model from step 0 on, with a λ that nothing seen in the run has changed."""
     is_whole = spec.fork is None and spec.trigger is None and not spec.training.weight_decay_schedule
-    is_same = spec.architecture == Architecture() and spec.initialization == Initialization()
-    return spec.task == TASK and is_whole and is_same
+    return spec.task == TASK and is_whole and (spec.architecture, spec.initialization) == MODEL
 
 
-def _read(candidate: Candidate, rate: float, negatives: list[RunRecord], grokked: list[RunRecord]) -> Reading:
-    found = [trace for record in negatives if (trace := _trace(record, candidate))]
+def _read(candidate: Candidate, negatives: list[RunRecord], grokked: list[RunRecord]) -> Reading:
+    found = [trace for record in negatives if (trace := trace_of(record, candidate))]
     even, odd = ([trace for trace in found if trace.seed % 2 == rest] for rest in (0, 1))
     is_split = min(len(even), len(odd)) >= ENOUGH
-    positive = {record.spec.content_hash: trace for record in grokked if (trace := _trace(record, candidate))}
-    return Reading(candidate, rate, even if is_split else found, odd if is_split else found, positive)
-
-
-def _trace(record: RunRecord, candidate: Candidate) -> Trace | None:
-    """The measure's values in a run; None where it was not measured."""
-    log = record.log
-    steps = record.measured.get("step", []) if candidate.at_checkpoints else log["step"]
-    validation = dict(zip(log["step"], log["validation_accuracy"], strict=True))
-    if candidate.column == "validation_accuracy":
-        values = [validation.get(step, nan) for step in steps]
-    else:
-        values = (record.measured if candidate.at_checkpoints else log).get(candidate.column, [nan] * len(steps))
-    sign = 1.0 if candidate.rises else -1.0
-    known = [(int(step), sign * value) for step, value in zip(steps, values, strict=True) if not isnan(value)]
-    if not known:
-        return None
-    looks = [int(step) for step in steps]
-    grokked = first_step(looks, [validation.get(step, nan) for step in looks], ReadingSpec().grokked)
-    return Trace(record.spec.seeds.split, [step for step, _ in known], [value for _, value in known], grokked)
+    positive = {record.spec.content_hash: trace for record in grokked if (trace := trace_of(record, candidate))}
+    return Reading(candidate, RATES[0], even if is_split else found, odd if is_split else found, positive)
 
 
 def _rows(readings: Sequence[Reading]) -> list[Row]:
@@ -216,8 +140,16 @@ def _earlier(reading: Reading, rival: Reading) -> list[int]:
     """1 for each grokked run in which the measure's alarm comes first, −1 where the rival's does, 0 for neither."""
     if reading is rival or not reading.chosen_on or not rival.chosen_on:
         return []
-    own, other = reading.crossings, rival.crossings
-    return [int(other[name] > own[name]) - int(other[name] < own[name]) for name in own if name in other]
+    both = [
+        (_or_never(step), _or_never(rival.crossings[name]))
+        for name, step in reading.crossings.items()
+        if name in rival.crossings
+    ]
+    return [int(own < other) - int(own > other) for own, other in both]
+
+
+def _or_never(step: int | None) -> float:
+    return inf if step is None else float(step)
 
 
 def _cells(reading: Reading) -> Row:
@@ -228,7 +160,6 @@ def _cells(reading: Reading) -> Row:
         return (text(title), text(NO_NEGATIVES), *(Cell(),) * 6)
     rises, threshold = reading.candidate.rises, reading.threshold
     alarms = counted(run.crossing(threshold) is not None for run in reading.judged_on)
-    leads = [run.lead(threshold) for run in reading.grokked.values()]
     return (
         text(title),
         text("above" if rises else "below"),
@@ -236,8 +167,8 @@ def _cells(reading: Reading) -> Row:
         Cell(len(reading.chosen_on)),
         alarms,
         text("the same runs" if reading.judged_on is reading.chosen_on else "other seeds"),
-        precursor_share(leads),
-        pooled_leads(leads),
+        precursor_share(reading.leads),
+        pooled_leads(reading.leads),
     )
 
 
@@ -280,7 +211,7 @@ def false_alarms_sentence(table: Table) -> str:
     numbered = [row for row in rows if isinstance(row[7].ours, float | int)]
     best = max(numbered, key=lambda row: float(row[7].ours or 0), default=None)
     parts = [_warning(table, row) for row in [*wanted, *([] if best is None or best in wanted else [best])]]
-    return f"With equally many false alarms allowed, grokking is warned of by {listed(parts)}."
+    return f"With equally many false alarms allowed, grokking is warned of by {'; by '.join(parts)}."
 
 
 def _title(candidate: Candidate) -> str:
@@ -289,4 +220,4 @@ def _title(candidate: Candidate) -> str:
 
 def _warning(table: Table, row: Row) -> str:
     share, steps = said(table, row, "Warned before grokking"), said(table, row, "Median lead (steps)")
-    return f"{row[0].ours} in {share} of the grokked runs, with a median lead of {steps} steps"
+    return f"{row[0].ours}, in {share} of the grokked runs (median lead in steps: {steps})"
