@@ -3,6 +3,7 @@
 The core needs torch and numpy; an adapter imports its framework when it is called.
 """
 
+from grokscope.attach.checkpoints import convert, load_weights, read_weights
 from grokscope.attach.controller import Schedule, WeightDecayController
 from grokscope.attach.encoders import ENCODERS, a_b_sep, a_op_b_equals, one_hot
 from grokscope.attach.measures import ATTACHED
@@ -17,6 +18,9 @@ __all__ = [
     "WeightDecayController",
     "a_b_sep",
     "a_op_b_equals",
+    "convert",
+    "load_weights",
     "one_hot",
     "own_task",
+    "read_weights",
 ]

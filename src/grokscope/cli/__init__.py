@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import tyro
 
+from grokscope.cli.convert import convert
 from grokscope.cli.groups import groups
 from grokscope.cli.measures import measure_run, measures
 from grokscope.cli.runs import export, list_runs, show
@@ -24,6 +25,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "list": list_runs,
     "show": show,
     "export": export,
+    "convert": convert,
     "measures": measures,
     "measure": measure_run,
     "tasks": tasks,
