@@ -19,7 +19,7 @@ def convert(
 
     A .pt file is a pickle, and a pickle can hold a program. Here it is read by a process of its own that accepts
     tensors and plain values only (weights_only); that lowers the risk and does not end it, so convert only what you
-    trust. Nothing else in grokscope opens a pickle.
+    trust. No other command opens a pickle.
 
     Example: grokscope convert grokked.pt --out grokked.safetensors
 
