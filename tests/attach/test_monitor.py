@@ -147,6 +147,13 @@ def test_every_generator_is_put_back() -> None:
     assert states == (random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist())
 
 
+def test_autocast_does_not_reach_what_is_read() -> None:
+    model = attended()
+    with torch.autocast("cpu", torch.bfloat16):
+        inside = Monitor("add_mod7", SITE).look(model)
+    assert inside == Monitor("add_mod7", SITE).look(model)
+
+
 def test_an_error_in_a_look_leaves_modes_and_hooks_as_they_were() -> None:
     model = attended()
 

@@ -35,8 +35,8 @@ def device_of(model: nn.Module) -> torch.device:
 def undisturbed(model: nn.Module) -> Iterator[None]:
     """Evaluation mode, no gradients, full precision; afterwards every mode and every source of chance is put back.
 
-    Each submodule has its own mode back: one that its owner keeps in evaluation stays there. Autocast is off inside,
-    for it would keep copies of the weights that no gradient reaches, and training would go on with those.
+    Each submodule has its own mode back: one that its owner keeps in evaluation stays there. Autocast is off inside:
+    what is read varies by 1e-4 of the activations, which half precision cannot hold.
     """
     modes = [(module, module.training) for module in model.modules()]
     numbers, arrays, bits = random.getstate(), np.random.get_state(), torch.get_rng_state()
