@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint type contracts fast slow gpu bench gap clean
+.PHONY: help setup demo test lint type contracts fast slow gpu interop bench gap clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -31,8 +31,8 @@ demo: setup ## train three seeds of addition mod 97 until they grok, and tell wh
 test: lint type contracts fast ## lint, types, import contract and the fast tests
 
 lint: setup
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples
 
 type: setup
 	$(BIN)/mypy
@@ -49,6 +49,10 @@ slow: setup gap ## minutes-long tests, and a comparison with a fresh run of GAP
 gpu: setup ## what only a CUDA device can show
 	$(BIN)/python -m pytest -q -m gpu
 
+interop: setup ## the monitor inside Lightning, Hugging Face, torchmetrics, TransformerLens and nnsight
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[interop]'
+	$(BIN)/python -m pytest -q -m interop
+
 gap:
 	@command -v gap >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq gap-core; } || \
 	  { echo "make slow needs GAP; install it with: sudo apt-get install gap-core"; exit 1; }
@@ -57,6 +61,7 @@ bench: setup ## measure speed and memory; results go to benchmarks/results
 	$(BIN)/python -m benchmarks.groups
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.measures
+	$(BIN)/python -m benchmarks.monitor
 	$(BIN)/python -m benchmarks.page
 
 clean: ## remove everything that can be made again

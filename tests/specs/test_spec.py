@@ -81,6 +81,7 @@ def test_every_field_changes_the_hash() -> None:
         "checkpoints": Cadence(250),
         "measurements": Cadence(250),
         "precision": "bf16",
+        "model": "somebody's",
     }
     assert set(changes) == {f.name for f in fields(RunSpec)}
     hashes = {replace(RunSpec(), **{name: value}).content_hash for name, value in changes.items()}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import tyro
 
+from grokscope.cli.convert import convert
 from grokscope.cli.figures import figure
 from grokscope.cli.groups import groups
 from grokscope.cli.measures import measure_run, measures
@@ -26,6 +27,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "list": list_runs,
     "show": show,
     "export": export,
+    "convert": convert,
     "measures": measures,
     "measure": measure_run,
     "reproduce": reproduce,

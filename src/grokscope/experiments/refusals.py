@@ -23,6 +23,9 @@ def refuse_impossible(specs: Sequence[RunSpec], store: Store, device: str) -> No
         raise InputError(f"device {shown(device)} was asked for, and there is none; use cpu")
     if device == "mps" and any(spec.training.dropout or spec.precision == "float64" for spec in specs):
         raise InputError("mps has no float64, which dropout's draws and precision float64 need; use cpu")
+    for spec in specs:
+        if spec.model:
+            raise InputError(f"{run_name(spec)} was only monitored: {shown(spec.model)} is trained elsewhere")
     for task, fraction, seed in {(spec.task, spec.train_fraction, spec.seeds.split) for spec in specs}:
         split(named_task(task), fraction, seed)
     nearest = next(place for place in (store.path, *store.path.parents, Path()) if place.exists())

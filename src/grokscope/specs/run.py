@@ -274,6 +274,8 @@ class RunSpec(Spec):
     """When the run is measured; measuring never changes it."""
     precision: Literal["float32", "tf32", "bf16", "float64"] = "float32"
     """Arithmetic: float32 is the reference, tf32 and bf16 are faster, float64 is for checking."""
+    model: str = ""
+    """Whose model it is, if not grokscope's: a monitored run, of which architecture and initialisation say nothing."""
 
     def check(self) -> None:
         """What concerns more than one part: the split, the trigger's decay, the steps named by fork and cadences."""
