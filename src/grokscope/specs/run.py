@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from grokscope.errors import InputError, shown
+from grokscope.specs.control import ClosedLoop
 from grokscope.specs.spec import WORD_LIMIT, Spec, require
 
 __all__ = ["Architecture", "Cadence", "Fork", "Initialization", "RunSpec", "Seeds", "Training", "Trigger"]
@@ -266,6 +267,8 @@ class RunSpec(Spec):
     """Its optimiser and data."""
     trigger: Trigger | None = None
     """A change of λ that waits for a signal."""
+    control: ClosedLoop | None = None
+    """A rule that raises λ while the training set stays learnt, and backs off."""
     fork: Fork | None = None
     """The run and step this one continues."""
     checkpoints: Cadence = Cadence(every=500)
@@ -284,12 +287,28 @@ class RunSpec(Spec):
             require(product < 1, "learning_rate × the trigger's weight_decay must stay below 1", product)
             schedule = self.training.weight_decay_schedule
             require(not schedule, "a run has a trigger or a weight_decay_schedule, not both", schedule)
+        if self.control is not None:
+            self._check_control(self.control)
         last = self.training.steps
         if self.fork is not None:
             require(self.fork.step < last, f"the fork's step must lie before the last step {last}", self.fork.step)
         for cadence in (self.checkpoints, self.measurements):
             late = [step for step in cadence.at if step > last]
             require(not late, f"listed steps must not pass the last step {last}", late)
+
+    def _check_control(self, control: ClosedLoop) -> None:
+        product = self.training.learning_rate * control.highest
+        require(product < 1, "learning_rate × the control's highest must stay below 1", product)
+        begins = self.training.weight_decay
+        require(begins > 0, "weight_decay must be positive for a control, which multiplies it", begins)
+        require(
+            begins <= control.highest,
+            f"the control's highest must be at least weight_decay {begins:g}",
+            control.highest,
+        )
+        others = (self.trigger, self.training.weight_decay_schedule or None)
+        rule = "a run has a control, a trigger or a weight_decay_schedule, not two of them"
+        require(others == (None, None), rule, next((other for other in others if other is not None), None))
 
     @property
     def content_hash(self) -> str:
