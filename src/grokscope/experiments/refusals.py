@@ -6,6 +6,7 @@ from pathlib import Path
 from grokscope.errors import InputError, shown
 from grokscope.experiments.devices import is_available
 from grokscope.experiments.store import Store, run_name
+from grokscope.interventions import needs_sibling
 from grokscope.specs import RunSpec
 from grokscope.tasks import named_task, split
 from grokscope.training.checkpoint import named
@@ -44,3 +45,7 @@ def _refuse_impossible_forks(specs: Sequence[RunSpec], store: Store) -> None:
             shapes = [(s.architecture, named_task(s.task).symbols) for s in (spec, parent)]
             if shapes[0] != shapes[1]:
                 raise InputError(f"a fork must have the architecture and symbols of its parent {run_name(parent)}")
+            if needs_sibling(spec) and spec.training.gradient != parent.training.gradient:
+                raise InputError(
+                    f"a fork that matches a norm must have its parent's gradient {parent.training.gradient}"
+                )

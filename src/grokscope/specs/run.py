@@ -101,7 +101,7 @@ class Initialization(Spec):
 
 @dataclass(frozen=True)
 class Training(Spec):
-    """AdamW and its data. Runs of one stack share the batch size, and whether they drop out and clip at all."""
+    """AdamW and its data. Runs of one stack share batch size and gradient, and whether they drop out and clip."""
 
     steps: int = 15_000
     """Optimiser steps."""
@@ -129,14 +129,22 @@ class Training(Spec):
     """η rises linearly from 0 over this many steps."""
     clip_norm: float | None = None
     """The gradient is scaled down to this norm when it exceeds it."""
+    gradient: Literal["plain", "grokfast", "orthogonal"] = "plain"
+    """What AdamW is given: the gradient g; `grokfast`: g + ℓμ with its moving average μ (Grokfast-EMA, Lee et al.
+    2024); `orthogonal`: g without its part along the weights, at its former length (⊥Grad, Prieto et al. 2025)."""
+    grokfast_alpha: float = 0.98
+    """α of μ ← αμ + (1 − α)g; Grokfast's published default."""
+    grokfast_lamb: float = 2.0
+    """ℓ, how much of μ is added (the paper's λ, which is weight decay here); Grokfast's published default."""
 
     def check(self) -> None:
         """Ranges, and an ordered schedule."""
         require(self.steps >= 1, "steps must be at least 1", self.steps)
         require(self.learning_rate > 0, "learning_rate must be positive", self.learning_rate)
-        for name in ("beta1", "beta2", "dropout"):
+        for name in ("beta1", "beta2", "dropout", "grokfast_alpha"):
             require(0 <= getattr(self, name) < 1, f"{name} must lie in [0, 1)", getattr(self, name))
         require(self.epsilon > 0, "epsilon must be positive", self.epsilon)
+        require(self.grokfast_lamb >= 0, "grokfast_lamb must be at least 0", self.grokfast_lamb)
         for decay in (self.weight_decay, *(decay for _, decay in self.weight_decay_schedule)):
             require(decay >= 0, "weight_decay must be at least 0", decay)
             product = self.learning_rate * decay
