@@ -18,12 +18,15 @@ from grokscope.experiments.bakeoff import (
     arm_of,
     bakeoff_plan,
     quick_plan,
-    seconds_per_step,
     tuning_plan,
 )
 from grokscope.experiments.reproduction import records_in
+from grokscope.experiments.speed import measured_speed, read_speed, save_speed
 from grokscope.specs import Plan, RunSpec
 from grokscope.training import cohort_key
+
+
+SOME = {"FSD trigger, λ = 3", "closed loop", "Grokfast", "orthogonal gradient"}
 
 
 def test_every_arm_has_the_same_tasks_seeds_and_budget() -> None:
@@ -103,8 +106,8 @@ def test_a_plan_is_run_by_a_worker_with_the_core_packages_only(tmp_path: Path) -
     runs = [
         RunSpec.from_dict(run.to_dict() | short | {"training": {**run.training.to_dict(), "steps": 10}})
         for run in whole.runs[: len(ARMS)]
+        if arm_of(run) in SOME
     ]
-    assert {arm_of(run) for run in runs} == set(ARMS)
     plan = tmp_path / "plan.json"
     plan.write_text(replace(whole, runs=tuple(runs)).to_json())
     block = "import sys; sys.modules.update(dict.fromkeys(('tyro', 'rich', 'scipy', 'tqdm', 'matplotlib')))"
@@ -112,7 +115,7 @@ def test_a_plan_is_run_by_a_worker_with_the_core_packages_only(tmp_path: Path) -
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     records = records_in(Store(tmp_path / "runs"))
-    assert {arm_of(record.spec) for record in records} == set(ARMS)
+    assert {arm_of(record.spec) for record in records} == SOME
     loop = next(record for record in records if arm_of(record.spec) == "closed loop")
     assert loop.outcome["control"]["phase"] == "waiting"
 
@@ -130,8 +133,16 @@ def test_weights_are_not_kept_but_a_stopped_run_can_go_on(tmp_path: Path) -> Non
     assert not list(tmp_path.glob("*/*.safetensors"))
 
 
-def test_seconds_are_measured_for_every_arm() -> None:
-    found = seconds_per_step(quick_plan("runs"), slots=2, steps=3, compiled=False)
+def test_seconds_are_measured_for_every_arm(tmp_path: Path) -> None:
+    speed = measured_speed(quick_plan("runs"), slots=2, steps=3, compiled=False)
+    found = speed.seconds_per_step
     assert set(found) == set(ARMS)
     assert all(seconds > 0 for seconds in found.values())
     assert len({found[name] for name, arm in ARMS.items() if arm.gradient == "plain"}) == 1
+    assert "2 runs at once, float32" in speed.place
+    assert read_speed(tmp_path / "speed.json") is None
+    save_speed(speed, tmp_path / "speed.json")
+    assert read_speed(tmp_path / "speed.json") == speed
+    (tmp_path / "speed.json").write_text('{"place": 1}')
+    with pytest.raises(InputError, match="cannot be read"):
+        read_speed(tmp_path / "speed.json")

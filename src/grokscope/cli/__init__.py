@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import tyro
 
+from grokscope.cli.bakeoff import bakeoff
 from grokscope.cli.groups import groups
 from grokscope.cli.measures import measure_run, measures
 from grokscope.cli.runs import export, list_runs, show
@@ -28,6 +29,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "measure": measure_run,
     "tasks": tasks,
     "groups": groups,
+    "bakeoff": bakeoff,
 }
 DESCRIPTION = """See grokking coming, prove why it happens, and steer it.
 

@@ -18,7 +18,17 @@ from grokscope.specs import Cadence, Fork, Plan, RunSpec, Training
 from grokscope.tasks import named_task, pinned_task_name
 from grokscope.training.checkpoint import named, write_atomically
 
-__all__ = ["fork", "resume", "seeds_of", "train"]
+__all__ = [
+    "INTERRUPTED",
+    "Device",
+    "device_named",
+    "fork",
+    "resume",
+    "seeds_of",
+    "train",
+    "train_with_progress",
+    "write_plan",
+]
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["float32", "tf32", "bf16"]
@@ -83,13 +93,9 @@ def train(
         for seeded in ([one] if seeds == "0" else [one.with_seed(seed) for seed in seeds_of(seeds)])
         for decay in decays
     )
-    plan = Plan(str(out), runs, _device(device), keep, stop_after_grokking, deterministic=deterministic)
+    plan = Plan(str(out), runs, device_named(device), keep, stop_after_grokking, deterministic=deterministic)
     if plan_only is not None:
-        refuse_impossible(plan.runs, Store(plan.out), plan.device)
-        if plan_only.exists():
-            raise InputError(f"{named(plan_only)} exists already; nothing was overwritten")
-        write_atomically(plan_only, (plan.to_json() + "\n").encode())
-        print(f"wrote a plan of {len(runs)} runs; run it with: python -m grokscope.worker --spec {plan_only}")
+        write_plan(plan, plan_only)
         return
     if stop_after_grokking is not None:
         print("note: runs end early after grokking, so leads computed from them are biased", file=sys.stderr)
@@ -116,7 +122,7 @@ def resume(
     if not unfinished:
         print(f"every run in {out} is finished")
         return
-    _run(Plan(str(out), unfinished, _device(device), keep, stop_after_grokking))
+    _run(Plan(str(out), unfinished, device_named(device), keep, stop_after_grokking))
 
 
 def fork(
@@ -148,7 +154,7 @@ def fork(
         replace(parent.spec, fork=origin, training=replace(parent.spec.training, weight_decay=decay, steps=last))
         for decay in weight_decay or (parent.spec.training.weight_decay,)
     )
-    _run(Plan(str(out), branches, _device(device)))
+    _run(Plan(str(out), branches, device_named(device)))
 
 
 def seeds_of(text: str) -> list[int]:
@@ -169,6 +175,16 @@ def seeds_of(text: str) -> list[int]:
     return list(dict.fromkeys(found))
 
 
+def write_plan(plan: Plan, path: Path) -> None:
+    """Write a plan for a worker, and say how to run it."""
+    elsewhere = plan.device == "cuda"  # which a plan may be for, though it is not here
+    refuse_impossible(plan.runs, Store(plan.out), "cpu" if elsewhere else plan.device)
+    if path.exists():
+        raise InputError(f"{named(path)} exists already; nothing was overwritten")
+    write_atomically(path, (plan.to_json() + "\n").encode())
+    print(f"wrote a plan of {len(plan.runs):,} runs; run it with: python -m grokscope.worker --spec {path}")
+
+
 def _base(path: Path | None) -> RunSpec:
     if path is None:
         return RunSpec(training=Training(steps=8000))
@@ -182,14 +198,15 @@ def _cadence(stored: Cadence, every: int, usual: Cadence) -> Cadence:
     return stored if every == usual.every else replace(stored, every=every)
 
 
-def _device(name: Device) -> str:
+def device_named(name: Device) -> str:
+    """The device that is meant, if this machine has it; auto is CUDA or the CPU."""
     if name != "auto" and not is_available(name):
         raise InputError(f"device {name} was asked for, and there is none; use cpu or auto")
     return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
 
-def _run(plan: Plan) -> None:
-    """Train with a progress bar, then say what happened."""
+def train_with_progress(plan: Plan) -> bool:
+    """Train a plan under a progress bar; whether it is finished."""
     refuse_impossible(plan.runs, Store(plan.out), plan.device)
     console = Console(stderr=True)
     total = sum(spec.training.steps - (spec.fork.step if spec.fork else 0) for spec in plan.runs)
@@ -215,7 +232,12 @@ def _run(plan: Plan) -> None:
             rate = f"{speed:,.0f} run-steps/s" if speed else ""
             bar.update(waiting, facts=f"{counts['memorized']} memorised, {counts['grokked']} grokked  {rate}")
 
-        finished = run_locally(plan, report)
+        return run_locally(plan, report)
+
+
+def _run(plan: Plan) -> None:
+    """Train with a progress bar, then say what happened."""
+    finished = train_with_progress(plan)
     runs = [Run(Store(plan.out).add(spec)) for spec in plan.runs]
     for run in runs:
         print(story(run))
