@@ -25,7 +25,6 @@ from grokscope.experiments.speed import measured_speed, read_speed, save_speed
 from grokscope.specs import Plan, RunSpec
 from grokscope.training import cohort_key
 
-
 SOME = {"FSD trigger, λ = 3", "closed loop", "Grokfast", "orthogonal gradient"}
 
 

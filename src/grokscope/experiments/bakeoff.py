@@ -136,8 +136,8 @@ def tuning_plan(out: str, *, n_seeds: int = 16, precision: Precision = "float32"
 def quick_plan(out: str, *, device: str = "cpu") -> Plan:
     """Every arm on a small task with a small model, two seeds: to see what comes out, not who wins."""
     small = Architecture(layers=1, width=32, heads=2, mlp_width=64)
-    training = Training(steps=600, batch_size=128, learning_rate=3e-3)
-    run = RunSpec("add_mod23", 0.6, architecture=small, training=training, checkpoints=Cadence(every=None))
+    training = Training(steps=300, batch_size=128, learning_rate=5e-3)
+    run = RunSpec("add_mod17", 0.7, architecture=small, training=training, checkpoints=Cadence(every=None))
     return _plan(out, [arm.of(run.with_seed(seed)) for seed in range(2) for arm in ARMS.values()], device)
 
 

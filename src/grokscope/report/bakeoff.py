@@ -81,7 +81,9 @@ class _Time:
     """When a run grokked, or how long it was watched in vain."""
 
     steps: int
+    """The step, or the budget."""
     came: bool
+    """Whether it did."""
 
 
 def rank(arm: ArmResult) -> tuple[float, float, int]:
