@@ -87,7 +87,7 @@ def test_every_training_field_but_four_may_differ_inside_a_stack() -> None:
     others: list[RunSpec] = [
         replace(base, training=replace(base.training, **{name: value})) for name, value in free.items()
     ]
-    assert len(Cohort([base, *others])) == 11
+    assert len(Cohort([base, *others])) == 13
 
 
 def test_columns_are_the_specs_values() -> None:
