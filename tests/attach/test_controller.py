@@ -128,7 +128,6 @@ def test_it_changes_real_training_and_the_log_shows_it() -> None:
     assert monitor.columns()["weight_decay"] == [1.0, 1.0, 1.0, 9.0, 9.0]
 
 
-@pytest.mark.skipif(not hasattr(specs, "ClosedLoop"), reason="the closed loop is not there yet")
 def test_the_closed_loop_raises_backs_off_and_restores() -> None:
     rows = [look(0), look(100), look(200) | {"train_accuracy": 0.9}, look(300), look(400, validation=1.0)]
     closed_loop = specs.ClosedLoop(factor=2.0)

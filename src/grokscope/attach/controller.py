@@ -1,23 +1,20 @@
 """Weight decay that follows what a monitor sees, for any optimiser that has it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from grokscope import interventions, specs
 from grokscope.attach.monitor import Monitor, Row
 from grokscope.errors import InputError, shown
-from grokscope.interventions import decision
-from grokscope.specs import ReadingSpec, Trigger
+from grokscope.interventions import controlled, decision
+from grokscope.specs import ClosedLoop, ReadingSpec, Trigger
 
 __all__ = ["Rule", "Schedule", "Verdict", "WeightDecayController"]
 
 Rule = Any
 """A `Trigger`, a `Schedule`, the closed loop's settings, or a function of (λ at the start, looks) that gives λ."""
-# The closed loop of `interventions`, where it is there.
-CLOSED_LOOP = getattr(specs, "ClosedLoop", None)
 WATCHED = {"fsd": ("fsd",), "train_accuracy": ("train_accuracy",), "step": ()}
 
 
@@ -153,8 +150,7 @@ class WeightDecayController:
         if isinstance(self.rule, Schedule):
             since, decay = self.rule.at(int(looks[-1]["step"]), self.start)
             return Verdict(decay, f"scheduled from step {since}")
-        if CLOSED_LOOP is not None and isinstance(self.rule, CLOSED_LOOP):
-            controlled: Callable[..., Any] = getattr(interventions, "controlled")  # noqa: B009
+        if isinstance(self.rule, ClosedLoop):
             found = controlled(self.rule, self.start, looks)
             return Verdict(found.weight_decay, str(found.phase))
         said = self.rule(self.start, looks)
@@ -175,7 +171,7 @@ class WeightDecayController:
         """Say what a rule looks at and the monitor does not see."""
         if isinstance(rule, Trigger) and rule.signal == "random":
             raise InputError("a random trigger needs the last step: draw one, and use Trigger('step', at_least=…)")
-        is_closed_loop = CLOSED_LOOP is not None and isinstance(rule, CLOSED_LOOP)
+        is_closed_loop = isinstance(rule, ClosedLoop)
         if not isinstance(rule, Trigger | Schedule) and not is_closed_loop and not callable(rule):
             raise InputError(f"rule must be a Trigger, a Schedule, a closed loop or a function, got {shown(rule)}")
         needed = WATCHED[rule.signal] if isinstance(rule, Trigger) else ("train_accuracy",) if is_closed_loop else ()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import tyro
 
+from grokscope.cli.bakeoff import bakeoff
 from grokscope.cli.convert import convert
 from grokscope.cli.figures import figure
 from grokscope.cli.groups import groups
@@ -35,6 +36,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "tasks": tasks,
     "groups": groups,
     "figure": figure,
+    "bakeoff": bakeoff,
 }
 DESCRIPTION = """See grokking coming, prove why it happens, and steer it.
 

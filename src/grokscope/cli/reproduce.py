@@ -17,7 +17,7 @@ from grokscope.cli.progress import run_with_progress
 from grokscope.cli.train import INTERRUPTED, Device, device_named, write_plan
 from grokscope.errors import InputError, shown
 from grokscope.experiments import Run, Store, run_name
-from grokscope.experiments.catalogue import Precision
+from grokscope.experiments.catalogue import SHOWN, Precision
 from grokscope.experiments.damage import damaged_runs, set_aside
 from grokscope.experiments.records import RunRecord, save_records, unpacked
 from grokscope.experiments.reproduction import records_in, reproduction_plan, run_steps
@@ -198,9 +198,9 @@ def _written(
 def _save_models(folder: Path, records: Sequence[RunRecord], store: Store) -> None:
     """A grokked model of each operation, as a plain module's weights, with the spec of its run beside it."""
     for task in MODELS:
-        for record in records:
+        for record in (one for one in records if one.spec.task == task and one.spec.seeds == SHOWN):
             last, run = record.spec.training.steps, Run(store.find(record.spec.content_hash))
-            if record.spec.task == task and record.timeline.grokked is not None and last in run.steps:
+            if record.timeline.grokked is not None and last in run.steps:
                 folder.mkdir(parents=True, exist_ok=True)
                 export_tensors(folder / f"{task}.safetensors", dict(run.module(last).state_dict()))
                 write_json(folder / f"{task}.json", {"step": last, "spec": record.spec.to_dict()})

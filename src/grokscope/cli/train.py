@@ -145,15 +145,6 @@ def fork(
     _run(Plan(str(out), branches, device_named(device)))
 
 
-def write_plan(plan: Plan, path: Path) -> None:
-    """Write a plan for workers elsewhere; nothing is overwritten."""
-    refuse_impossible(plan.runs, Store(plan.out), plan.device)
-    if path.exists():
-        raise InputError(f"{named(path)} exists already; nothing was overwritten")
-    write_atomically(path, (plan.to_json() + "\n").encode())
-    print(f"wrote a plan of {len(plan.runs)} runs; run it with: python -m grokscope.worker --spec {path}")
-
-
 def seeds_of(text: str) -> list[int]:
     """The seeds that `0`, `0,1,42`, `0:16` or `0:4,42` stand for.
 
@@ -170,6 +161,16 @@ def seeds_of(text: str) -> list[int]:
             raise InputError(f"a range of seeds must be increasing and of at most 100,000, got {shown(part)}")
         found += range(int(low), int(high)) if colon else [int(low)]
     return list(dict.fromkeys(found))
+
+
+def write_plan(plan: Plan, path: Path) -> None:
+    """Write a plan for a worker, and say how to run it."""
+    elsewhere = plan.device == "cuda"  # which a plan may be for, though it is not here
+    refuse_impossible(plan.runs, Store(plan.out), "cpu" if elsewhere else plan.device)
+    if path.exists():
+        raise InputError(f"{named(path)} exists already; nothing was overwritten")
+    write_atomically(path, (plan.to_json() + "\n").encode())
+    print(f"wrote a plan of {len(plan.runs):,} runs; run it with: python -m grokscope.worker --spec {path}")
 
 
 def _base(path: Path | None) -> RunSpec:

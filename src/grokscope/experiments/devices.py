@@ -21,7 +21,8 @@ def is_available(device: str) -> bool:
 
 def slots_that_fit(key: CohortKey, device: str) -> int:
     """How many runs to train at once, from the free memory: parameters, moments and activations of each."""
-    parameters = 16 * layout_of(key.architecture, key.size).size
+    floats = 5 if key.gradient == "grokfast" else 4  # weights, two moments, gradient; Grokfast's average
+    parameters = 4 * floats * layout_of(key.architecture, key.size).size
     activations = MIB_PER_RUN * 2**20 * key.batch / 512 * key.architecture.layers / 2
     return max(1, min(MOST_SLOTS, int(HEADROOM * _free_memory(device) / (parameters + activations))))
 

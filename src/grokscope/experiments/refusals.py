@@ -70,13 +70,17 @@ def _refuse_impossible_forks(specs: Sequence[RunSpec], store: Store) -> None:
 
 def _refuse_impossible_sibling(spec: RunSpec, parent: RunSpec) -> None:
     """A matched fork's parent is trained beside it, in one stack and by its spec alone."""
-    if parent.trigger is not None or (parent.fork is not None and parent.fork.norm != "free"):
+    if (
+        parent.trigger is not None
+        or parent.control is not None
+        or (parent.fork is not None and parent.fork.norm != "free")
+    ):
         raise InputError(
             f"a matched fork follows its parent beyond the fork by its spec alone, and {run_name(parent)} has a "
-            "trigger or a held norm"
+            "trigger, a closed loop or a held norm"
         )
     if replace(cohort_key(sibling_of(spec, parent)), holds_norm=True) != cohort_key(spec):
         raise InputError(
             f"a matched fork is trained beside its parent {run_name(parent)}: they must agree on the batch size, and "
-            "on whether there is dropout and clipping"
+            "on the kind of gradient, dropout and clipping"
         )

@@ -7,9 +7,9 @@ from typing import Any
 from grokscope.activations import subject_of
 from grokscope.experiments.measuring import STEPS_AT_ONCE, Measuring, rows_of
 from grokscope.experiments.provenance import provenance
-from grokscope.experiments.states import decided, forked_state, look_steps, numbers_of
+from grokscope.experiments.states import changes_decay, decided, forked_state, look_steps, numbers_of
 from grokscope.experiments.store import Keep, RunFolder, Store
-from grokscope.interventions import Decision, needs_sibling, sibling_of
+from grokscope.interventions import Control, Decision, needs_sibling, sibling_of
 from grokscope.measures import snapshot
 from grokscope.specs import ReadingSpec
 from grokscope.tasks import Task
@@ -94,7 +94,7 @@ class Stack:
         return min(s for s in self.looks[slot] | self.saves[slot] if s > step)
 
     def look(self, due: list[int], report: Callable[[Progress], None]) -> None:
-        """Measure the runs that are due, log what was seen, and let their triggers decide."""
+        """Measure the runs that are due, log what was seen, and let their rules decide."""
         if not due:
             return
         seen = snapshot(self.state.weights, self.cohort, self.compiled)
@@ -105,11 +105,11 @@ class Stack:
             self.logs[slot].append(logged)
             report(Progress(folder.name, step, self.cohort.specs[slot].training.steps, row))
             found = self.decision(slot)
-            if found is not None and found.fired_at is not None:
+            if found is not None and changes_decay(found):
                 self.state.weight_decay[slot] = found.weight_decay
 
-    def decision(self, slot: int) -> Decision | None:
-        """What the run's trigger says, if it has one; it depends on the log alone, so it survives a restart."""
+    def decision(self, slot: int) -> Decision | Control | None:
+        """What the run's trigger or closed loop says; it depends on the log alone, so it survives a restart."""
         return decided(self.cohort.specs[slot], self.logs[slot])
 
     def measure(self, slots: set[int]) -> None:
@@ -159,7 +159,7 @@ class Stack:
                 "stopped_early": stopped_early,
                 "memorized": first_step(taken, train, MEMORIZED),
                 "grokked": first_step(taken, validation, GROKKED),
-                "trigger": found and {"fired_at": found.fired_at, "restored_at": found.restored_at},
+                **_rule_facts(found),
                 "layout": {
                     "slots": len(self.cohort),
                     "slot": slot,
@@ -172,3 +172,10 @@ class Stack:
 
     def _column(self, slot: int, name: str) -> list[Any]:
         return [row[name] for row in self.logs[slot]]
+
+
+def _rule_facts(found: Decision | Control | None) -> dict[str, Any]:
+    """What a run's rule did, for its outcome; a closed loop is named only where there is one."""
+    if isinstance(found, Control):
+        return {"trigger": None, "control": found.to_dict()}
+    return {"trigger": found and {"fired_at": found.fired_at, "restored_at": found.restored_at}}

@@ -12,7 +12,17 @@ from grokscope.report.printed import Value
 from grokscope.report.tables.table import Cell, Column, Table
 from grokscope.training.checkpoint import write_atomically
 
-__all__ = ["cell_text", "csv_of", "csv_text", "csv_value", "latex_of", "markdown_of", "markdown_text", "write_table"]
+__all__ = [
+    "cell_text",
+    "csv_of",
+    "csv_text",
+    "csv_value",
+    "latex_of",
+    "markdown_of",
+    "markdown_text",
+    "read_aloud",
+    "write_table",
+]
 
 FORMULA = tuple("=+-@\t\r")  # how a text begins that a spreadsheet would compute
 MARKDOWN = re.compile(r"([\\`*_{}\[\]()#|~$!])")
@@ -159,6 +169,11 @@ def _latex_text(text: str) -> str:
 def _latex_letter(letter: str) -> str:
     """A letter that any engine can set; one without a name here is written by its number."""
     return LATEX.get(letter) or (letter if letter.isascii() else rf"\texttt{{U+{ord(letter):04X}}}")
+
+
+def read_aloud(table: Table) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows as a terminal shows them."""
+    return _laid_out(table, _one_line)
 
 
 def _laid_out(table: Table, escaped: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
