@@ -1,8 +1,9 @@
 """`grokscope list`, `show` and `export`: stored runs, for people and programs."""
 
 import json
+from collections import Counter
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import tyro
@@ -10,8 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from grokscope.errors import InputError
+from grokscope.cli.columns import aligned
+from grokscope.errors import InputError, shown
 from grokscope.experiments import Run, open_runs
+from grokscope.timeline import Outcome
 from grokscope.training.checkpoint import export_tensors, named
 
 __all__ = ["export", "list_runs", "show", "story"]
@@ -19,6 +22,7 @@ __all__ = ["export", "list_runs", "show", "story"]
 Folder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
 JsonFlag = Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff]
 SHOWN_ROWS = 30
+OUTCOMES = {one.name.lower() for one in Outcome}
 
 
 def list_runs(out: Folder = Path("runs"), as_json: JsonFlag = False) -> None:
@@ -34,13 +38,26 @@ def list_runs(out: Folder = Path("runs"), as_json: JsonFlag = False) -> None:
     if as_json:
         print(json.dumps(rows))
         return
-    table = Table(box=None)
-    for column in ("run", "λ", "outcome", "memorised", "grokked"):
-        table.add_column(column, justify="left" if column in ("run", "outcome") else "right")
-    for row in rows:
-        times = ("–" if row[name] is None else f"{row[name]:,}" for name in ("memorized", "grokked"))
-        table.add_row(escape(row["run"]), f"{row['weight_decay']:g}", row["outcome"], *times)
-    Console(highlight=False).print(table)
+    if not rows:
+        print(f"no runs in {out} yet; train some with: grokscope train add_mod97 --out {out}")
+        return
+    columns = {"run": "run", "λ": "weight_decay", "outcome": "outcome", "memorised": "memorized", "grokked": "grokked"}
+    if any(row["fork_step"] is not None for row in rows):
+        columns["forked at"] = "fork_step"
+    cells = [[_cell(row[name]) for name in columns.values()] for row in rows]
+    print(aligned(list(columns), cells, left=frozenset({"run", "outcome"})))
+    counts = Counter(_cell(row["outcome"]) for row in rows)
+    told = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
+    print(f"\n{len(rows):,} {'run' if len(rows) == 1 else 'runs'}: {told}")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, str):  # an outcome reads as words; a name is one, and stays as it is
+        words = value.replace("_", " ") if value in OUTCOMES else value
+        return words if words.isprintable() else shown(words)
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else shown(value)
 
 
 def show(

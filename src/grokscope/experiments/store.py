@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
+from os.path import isfile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -225,10 +226,14 @@ class Store:
     def __iter__(self) -> Iterator[RunFolder]:
         return map(self._folder, self._paths())
 
+    def names(self) -> list[str]:
+        """The runs' folders, in order; none of them is read."""
+        entries = sorted(os.listdir(self.path)) if self.path.is_dir() else []  # noqa: PTH208
+        # Ten thousand Paths take a fifth of a second, and their names a tenth of that.
+        return [name for name in entries if name.isprintable() and isfile(f"{self.path}/{name}/spec.json")]  # noqa: PTH113
+
     def _paths(self) -> Iterator[Path]:
-        for path in sorted(self.path.iterdir()) if self.path.is_dir() else ():
-            if path.name.isprintable() and (path / "spec.json").is_file():
-                yield path
+        return (self.path / name for name in self.names())
 
     def add(self, spec: RunSpec) -> RunFolder:
         """The run's folder, made if it is new; a folder with another spec inside is never touched."""
@@ -257,6 +262,9 @@ class Store:
         parts = {path: path.name.rpartition("-") for path in self._paths()}
         exact = [path for path, (word, _, end) in parts.items() if name in (path.name, word, end)]
         matches = exact or [path for path in parts if path.name.startswith(name) or parts[path][2].startswith(name)]
+        if len(exact) > 1:  # a run and its forks share a word, which then means the run
+            roots = [path for path in exact if self._folder(path).spec.fork is None]
+            matches = roots if len(roots) == 1 else exact
         if len(matches) == 1:
             return self._folder(matches[0])
         if matches:
@@ -265,6 +273,10 @@ class Store:
             )
         known = [known for path, (word, _, _) in parts.items() for known in (path.name, word)]
         raise InputError(f"there is no run {shown(name)} in {named(self.path)}{did_you_mean(name, known)}")
+
+    def folder(self, name: str) -> RunFolder:
+        """The run in the folder of exactly this name, as `names` lists them."""
+        return self._folder(self.path / name)
 
     def _folder(self, path: Path) -> RunFolder:
         try:
