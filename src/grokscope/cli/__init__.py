@@ -11,6 +11,7 @@ from grokscope.cli.measures import measure_run, measures
 from grokscope.cli.runs import export, list_runs, show
 from grokscope.cli.tasks import tasks
 from grokscope.cli.train import fork, resume, train
+from grokscope.cli.watch import watch
 from grokscope.errors import InputError
 from grokscope.version import __version__
 
@@ -21,6 +22,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "train": train,
     "resume": resume,
     "fork": fork,
+    "watch": watch,
     "list": list_runs,
     "show": show,
     "export": export,

@@ -89,8 +89,13 @@ class Spec:
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:HASH_CHARACTERS]
 
 
+def _annotations(spec: type[Spec]) -> dict[str, Any]:
+    resolve: Any = _resolved  # mypy takes the type of a dataclass for unhashable
+    return resolve(spec)
+
+
 @cache  # resolving them takes longer than all checks of a spec together
-def _annotations(spec: Any) -> dict[str, Any]:
+def _resolved(spec: type[Spec]) -> dict[str, Any]:
     hints = get_type_hints(spec)
     return {f.name: hints[f.name] for f in fields(spec)}
 
