@@ -8,7 +8,8 @@ import tyro
 
 from grokscope.cli.groups import groups
 from grokscope.cli.measures import measure_run, measures
-from grokscope.cli.runs import export, list_runs, show
+from grokscope.cli.query import query
+from grokscope.cli.runs import export, list_runs, show, tell
 from grokscope.cli.tasks import tasks
 from grokscope.cli.train import fork, resume, train
 from grokscope.cli.watch import watch
@@ -25,6 +26,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "watch": watch,
     "list": list_runs,
     "show": show,
+    "story": tell,
+    "query": query,
     "export": export,
     "measures": measures,
     "measure": measure_run,
@@ -37,7 +40,10 @@ Start here:
   grokscope tasks              what can be learnt, and how it is named
   grokscope tasks add_mod97    one task: its pairs, answers and bases
   grokscope train add_mod97 --seeds 0:2 --out runs/first
+  grokscope watch runs/first   how they are getting on, from another terminal
   grokscope list runs/first    what became of them
+  grokscope story runs/first   the same in plain words
+  grokscope fork add_mod97_s0 --at 1000 --weight-decay 2 3 --out runs/first
   grokscope measures fsd       a measure: formula, source, null, example
   grokscope groups S5          a group: classes, characters, modes, checks
   grokscope --version          the version"""

@@ -8,14 +8,16 @@ from typing import Annotated, Any, Literal
 import torch
 import tyro
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from grokscope.cli.runs import story
 from grokscope.errors import InputError, shown
 from grokscope.executors import run_locally
 from grokscope.experiments import Run, Store, is_available, open_runs, refuse_impossible
+from grokscope.report.story import sentence
 from grokscope.specs import Cadence, Fork, Plan, RunSpec, Training
 from grokscope.tasks import named_task, pinned_task_name
+from grokscope.trackers import Word, mirrored
 from grokscope.training.checkpoint import named, write_atomically
 
 __all__ = ["fork", "resume", "seeds_of", "train"]
@@ -23,6 +25,7 @@ __all__ = ["fork", "resume", "seeds_of", "train"]
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["float32", "tf32", "bf16"]
 Keep = Literal["weights", "state", "forks", "none"]
+Track = tuple[Word, ...]
 INTERRUPTED = 75
 
 
@@ -41,6 +44,8 @@ def train(
     spec: Path | None = None,
     deterministic: bool = False,
     stop_after_grokking: int | None = None,
+    fork_points: tuple[int, ...] = (),
+    track: Track = (),
     plan_only: Path | None = None,
 ) -> None:
     """Train runs of a task, one for each seed and weight decay, and store them.
@@ -64,6 +69,8 @@ def train(
         spec: A JSON file with a run's spec; its fields hold wherever the options above are left at their defaults.
         deterministic: Refuse any operation whose result may differ between two runs on one accelerator.
         stop_after_grokking: End a run this many steps after it groks. Leads are then biased: FSD can cross later.
+        fork_points: Steps whose full state is kept, for forks to begin at without training up to there again.
+        track: Mirror the logs to wandb, tensorboard or trackio; one that fails costs a warning, never a run.
         plan_only: Write the plan to this file, to be run by `python -m grokscope.worker --spec FILE`.
     """
     named_task(task)
@@ -73,7 +80,7 @@ def train(
         task=pinned_task_name(task),
         train_fraction=base.train_fraction if train_fraction == usual.train_fraction else train_fraction,
         training=base.training if steps == usual.training.steps else replace(base.training, steps=steps),
-        checkpoints=_cadence(base.checkpoints, checkpoint_every, usual.checkpoints),
+        checkpoints=_with_points(_cadence(base.checkpoints, checkpoint_every, usual.checkpoints), fork_points),
         measurements=_cadence(base.measurements, measure_every, usual.measurements),
         precision=base.precision if precision == usual.precision else precision,
     )
@@ -93,7 +100,7 @@ def train(
         return
     if stop_after_grokking is not None:
         print("note: runs end early after grokking, so leads computed from them are biased", file=sys.stderr)
-    _run(plan)
+    _run(plan, track)
 
 
 def resume(
@@ -101,6 +108,7 @@ def resume(
     device: Device = "auto",
     keep: Keep = "weights",
     stop_after_grokking: int | None = None,
+    track: Track = (),
 ) -> None:
     """Continue every unfinished run of a folder from its newest whole state.
 
@@ -111,12 +119,13 @@ def resume(
         device: Where to train; exact continuation needs the device the runs began on.
         keep: As it was given to `train`.
         stop_after_grokking: As it was given to `train`.
+        track: Mirror the logs to wandb, tensorboard or trackio, from where they stopped.
     """
     unfinished = tuple(run.spec for run in open_runs(out) if run.folder.outcome is None)
     if not unfinished:
         print(f"every run in {out} is finished")
         return
-    _run(Plan(str(out), unfinished, _device(device), keep, stop_after_grokking))
+    _run(Plan(str(out), unfinished, _device(device), keep, stop_after_grokking), track)
 
 
 def fork(
@@ -127,6 +136,8 @@ def fork(
     steps: int | None = None,
     reset_moments: bool = False,
     device: Device = "auto",
+    stop_after_grokking: int | None = None,
+    track: Track = (),
 ) -> None:
     """Continue a stored run from one of its steps, once for each weight decay; all else stays as it was.
 
@@ -140,6 +151,8 @@ def fork(
         steps: The last step; the parent's if not given.
         reset_moments: Start Adam's moments anew instead of keeping them.
         device: Where to train.
+        stop_after_grokking: End a branch this many steps after it groks.
+        track: Mirror the logs to wandb, tensorboard or trackio.
     """
     parent = open_runs(out)[run]
     last = parent.spec.training.steps if steps is None else steps
@@ -148,7 +161,7 @@ def fork(
         replace(parent.spec, fork=origin, training=replace(parent.spec.training, weight_decay=decay, steps=last))
         for decay in weight_decay or (parent.spec.training.weight_decay,)
     )
-    _run(Plan(str(out), branches, _device(device)))
+    _run(Plan(str(out), branches, _device(device), stop_after_grokking=stop_after_grokking), track)
 
 
 def seeds_of(text: str) -> list[int]:
@@ -182,15 +195,21 @@ def _cadence(stored: Cadence, every: int, usual: Cadence) -> Cadence:
     return stored if every == usual.every else replace(stored, every=every)
 
 
+def _with_points(cadence: Cadence, points: tuple[int, ...]) -> Cadence:
+    return replace(cadence, at=tuple(sorted({*cadence.at, *points}))) if points else cadence
+
+
 def _device(name: Device) -> str:
     if name != "auto" and not is_available(name):
         raise InputError(f"device {name} was asked for, and there is none; use cpu or auto")
     return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
 
-def _run(plan: Plan) -> None:
+def _run(plan: Plan, track: Track = ()) -> None:
     """Train with a progress bar, then say what happened."""
     refuse_impossible(plan.runs, Store(plan.out), plan.device)
+    # All at once, so that whoever watches sees what is to come, and `resume` knows of runs that had not begun.
+    waiting_runs = [folder.name for folder in map(Store(plan.out).add, plan.runs) if folder.outcome is None]
     console = Console(stderr=True)
     total = sum(spec.training.steps - (spec.fork.step if spec.fork else 0) for spec in plan.runs)
     seen: dict[str, dict[str, Any]] = {}
@@ -215,10 +234,14 @@ def _run(plan: Plan) -> None:
             rate = f"{speed:,.0f} run-steps/s" if speed else ""
             bar.update(waiting, facts=f"{counts['memorized']} memorised, {counts['grokked']} grokked  {rate}")
 
-        finished = run_locally(plan, report)
+        def warn(sentence: str) -> None:
+            console.print(f"warning: {escape(sentence)}", soft_wrap=True)
+
+        with mirrored(track, plan.out, waiting_runs, warn):
+            finished = run_locally(plan, report)
     runs = [Run(Store(plan.out).add(spec)) for spec in plan.runs]
     for run in runs:
-        print(story(run))
+        print(sentence(run))
     if not finished:
         print(f"stopped; everything is stored: continue with `grokscope resume {plan.out}`")
         sys.exit(INTERRUPTED)

@@ -7,7 +7,7 @@ follower holds no lock and writes nothing, so it cannot disturb who does.
 import json
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from math import nan
 from pathlib import Path
@@ -79,15 +79,15 @@ class Followed:
 
 
 class Follower:
-    """Looks at a folder again and again."""
+    """Looks at a folder again and again, at all its runs or only at those with some names."""
 
-    def __init__(self, path: Path | str) -> None:
-        self.store = Store(path)
+    def __init__(self, path: Path | str, only: Collection[str] | None = None) -> None:
+        self.store, self.only = Store(path), None if only is None else frozenset(only)
         self.runs: dict[str, Followed] = {}
 
     def look(self) -> Sequence[Followed]:
         """Every run as it stands now, in the order of their names."""
-        names = self.store.names()
+        names = [name for name in self.store.names() if self.only is None or name in self.only]
         for gone in self.runs.keys() - set(names):
             del self.runs[gone]
         for name in names:
