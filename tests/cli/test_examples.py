@@ -3,8 +3,8 @@
 The commands are those of the registry, so a new one is covered without a word here. An example is a line
 `Example: grokscope …` of the docstring. It runs in a folder of its own, where the folders of PREPARED that it mentions
 have been made: an example that needs runs says `runs/first` or `runs/demo`, and finds three small ones, add_mod97_s0 to
-s2, of which the first has a state to fork from at step 1000. A command that has `--dry-run` or `--plan-only` is run so; one that
-cannot end by itself names the test that runs its example in RUN_ELSEWHERE.
+s2, of which the first has a state to fork from at step 1000. A command that has `--dry-run` or `--plan-only` is run
+so; one that cannot end by itself names the test that runs its example in RUN_ELSEWHERE.
 """
 
 import inspect

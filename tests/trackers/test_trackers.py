@@ -87,7 +87,7 @@ def test_every_tracker_gets_what_the_log_holds_while_real_training(
         expected = {tag: points for tag, points in expected.items() if points}
         assert len(rows) == 5
         assert trackio_points(Path("runs/trackers/trackio"), one.name) == expected
-        (file,) = Path("runs/trackers/wandb/wandb").glob(f"*/run-{one.spec.content_hash}.wandb")
+        (file,) = Path("runs/trackers/wandb/wandb").glob(f"offline-run-*/run-{one.spec.content_hash}.wandb")
         assert wandb_points(file) == expected
         seen = tensorboard_points(Path("runs/trackers/tensorboard") / one.name)
         assert seen.keys() == expected.keys()
