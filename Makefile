@@ -20,7 +20,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	  { echo "could not create $(VENV); on Debian install it with: apt-get install python3-venv"; exit 1; }
 	@echo "installing into $(VENV) (a few minutes the first time)"
 	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,data,trackers]'
 	@touch $@
 
 demo: setup ## train three seeds of addition mod 97, fork one over weight decay, and tell what happened
