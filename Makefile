@@ -20,13 +20,16 @@ $(INSTALLED): pyproject.toml constraints.txt
 	  { echo "could not create $(VENV); on Debian install it with: apt-get install python3-venv"; exit 1; }
 	@echo "installing into $(VENV) (a few minutes the first time)"
 	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,data,trackers]'
 	@touch $@
 
-demo: setup ## train three seeds of addition mod 97 until they grok, and tell what happened
+demo: setup ## train three seeds of addition mod 97, fork one over weight decay, and tell what happened
 	@$(BIN)/grokscope tasks add_mod97
-	@$(BIN)/grokscope train add_mod97 --seeds 42,0,1 --steps 6000 --stop-after-grokking 0 --out runs/demo
+	@$(BIN)/grokscope train add_mod97 --seeds 42,0,1 --steps 6000 --stop-after-grokking 0 --fork-points 1000 --out runs/demo
+	@$(BIN)/grokscope fork add_mod97_s42 --at 1000 --weight-decay 2 3 --stop-after-grokking 0 --out runs/demo
 	@$(BIN)/grokscope list runs/demo
+	@echo
+	@$(BIN)/grokscope story runs/demo
 
 test: lint type contracts fast ## lint, types, import contract and the fast tests
 
@@ -62,6 +65,7 @@ bench: setup ## measure speed and memory; results go to benchmarks/results
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.measures
 	$(BIN)/python -m benchmarks.monitor
+	$(BIN)/python -m benchmarks.listing
 	$(BIN)/python -m benchmarks.page
 
 clean: ## remove everything that can be made again

@@ -17,7 +17,6 @@ from pathlib import Path
 from types import FrameType
 
 import torch
-from torch._inductor import config as inductor
 
 from grokscope.errors import InputError
 from grokscope.experiments import Measuring, Progress, Stopped, Store, run_all
@@ -40,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if plan.deterministic:
             os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read by cuBLAS at its first use
             torch.use_deterministic_algorithms(True)
+            from torch._inductor import config as inductor  # a second to import, so only where it is needed
+
             # Else kernels are chosen by timing them, and numbers are rounded as that falls out.
             inductor.deterministic, inductor.triton.autotune_pointwise = True, False
         run_all(

@@ -427,3 +427,22 @@ def test_words_that_make_no_command_exit_with_status_2(arguments: str, here: Pat
         run(words(arguments))
     assert stop.value.code == 2
     assert sorted(path.name for path in here.iterdir()) == ["tiny.json"]
+
+
+def test_runs_that_had_not_begun_when_it_stopped_are_resumed_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(TRAIN, "run_locally", functools.partial(trained_here, stop_after=2))
+    with pytest.raises(SystemExit):
+        run(words("train add_mod7 --seeds 0:3 --spec tiny.json --out runs"))
+    assert [len(one.folder.log()) > 0 for one in grokscope.open("runs")].count(True) == 1
+    monkeypatch.setattr(TRAIN, "run_locally", trained_here)
+    assert run(words("resume runs")) == 0
+    assert [one.folder.outcome is not None for one in grokscope.open("runs")] == [True] * 3
+
+
+def test_a_fork_point_keeps_the_full_state(in_process: None) -> None:
+    assert run(words("train add_mod7 --seeds 3 --spec tiny.json --out runs --fork-points 6 2")) == 0
+    one = grokscope.open("runs")["add_mod7_s3"]
+    assert one.spec.checkpoints.at == (2, 6)
+    assert {2, 6} <= set(one.folder.checkpoints("state"))

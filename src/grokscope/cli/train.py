@@ -9,11 +9,12 @@ import torch
 import tyro
 
 from grokscope.cli.progress import run_with_progress
-from grokscope.cli.runs import story
 from grokscope.errors import InputError, shown
 from grokscope.experiments import Run, Store, is_available, open_runs, refuse_impossible
+from grokscope.report.story import sentence
 from grokscope.specs import Cadence, Fork, Plan, RunSpec, Training
 from grokscope.tasks import named_task, pinned_task_name
+from grokscope.trackers import Word
 from grokscope.training.checkpoint import named, write_atomically
 
 __all__ = ["INTERRUPTED", "Device", "device_named", "fork", "resume", "seeds_of", "train", "write_plan"]
@@ -21,6 +22,7 @@ __all__ = ["INTERRUPTED", "Device", "device_named", "fork", "resume", "seeds_of"
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["float32", "tf32", "bf16"]
 Keep = Literal["weights", "state", "forks", "none"]
+Track = tuple[Word, ...]
 INTERRUPTED = 75
 
 
@@ -39,6 +41,8 @@ def train(
     spec: Path | None = None,
     deterministic: bool = False,
     stop_after_grokking: int | None = None,
+    fork_points: tuple[int, ...] = (),
+    track: Track = (),
     plan_only: Path | None = None,
 ) -> None:
     """Train runs of a task, one for each seed and weight decay, and store them.
@@ -62,6 +66,8 @@ def train(
         spec: A JSON file with a run's spec; its fields hold wherever the options above are left at their defaults.
         deterministic: Refuse any operation whose result may differ between two runs on one accelerator.
         stop_after_grokking: End a run this many steps after it groks. Leads are then biased: FSD can cross later.
+        fork_points: Steps whose full state is kept, for forks to begin at without training up to there again.
+        track: Mirror the logs to wandb, tensorboard or trackio; one that fails costs a warning, never a run.
         plan_only: Write the plan to this file, to be run by `python -m grokscope.worker --spec FILE`.
     """
     named_task(task)
@@ -71,7 +77,7 @@ def train(
         task=pinned_task_name(task),
         train_fraction=base.train_fraction if train_fraction == usual.train_fraction else train_fraction,
         training=base.training if steps == usual.training.steps else replace(base.training, steps=steps),
-        checkpoints=_cadence(base.checkpoints, checkpoint_every, usual.checkpoints),
+        checkpoints=_with_points(_cadence(base.checkpoints, checkpoint_every, usual.checkpoints), fork_points),
         measurements=_cadence(base.measurements, measure_every, usual.measurements),
         precision=base.precision if precision == usual.precision else precision,
     )
@@ -87,7 +93,7 @@ def train(
         return
     if stop_after_grokking is not None:
         print("note: runs end early after grokking, so leads computed from them are biased", file=sys.stderr)
-    _run(plan)
+    _run(plan, track)
 
 
 def resume(
@@ -95,6 +101,7 @@ def resume(
     device: Device = "auto",
     keep: Keep = "weights",
     stop_after_grokking: int | None = None,
+    track: Track = (),
 ) -> None:
     """Continue every unfinished run of a folder from its newest whole state.
 
@@ -105,12 +112,13 @@ def resume(
         device: Where to train; exact continuation needs the device the runs began on.
         keep: As it was given to `train`.
         stop_after_grokking: As it was given to `train`.
+        track: Mirror the logs to wandb, tensorboard or trackio, from where they stopped.
     """
     unfinished = tuple(run.spec for run in open_runs(out) if run.folder.outcome is None)
     if not unfinished:
         print(f"every run in {out} is finished")
         return
-    _run(Plan(str(out), unfinished, device_named(device), keep, stop_after_grokking))
+    _run(Plan(str(out), unfinished, device_named(device), keep, stop_after_grokking), track)
 
 
 def fork(
@@ -121,6 +129,8 @@ def fork(
     steps: int | None = None,
     reset_moments: bool = False,
     device: Device = "auto",
+    stop_after_grokking: int | None = None,
+    track: Track = (),
 ) -> None:
     """Continue a stored run from one of its steps, once for each weight decay; all else stays as it was.
 
@@ -134,6 +144,8 @@ def fork(
         steps: The last step; the parent's if not given.
         reset_moments: Start Adam's moments anew instead of keeping them.
         device: Where to train.
+        stop_after_grokking: End a branch this many steps after it groks.
+        track: Mirror the logs to wandb, tensorboard or trackio.
     """
     parent = open_runs(out)[run]
     last = parent.spec.training.steps if steps is None else steps
@@ -142,7 +154,7 @@ def fork(
         replace(parent.spec, fork=origin, training=replace(parent.spec.training, weight_decay=decay, steps=last))
         for decay in weight_decay or (parent.spec.training.weight_decay,)
     )
-    _run(Plan(str(out), branches, device_named(device)))
+    _run(Plan(str(out), branches, device_named(device), stop_after_grokking=stop_after_grokking), track)
 
 
 def seeds_of(text: str) -> list[int]:
@@ -186,6 +198,10 @@ def _cadence(stored: Cadence, every: int, usual: Cadence) -> Cadence:
     return stored if every == usual.every else replace(stored, every=every)
 
 
+def _with_points(cadence: Cadence, points: tuple[int, ...]) -> Cadence:
+    return replace(cadence, at=tuple(sorted({*cadence.at, *points}))) if points else cadence
+
+
 def device_named(name: Device) -> str:
     """The device to use; `auto` is CUDA where there is one."""
     if name != "auto" and not is_available(name):
@@ -193,12 +209,12 @@ def device_named(name: Device) -> str:
     return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
 
-def _run(plan: Plan) -> None:
+def _run(plan: Plan, track: Track = ()) -> None:
     """Train with a progress bar, then say what happened."""
-    finished = run_with_progress(plan)
+    finished = run_with_progress(plan, track)
     runs = [Run(Store(plan.out).add(spec)) for spec in plan.runs]
     for run in runs:
-        print(story(run))
+        print(sentence(run))
     if not finished:
         print(f"stopped; everything is stored: continue with `grokscope resume {plan.out}`")
         sys.exit(INTERRUPTED)

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from math import isfinite
+from os.path import isfile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -239,11 +240,19 @@ class Store:
     def __iter__(self) -> Iterator[RunFolder]:
         return map(self.folder, self.paths())
 
+    def names(self) -> list[str]:
+        """The runs' folders, in order; none of them is read."""
+        entries = sorted(os.listdir(self.path)) if self.path.is_dir() else []  # noqa: PTH208
+        # Ten thousand Paths take a fifth of a second, and their names a tenth of that.
+        return [
+            name
+            for name in entries
+            if name.isprintable() and not name.startswith(".") and isfile(f"{self.path}/{name}/spec.json")  # noqa: PTH113
+        ]
+
     def paths(self) -> Iterator[Path]:
-        """The runs' folders, by name."""
-        for path in sorted(self.path.iterdir()) if self.path.is_dir() else ():
-            if path.name.isprintable() and not path.name.startswith(".") and (path / "spec.json").is_file():
-                yield path
+        """The same as paths."""
+        return (self.path / name for name in self.names())
 
     def add(self, spec: RunSpec) -> RunFolder:
         """The run's folder, made if it is new; a folder with another spec inside is never touched."""
@@ -291,6 +300,9 @@ class Store:
         parts = {path: path.name.rpartition("-") for path in self.paths()}
         exact = [path for path, (word, _, end) in parts.items() if name in (path.name, word, end)]
         matches = exact or [path for path in parts if path.name.startswith(name) or parts[path][2].startswith(name)]
+        if len(exact) > 1:  # a run and its forks share a word, which then means the run
+            roots = [path for path in exact if self.folder(path).spec.fork is None]
+            matches = roots if len(roots) == 1 else exact
         if len(matches) == 1:
             return self.folder(matches[0])
         if matches:
@@ -300,8 +312,9 @@ class Store:
         known = [known for path, (word, _, _) in parts.items() for known in (path.name, word)]
         raise InputError(f"there is no run {shown(name)} in {named(self.path)}{did_you_mean(name, known)}")
 
-    def folder(self, path: Path) -> RunFolder:
-        """The run in a folder."""
+    def folder(self, name: str | Path) -> RunFolder:
+        """The run in the folder of exactly this name, as `names` and `paths` list them."""
+        path = self.path / name
         try:
             return RunFolder(path, RunSpec.from_json((path / "spec.json").read_text()))
         except (OSError, UnicodeDecodeError, InputError) as error:

@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -89,6 +90,12 @@ class Spec:
 
 
 def _annotations(spec: type[Spec]) -> dict[str, Any]:
+    resolve: Any = _resolved  # mypy takes the type of a dataclass for unhashable
+    return resolve(spec)
+
+
+@cache  # resolving them takes longer than all checks of a spec together
+def _resolved(spec: type[Spec]) -> dict[str, Any]:
     hints = get_type_hints(spec)
     return {f.name: hints[f.name] for f in fields(spec)}
 
@@ -134,8 +141,8 @@ def _accepted(name: str, value: Any, kind: Any) -> Any:
     if origin in (Union, UnionType):
         return None if value is None else _accepted(name, value, next(o for o in options if o is not NoneType))
     if origin is Literal:
-        suggestion = did_you_mean(value, options) if isinstance(value, str) else ""
         if not isinstance(value, str) or value not in options:
+            suggestion = did_you_mean(value, options) if isinstance(value, str) else ""
             raise InputError(f"{name} must be one of {', '.join(options)}, got {shown(value)}{suggestion}")
         return value
     if origin is tuple:
