@@ -8,6 +8,7 @@ import tyro
 
 from grokscope.cli.groups import groups
 from grokscope.cli.measures import measure_run, measures
+from grokscope.cli.report import report, serve
 from grokscope.cli.runs import export, list_runs, show
 from grokscope.cli.tasks import tasks
 from grokscope.cli.train import fork, resume, train
@@ -24,6 +25,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "list": list_runs,
     "show": show,
     "export": export,
+    "report": report,
+    "serve": serve,
     "measures": measures,
     "measure": measure_run,
     "tasks": tasks,
@@ -36,6 +39,7 @@ Start here:
   grokscope tasks add_mod97    one task: its pairs, answers and bases
   grokscope train add_mod97 --seeds 0:2 --out runs/first
   grokscope list runs/first    what became of them
+  grokscope report runs/first  the same as a page to look at and send
   grokscope measures fsd       a measure: formula, source, null, example
   grokscope groups S5          a group: classes, characters, modes, checks
   grokscope --version          the version"""
