@@ -108,7 +108,7 @@ def _ablated(question: Question) -> list[dict[str, Any]]:
     ]
 
 
-def ablation_rows(measured: Mapping[str, Sequence[float]]) -> list[dict[str, Any]]:
+def ablation_rows(measured: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """The same from what was measured at the last checkpoint while training, where it was."""
     found = []
     for column, values in measured.items():

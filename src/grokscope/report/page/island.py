@@ -1,6 +1,7 @@
 """All that the page's scripts know, as two texts: facts in JSON, and columns of numbers."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any
@@ -45,7 +46,7 @@ def island_of(
     packed = packed_columns([run.record.log for run in source.runs], known, budget)
     facts = {
         "title": source.title,
-        "rows": [row_of(run) for run in source.runs],
+        "rows": _rows(source),
         "columns": packed.names,
         "lengths": packed.lengths,
         "digits": packed.digits,
@@ -61,6 +62,16 @@ def island_of(
         "method": method_of(source),
     }
     return {"facts": deflated(json.dumps(_finite(facts), separators=(",", ":")).encode()), "columns": packed.text}
+
+
+def _rows(source: Source) -> list[dict[str, Any]]:
+    """A row for each run; copies of one run in folders of different names get different links."""
+    seen: Counter[str] = Counter()
+    rows = [row_of(run) for run in source.runs]
+    for row in sorted(rows, key=lambda row: not row["name"].endswith(row["id"])):  # its own folder first
+        seen[row["id"]] += 1
+        row["link"] = row["id"] if seen[row["id"]] == 1 else f"{row['id']}-{seen[row['id']]}"
+    return rows
 
 
 def _irreps(source: Source) -> dict[str, list[list[Any]]]:

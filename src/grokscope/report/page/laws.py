@@ -19,7 +19,7 @@ SEED = 0
 
 
 def forks_of(runs: Sequence[ShownRun]) -> dict[str, Any]:
-    """Families of branches by parent and step, the wait of each plain fork, fits for each task, and what they leave out.
+    """Families of branches, the wait of each plain fork, fits for each task, and what they leave out.
 
     Plain is a fork that changes λ alone: its norm is free, its weights and moments are the parent's.
     """

@@ -26,7 +26,7 @@ __all__ = ["Watch", "live_app", "serve_live"]
 
 PAUSE = 0.4  # seconds between two looks at the folder: well under the two in which a point must appear
 SILENCE = 10.0  # seconds after which a sign of life is sent
-SHARE = 0.1  # of the time, at most, is spent on making everything anew
+SHARE = 0.5  # of the time, at most, is spent on making everything anew
 FILES = ("log.jsonl", "outcome.json", "spec.json")
 Seen = tuple[tuple[int, int, int], ...]
 
@@ -47,21 +47,21 @@ class Watch:
 
     def news(self) -> list[tuple[str, str]]:
         """Events to send now, each a name and its data; empty where nothing is new."""
-        changed, known = self._changed(), set(self.told)
         more = []
-        for folder in changed:
+        for folder in self._changed():
             try:
                 run = stored_run(folder)
             except (InputError, OSError, ValueError):  # being written, or damaged: it is looked at again
                 self.seen.pop(folder.name, None)
                 continue
-            if folder.name not in known or run.is_finished or self.told[folder.name].is_finished:
-                self.is_stale = True
-            else:
-                more.append(_news(self.told[folder.name], run))
-            self.told[folder.name] = run
-        events = [("more", json.dumps(more))] if more and not self.is_stale else []
-        return self._everything() if self.is_stale and time.monotonic() >= self.wait_until else events
+            before = self.told.get(folder.name)
+            self.is_stale |= before is None or run.is_finished or before.is_finished
+            if before is not None:  # the others are in what is told anew
+                more.append(_news(before, run))
+                self.told[folder.name] = run
+        if self.is_stale and time.monotonic() >= self.wait_until:
+            return self._everything()
+        return [("more", json.dumps(more))] if more else []
 
     def _changed(self) -> list[Path]:
         found = []
@@ -106,7 +106,7 @@ def _news(before: ShownRun, now: ShownRun) -> dict[str, Any]:
     return {"row": row, "keep": keep, "looks": looks}
 
 
-def _same(old: list[float], new: float | int) -> bool:
+def _same(old: list[Any], new: float | int) -> bool:
     return len(old) == 1 and (old[0] == new or (old[0] != old[0] and new != new))
 
 
@@ -172,6 +172,7 @@ def serve_live(path: Path, port: int, title: str, announce: Callable[[str], None
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))
+        listener.listen()  # whoever opens the address at once waits until the server answers
     except OSError as error:
         raise InputError(f"port {port} cannot be used: {os.strerror(error.errno or 0)}; try --port 0") from None
     taken = listener.getsockname()[1]

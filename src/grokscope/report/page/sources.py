@@ -98,7 +98,7 @@ def stored_run(folder: Path) -> ShownRun:
     return ShownRun(folder.name, record, outcome is not None, Run(run))
 
 
-def looks_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+def looks_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Rows of a log as columns of numbers, in the order of rows; what a row lacks is NaN.
 
     >>> looks_of([{"step": 0, "fsd": None}, {"step": 100, "fsd": 0.5, "undefined": "why"}])

@@ -40,7 +40,8 @@ async function read(factsText, columnsText) {
     row.begun = until > from;
     from = until;
   });
-  facts.byId = new Map(facts.rows.map(row => [row.id, row]));
+  facts.byLink = new Map(facts.rows.map(row => [row.link, row]));
+  facts.byName = new Map(facts.rows.map(row => [row.name, row]));
   return facts;
 }
 

@@ -19,8 +19,9 @@ function show(all = false) {
   document.querySelectorAll(".dot").forEach(dot => { dot.style.background = outcomeColor(dot.dataset.outcome); });
 }
 
-function rebuilt() {
-  for (const name of Object.keys(sections)) { sections[name].remove(); delete sections[name]; }
+// Sections are made again: all of them in other colours, and with new facts only the one that never changes by itself.
+function rebuilt(names = Object.keys(sections)) {
+  for (const name of names.filter(name => sections[name])) { sections[name].remove(); delete sections[name]; }
   for (const view of Object.values(VIEWS)) view.key = view.controlsKey = view.pickerKey = view.writtenOf = undefined;
   show();
 }
@@ -45,12 +46,12 @@ function listen(path) {
     const { facts, columns } = JSON.parse(event.data), first = data === null;
     fresh(await read(facts, columns));
     tell("live");
-    if (first) begin(); else rebuilt();
+    if (first) begin(); else rebuilt(["method"]);
   });
   source.addEventListener("more", event => {
     if (data === null) return;
     for (const news of JSON.parse(event.data)) {
-      const row = data.byId.get(news.row.id);
+      const row = data.byName.get(news.row.name);
       if (row) extend(row, news.row, news.keep, news.looks);
     }
     tell("live");

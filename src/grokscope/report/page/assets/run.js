@@ -47,12 +47,12 @@ const run = {
   update() {
     const row = currentRun(), rows = sorted(chosen()), place = rows.indexOf(row);
     this.heading.replaceChildren(h("bdi", {}, row.name));
-    const near = by => rows.length ? rows[(Math.max(place, 0) + by + rows.length) % rows.length].id : row.id;
-    const key = `${row.id} ${rows.length} ${data.rows.length} ${rows[0] && rows[0].id}`;
+    const near = by => rows.length ? rows[(Math.max(place, 0) + by + rows.length) % rows.length].link : row.link;
+    const key = `${row.link} ${rows.length} ${data.rows.length} ${rows[0] && rows[0].link}`;
     if (this.pickerKey !== key) {
       const focus = document.activeElement && document.activeElement.dataset.near;
       this.pickerKey = key;
-      this.picker.replaceChildren(select("Run", (place < 0 ? [row, ...rows] : rows).map(one => [one.id, one.name]), row.id, id => go({ run: id, at: "" }), { id: "run-picker" }),
+      this.picker.replaceChildren(select("Run", (place < 0 ? [row, ...rows] : rows).map(one => [one.link, one.name]), row.link, id => go({ run: id, at: "" }), { id: "run-picker" }),
         h("button", { type: "button", "data-near": "-1", onclick: () => go({ run: near(-1), at: "" }) }, "← Previous"), h("button", { type: "button", "data-near": "1", onclick: () => go({ run: near(1), at: "" }) }, "Next →"));
       if (focus) this.picker.querySelector(`[data-near="${focus}"]`).focus();
     }
@@ -66,8 +66,8 @@ const run = {
     this.story.textContent = row.begun ? `It ${came(row.memorized, "memorised", "has not memorised")}, ${came(row.sync, "synchronised", "has not synchronised")} and ${came(row.grokked, "grokked", "has not grokked")}`
       + `${isNumber(row.lead) ? `: a lead of ${whole(row.lead)} steps` : ""}. It ended: ${row.outcome}.${(row.sync_flags || []).length ? ` Synchronised ${row.sync_flags.join(", ")}.` : ""}` : "It has not been looked at yet.";
     const facts = [["task", row.task], ["λ", short(row.weight_decay)], ["seeds", [...new Set([row.split_seed, row.init_seed, row.seed])].join(", ")], ["train fraction", short(row.train_fraction)], ["model", row.model], ["η", short(row.learning_rate)], ["steps", whole(row.steps)], ["precision", row.precision], ["hash", row.id]];
-    const parent = row.fork && data.byId.get(row.fork.parent);
-    if (row.fork) facts.push(["fork of", h("span", {}, parent ? h("a", { href: address({ view: "run", run: parent.id, at: "" }) }, clipped(parent.name, 60)) : row.fork.parent, ` ${branch(row).replace("fork ", "")}`)]);
+    const parent = row.fork && data.byLink.get(row.fork.parent);
+    if (row.fork) facts.push(["fork of", h("span", {}, parent ? h("a", { href: address({ view: "run", run: parent.link, at: "" }) }, clipped(parent.name, 60)) : row.fork.parent, ` ${branch(row).replace("fork ", "")}`)]);
     this.facts.replaceChildren(...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value.nodeType ? value : h("bdi", {}, clipped(String(value), 300))))));
   },
   curves(row) {
@@ -92,7 +92,7 @@ const run = {
     const others = Object.keys(data.details).map(place => data.rows[place]);
     this.noDetail.hidden = !this.detail.hidden;
     this.noDetail.replaceChildren(typeof found === "string" ? `Its weights could not be read: ${found}` : "To look inside this network, make the report with --detail and its name.",
-      ...(others.length ? [" Read in detail: ", ...others.flatMap(other => [h("a", { href: address({ run: other.id, at: "" }) }, clipped(other.name, 60)), " "])] : []));
+      ...(others.length ? [" Read in detail: ", ...others.flatMap(other => [h("a", { href: address({ run: other.link, at: "" }) }, clipped(other.name, 60)), " "])] : []));
     if (this.detail.hidden) return;
     this.found = found;
     found.modeAt = found.modeAt || bytesOf(found.modes, Uint16Array);

@@ -76,8 +76,8 @@ const runs = {
         : [["group", "step", "median", "low (10 %)", "high (90 %)"], ...found.flatMap(line => line.x.map((x, i) => [line.label, x, line.y[i], line.low[i], line.high[i]]))] });
   },
   showHeads(rows, ids) {
-    const all = rows.length > 0 && rows.every(row => ids.has(row.id));
-    const tick = h("input", { type: "checkbox", "aria-label": "Select all rows shown", onchange: () => go({ sel: all ? "" : rows.map(row => row.id).join(",") }) });
+    const all = rows.length > 0 && rows.every(row => ids.has(row.link));
+    const tick = h("input", { type: "checkbox", "aria-label": "Select all rows shown", onchange: () => go({ sel: all ? "" : rows.map(row => row.link).join(",") }) });
     tick.checked = all;
     this.heads.replaceChildren(h("td", {}, tick), ...HEADS.map(([name, text]) => h("th", { scope: "col", class: TEXTS.has(name) ? null : "number", "aria-sort": state.sort === name ? state.dir === "up" ? "ascending" : "descending" : null },
       h("button", { type: "button", "data-sort": name, onclick: () => { go({ sort: name, dir: state.sort === name && state.dir === "up" ? "down" : "up" }); this.heads.querySelector(`[data-sort="${name}"]`).focus(); } },
@@ -86,12 +86,12 @@ const runs = {
   line(row, ids) {
     const tick = h("input", { type: "checkbox", "aria-label": `Select ${clipped(row.name, 60)}`, onchange: event => {
       const next = selected();
-      if (event.target.checked) next.add(row.id); else next.delete(row.id);
+      if (event.target.checked) next.add(row.link); else next.delete(row.link);
       go({ sel: [...next].join(",") });
     } });
-    tick.checked = ids.has(row.id);
+    tick.checked = ids.has(row.link);
     const number = (value, title) => h("td", { class: "number", title: title || null }, whole(value));
-    return h("tr", { class: tick.checked ? "ticked" : null, "data-id": row.id }, h("td", {}, tick), h("th", { scope: "row" }, h("a", { href: address({ view: "run", run: row.id, at: "" }), title: clipped(row.name, 300) }, h("bdi", {}, row.name))),
+    return h("tr", { class: tick.checked ? "ticked" : null, "data-link": row.link }, h("td", {}, tick), h("th", { scope: "row" }, h("a", { href: address({ view: "run", run: row.link, at: "" }), title: clipped(row.name, 300) }, h("bdi", {}, row.name))),
       h("td", { title: clipped(row.task, 300) }, h("bdi", {}, row.task)), h("td", { class: "number" }, String(row.seed)), h("td", { class: "number" }, short(row.weight_decay)), number(row.forked),
       h("td", {}, h("span", { class: "dot", "data-outcome": row.outcome }), row.outcome), number(row.memorized), number(row.sync, (row.sync_flags || []).join(", ")), number(row.grokked), number(row.lead, row.lead_status), number(row.last));
   },

@@ -42,7 +42,7 @@ function filtered() {
 // The rows that drive every plot: those selected, or else those that pass the filter.
 function chosen() {
   const ids = selected(), rows = filtered();
-  return ids.size ? data.rows.filter(row => ids.has(row.id)) : rows;
+  return ids.size ? data.rows.filter(row => ids.has(row.link)) : rows;
 }
 
-const currentRun = () => data.byId.get(state.run) || chosen().find(row => row.place in data.details) || chosen().find(row => row.begun) || data.rows[0];
+const currentRun = () => data.byLink.get(state.run) || chosen().find(row => row.place in data.details) || chosen().find(row => row.begun) || data.rows[0];
