@@ -1,5 +1,6 @@
 """Records that look like runs without any training: to measure and test the page, never to say anything of grokking."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,14 +16,14 @@ TASKS = ("add_mod97", "add_mod53", "mult_mod97", "S5", "add_mod131")
 DECAYS = (1.0, 2.0, 3.0, 5.0)
 
 
-def synthetic_records(count: int, looks: int = LOOKS, seed: int = 0) -> list[RunRecord]:
+def synthetic_records(count: int, looks: int = LOOKS, seed: int = 0, tasks: Sequence[str] = TASKS) -> list[RunRecord]:
     """Runs of several tasks, most with four forks each; every number is drawn."""
     generator = np.random.default_rng(seed)
     found: list[RunRecord] = []
     number = 0
     while len(found) < count:
-        task = TASKS[number % len(TASKS)]
-        spec = RunSpec(task=task, training=Training(steps=(looks - 1) * 100)).with_seed(number // len(TASKS))
+        task = tasks[number % len(tasks)]
+        spec = RunSpec(task=task, training=Training(steps=(looks - 1) * 100)).with_seed(number // len(tasks))
         found.append(_record(spec, generator))
         if task.startswith("add"):
             for decay in DECAYS:

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.synthetic import hostile, synthetic_claims, synthetic_records  # noqa: E402
+
 from grokscope.experiments import Store, run_all, run_name  # noqa: E402
 from grokscope.experiments.records import save_records  # noqa: E402
 from grokscope.report.page import source_of, write_page  # noqa: E402
@@ -58,7 +59,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     records = synthetic_records(17, looks=61)
     records += [hostile(records[0], task) for task in HOSTILE_TASKS]
     save_records(folder / "all.records.gz", records)
-    claims = [*synthetic_claims(), {"name": HOSTILE_TASKS[1], "statement": HOSTILE_TASKS[0], "verdict": HOSTILE_TASKS[1]}]
+    claims = [
+        *synthetic_claims(),
+        {"name": HOSTILE_TASKS[1], "statement": HOSTILE_TASKS[0], "verdict": HOSTILE_TASKS[1]},
+    ]
     (folder / "claims.json").write_text(json.dumps(claims))
     (folder / "provenance.json").write_text(json.dumps({HOSTILE_TASKS[0]: HOSTILE_TASKS[1]}))
     return folder

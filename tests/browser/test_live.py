@@ -43,9 +43,9 @@ def address(folder: Path) -> Iterator[str]:
 
 
 def status(url: str, headers: dict[str, str] | None = None, method: str = "GET") -> int:
-    request = urllib.request.Request(url, headers=headers or {}, method=method)  # noqa: S310 (our own server)
+    request = urllib.request.Request(url, headers=headers or {}, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=20) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -134,7 +134,9 @@ def test_a_training_runs_points_appear_within_two_seconds_of_being_measured(
         measured[progress.step] = time.time()
         time.sleep(0.1)
 
-    training = threading.Thread(target=run_all, args=([spec], Store(folder)), kwargs={"compiled": False, "report": note})
+    training = threading.Thread(
+        target=run_all, args=([spec], Store(folder)), kwargs={"compiled": False, "report": note}
+    )
     training.start()
     until(page, "seen.some(([step]) => step === 12)", 60)
     training.join()

@@ -55,14 +55,18 @@ def test_every_section_opens_from_the_disk_without_complaint_or_request(
 
 def test_the_policy_stops_what_is_not_ours(page: Any, report: str) -> None:
     opened(page, report)
-    page.evaluate("document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.in = 1'}))")
+    page.evaluate(
+        "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.in = 1'}))"
+    )
     assert page.evaluate("window.in") is None
     assert "default-src 'none'" in page.get_attribute("meta[http-equiv]", "content")
 
 
 def test_a_heading_sorts_both_ways_and_what_did_not_come_stands_last(page: Any, report: str, results: Path) -> None:
     opened(page, report, "runs")
-    leads = [run.record.timeline.sync.lead.steps for run in source_of(results).runs if run.record.spec.task == "add_mod97"]
+    leads = [
+        run.record.timeline.sync.lead.steps for run in source_of(results).runs if run.record.spec.task == "add_mod97"
+    ]
     page.fill("#filter", "add_mod97 ")
     page.click("[data-sort=lead]")
     shown = [f"{lead:,}" for lead in sorted(leads)]

@@ -90,7 +90,7 @@ def rounded(column: Float[np.ndarray, " looks"], digits: int) -> Float[np.ndarra
 
 def _sorted_bytes(column: np.ndarray) -> bytes:
     """All first bytes, then all second ones, and so on."""
-    return np.ascontiguousarray(column).view(np.uint8).reshape(len(column), -1).T.tobytes()
+    return np.ascontiguousarray(column).view(np.uint8).reshape(len(column), column.itemsize).T.tobytes()
 
 
 def deflated(content: bytes) -> str:

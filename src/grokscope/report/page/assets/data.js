@@ -48,6 +48,7 @@ async function read(factsText, columnsText) {
 // Looks that came in live: those before `keep` stay, the others are these.
 function extend(row, changes, keep, looks) {
   Object.assign(row, changes);
+  for (const name of Object.keys(looks)) if (name !== "step" && !data.columns.includes(name)) data.columns.push(name);
   const names = new Set([...Object.keys(row.log), ...Object.keys(looks)]), count = looks.step.length;
   for (const name of names) {
     const old = row.log[name], next = new Float64Array(keep + count).fill(NaN);

@@ -1,5 +1,9 @@
 // Figures: a title, a plot, a legend, and the data and picture to take away.
-const ink = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+const inks = new Map(); // asked of the browser once for each theme: asking it makes it lay out the page
+function ink(name) {
+  if (!inks.has(name)) inks.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+  return inks.get(name);
+}
 const color = place => ink(`c${place % 8}`);
 const DASHES = [[], [6, 4], [2, 3], [8, 3, 2, 3]];
 const dash = place => DASHES[Math.floor(place / 8) % DASHES.length];

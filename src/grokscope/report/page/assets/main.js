@@ -28,6 +28,7 @@ function rebuilt(names = Object.keys(sections)) {
 
 function themed(theme) {
   document.documentElement.dataset.theme = theme;
+  inks.clear();
   const next = theme === "dark" ? "Light" : "Dark", button = document.getElementById("theme");
   button.textContent = next;
   button.setAttribute("aria-label", `${next} colours`);

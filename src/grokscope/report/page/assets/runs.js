@@ -66,7 +66,7 @@ const runs = {
     if (focused && this.controls.querySelector(`#${CSS.escape(focused)}`)) document.getElementById(focused).focus();
   },
   showPlot(rows) {
-    const name = data.columns.includes(state.y) ? state.y : data.columns[0], by = state.by === "auto" || !(state.by in GROUPINGS || state.by === "none") ? (rows.length > 12 ? "task" : "none") : state.by;
+    const name = data.columns.includes(state.y) ? state.y : data.columns[0] || DEFAULTS.y, by = state.by === "auto" || !(state.by in GROUPINGS || state.by === "none") ? (rows.length > 12 ? "task" : "none") : state.by;
     const found = grouped(rows, name, by);
     this.figure.heading.textContent = `${TITLES[name] || name}${by === "none" ? "" : `, by ${GROUPINGS[by][0]}`}`;
     this.figure.note.textContent = by === "none" ? rows.length > MOST_LINES ? `The first ${MOST_LINES} of ${whole(rows.length)} runs; filter, select or aggregate to see others.` : ""
