@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint type contracts fast slow gpu interop bench gap clean
+.PHONY: help setup demo test lint type contracts fast slow gpu interop bench gap chromium clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,8 +43,13 @@ type: setup
 contracts: setup
 	$(BIN)/lint-imports --no-logo
 
-fast: setup
-	$(BIN)/python -m pytest -q -n 2
+fast: setup chromium
+	$(BIN)/python -m pytest -q -n 2 -rs
+
+chromium:
+	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	  { apt-get update -qq; apt-get install -y -qq chromium >/dev/null 2>&1; } && command -v chromium >/dev/null; } || \
+	  echo "no Chromium: the browser tests are skipped; install it with: sudo apt-get install chromium"
 
 slow: setup gap ## minutes-long tests, and a comparison with a fresh run of GAP
 	$(BIN)/python -m pytest -q -m slow
@@ -66,6 +71,7 @@ bench: setup ## measure speed and memory; results go to benchmarks/results
 	$(BIN)/python -m benchmarks.measures
 	$(BIN)/python -m benchmarks.monitor
 	$(BIN)/python -m benchmarks.listing
+	$(BIN)/python -m benchmarks.report
 	$(BIN)/python -m benchmarks.page
 
 clean: ## remove everything that can be made again

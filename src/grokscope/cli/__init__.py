@@ -12,6 +12,7 @@ from grokscope.cli.figures import figure
 from grokscope.cli.groups import groups
 from grokscope.cli.measures import measure_run, measures
 from grokscope.cli.query import query
+from grokscope.cli.report import report, serve
 from grokscope.cli.reproduce import claims, reproduce
 from grokscope.cli.runs import export, list_runs, show, tell
 from grokscope.cli.tasks import tasks
@@ -34,6 +35,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "query": query,
     "export": export,
     "convert": convert,
+    "report": report,
+    "serve": serve,
     "measures": measures,
     "measure": measure_run,
     "reproduce": reproduce,
@@ -53,6 +56,7 @@ Start here:
   grokscope list runs/first    what became of them
   grokscope story runs/first   the same in plain words
   grokscope fork add_mod97_s0 --at 1000 --weight-decay 2 3 --out runs/first
+  grokscope report runs/first  the same as a page to look at and send
   grokscope measures fsd       a measure: formula, source, null, example
   grokscope reproduce --quick --dry-run    the paper, run again and judged
   grokscope groups S5          a group: classes, characters, modes, checks
