@@ -13,7 +13,7 @@ from grokscope.cli.groups import groups
 from grokscope.cli.measures import measure_run, measures
 from grokscope.cli.query import query
 from grokscope.cli.report import report, serve
-from grokscope.cli.reproduce import claims, reproduce
+from grokscope.cli.reproduce import claims, remake, reproduce
 from grokscope.cli.runs import export, list_runs, show, tell
 from grokscope.cli.tasks import tasks
 from grokscope.cli.train import fork, resume, train
@@ -41,6 +41,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "measure": measure_run,
     "reproduce": reproduce,
     "claims": claims,
+    "remake": remake,
     "tasks": tasks,
     "groups": groups,
     "figure": figure,

@@ -5,12 +5,14 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
 from rich.markup import escape
+from rich.status import Status
 from rich.table import Table
 
 from grokscope.cli.progress import run_with_progress
@@ -25,11 +27,12 @@ from grokscope.report.claims import CLAIMS
 from grokscope.report.evidence import evidence_of
 from grokscope.report.items import studies_of
 from grokscope.report.results import provenance_of, write_json, write_results
+from grokscope.report.sources import Scope, records_at, scope_of
 from grokscope.specs import Plan
 from grokscope.training.checkpoint import export_tensors, named
 from grokscope.version import __version__
 
-__all__ = ["claims", "reproduce"]
+__all__ = ["claims", "remake", "reproduce"]
 
 JsonFlag = Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff]
 Damaged = Literal["stop", "rerun", "skip"]
@@ -81,8 +84,8 @@ def reproduce(
     place = device_named(device)
     arithmetic: Precision = ("tf32" if place == "cuda" else "float32") if precision == "auto" else precision
     names = studies_of(items, without)
-    options = {"n_seeds": n_seeds, "precision": arithmetic, "quick": quick}
-    plan = reproduction_plan(names, str(out / "runs"), device=place, deterministic=deterministic, **options)  # type: ignore[arg-type]
+    scope = Scope(n_seeds=n_seeds, precision=arithmetic, quick=quick)
+    plan = reproduction_plan(names, str(out / "runs"), device=place, deterministic=deterministic, **scope)
     if dry_run:
         print(_estimated(plan))
         return
@@ -99,11 +102,29 @@ def reproduce(
         sys.exit(INTERRUPTED)
     trained = time.monotonic() - started
     records = [record for record in records_in(store) if run_name(record.spec) not in skipped]
-    rows = _written(out, records, store, options, {"asked_for": [*items], "left_out": [*without]})
+    save_records(out / RECORDS, records)
+    _save_models(out / "checkpoints", records, store)
+    # From what anybody can read, so that everything follows from the file.
+    rows = _made(out, unpacked(out / RECORDS), {"asked_for": [*items], "left_out": [*without]})
     _show(rows)
     whole = time.monotonic() - started
     print(f"{len(plan.runs):,} runs in {trained:,.0f} s; with tables, figures and claims {whole:,.0f} s")
     print(f"results: {out / 'RESULTS.md'}")
+
+
+def remake(
+    results: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")] = Path("results"),
+) -> None:
+    """Make tables, figures, answers, claims and the page anew from the records in a folder, training nothing.
+
+    Records of several machines are brought together by copying their `*.records.gz` into one folder.
+
+    Example: grokscope remake results
+
+    Args:
+        results: A folder with one or more `*.records.gz`, as `grokscope reproduce` writes them.
+    """
+    _show(_made(results, records_at(results), {}))
 
 
 def claims(
@@ -180,19 +201,16 @@ def _without_damaged(store: Store, wish: Damaged) -> set[str]:
     return set(found)
 
 
-def _written(
-    out: Path, records: Sequence[RunRecord], store: Store, options: dict[str, Any], told: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """Records, grokked models, and all that is made of the records."""
-    save_records(out / RECORDS, records)
-    _save_models(out / "checkpoints", records, store)
-    read = unpacked(out / RECORDS)  # what anybody can read, so that everything follows from the file
-    evidence = evidence_of(read, **options)
-    console = Console(stderr=True)
-    with console.status("tables and figures") as status:
-        return write_results(
-            evidence, out, provenance_of(read, **options, **told), lambda name: status.update(f"made {name}")
-        )
+def _made(out: Path, records: Sequence[RunRecord], told: dict[str, Any]) -> list[dict[str, Any]]:
+    """All that follows from the records."""
+    scope = scope_of(records)
+    with Console(stderr=True).status("tables and figures") as status:
+        done = partial(_tell, status)
+        return write_results(evidence_of(records, **scope), out, provenance_of(records, **scope, **told), done)
+
+
+def _tell(status: Status, name: str) -> None:
+    status.update(f"made {name}")
 
 
 def _save_models(folder: Path, records: Sequence[RunRecord], store: Store) -> None:

@@ -1,8 +1,9 @@
 """Where evidence lies: a folder of runs, packed records, or a folder of these."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
+from typing import TypedDict, get_args
 
 from grokscope.errors import InputError
 from grokscope.experiments.catalogue import Precision
@@ -13,12 +14,23 @@ from grokscope.experiments.store import Store
 from grokscope.report.evidence import Evidence, evidence_of
 from grokscope.training.checkpoint import named
 
-__all__ = ["evidence_at", "records_at"]
+__all__ = ["Scope", "evidence_at", "records_at", "scope_of"]
 
 PACKED = "*.records.gz"
 NAMED_SEEDS = {42, 123}  # far from the others, which are counted from 0
 MOST_PRINTED = 6  # seeds of a study that are printed, and so are not counted
 MOST_SEEDS = 256
+
+
+class Scope(TypedDict):
+    """A version of the catalogue."""
+
+    n_seeds: int | None
+    """To how many seeds every configuration is widened."""
+    precision: Precision
+    """The arithmetic of all runs."""
+    quick: bool
+    """Whether it is the reduced one."""
 
 
 def records_at(path: Path) -> list[RunRecord]:
@@ -37,10 +49,18 @@ def records_at(path: Path) -> list[RunRecord]:
 def evidence_at(path: Path) -> Evidence:
     """The catalogue's studies with the records that lie there: as many seeds as there are, in their usual precision."""
     records = records_at(path)
+    return evidence_of(records, **scope_of(records))
+
+
+def scope_of(records: Sequence[RunRecord]) -> Scope:
+    """Which version of the catalogue records belong to: how many seeds, which precision, quick or not."""
     known = [record.spec.precision for record in records if record.spec.precision in get_args(Precision)]
     precision = Counter(known).most_common(1)[0][0] if known else "float32"
     seeds = {seed for record in records for seed in (record.spec.seeds.split, record.spec.seeds.data_order)}
     counted = [seed for seed in seeds - NAMED_SEEDS if seed < MOST_SEEDS]
     n_seeds = max(counted, default=0) + MOST_PRINTED
-    full, quick = (evidence_of(records, n_seeds, precision, quick) for quick in (False, True))
-    return max(full, quick, key=lambda one: sum(map(len, one.records.values())))
+    placed = {
+        quick: sum(map(len, evidence_of(records, n_seeds, precision, quick).records.values()))
+        for quick in (False, True)
+    }
+    return {"n_seeds": n_seeds, "precision": precision, "quick": placed[True] > placed[False]}

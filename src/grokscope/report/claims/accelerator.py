@@ -52,7 +52,7 @@ def _speed(evidence: Evidence) -> Finding:
     part = len(ours) == 2 and min(ours) > 0
     late = sum(len(grokked(_arm(evidence, f"fsd_x{high}").values())) for high in (3, 5))
     value, beside = (", ".join("none" if s is None else f"{s:.0%}" for s in shares) for shares in (saved, wide))
-    n = len(_arm(evidence, "fixed", everyone=True))
+    n = len(set.intersection(*(set(_arm(evidence, arm, everyone=True)) for arm in ("fixed", "fsd_x3", "fsd_x5"))))
     why = f"At λ = 3 and 5; {late} of 6 triggered runs grok."
     return Finding(value, graded(full, part), why, 9, beside=f"{beside} over {n} seeds" if n > 3 else "")
 

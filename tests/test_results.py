@@ -1,0 +1,84 @@
+"""What stands in `results/` and in the README follows from the stored records, by rules that were fixed before."""
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from grokscope.experiments.records import RunRecord
+from grokscope.report.answers import ANSWERS, answer_sentence
+from grokscope.report.claims import CLAIMS, judged, rules_digest
+from grokscope.report.evidence import Evidence, evidence_of
+from grokscope.report.figures import FIGURES, figure_csv
+from grokscope.report.render import csv_of, latex_of, markdown_of
+from grokscope.report.results import claim_rows, provenance_of
+from grokscope.report.results_page import page_of
+from grokscope.report.sources import records_at, scope_of
+from grokscope.report.tables import TABLES
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results"
+LIMIT = 20 * 2**20
+
+
+@pytest.fixture(scope="module")
+def records() -> list[RunRecord]:
+    return records_at(RESULTS)
+
+
+@pytest.fixture(scope="module")
+def evidence(records: list[RunRecord]) -> Evidence:
+    return evidence_of(records, **scope_of(records))
+
+
+@pytest.fixture(scope="module")
+def made() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_results", ROOT / "docs" / "make_results.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def stored(name: str) -> bytes:
+    return (RESULTS / name).read_bytes()
+
+
+def test_the_rules_are_those_that_were_fixed_before_the_first_results() -> None:
+    # A rule that is changed later changes this digest: it belongs into CHANGELOG.md, with what it moves.
+    assert json.loads(stored("provenance.json"))["rules"] == rules_digest()
+
+
+def test_every_claim_is_there_with_its_rule_and_verdict() -> None:
+    rows = json.loads(stored("claims.json"))
+    assert [(row["name"], row["rule"]) for row in rows] == [(claim.name, claim.rule) for claim in CLAIMS]
+
+
+def test_every_number_of_the_page_and_the_readme_follows_from_the_records(
+    records: list[RunRecord], evidence: Evidence, made: ModuleType
+) -> None:
+    tables = {name: build(evidence) for name, build in TABLES.items()}
+    answers = {name: build(evidence) for name, build in ANSWERS.items()}
+    for folder, some in (("tables", tables), ("answers", answers)):
+        for name, table in some.items():
+            for ending, render in (("csv", csv_of), ("md", markdown_of), ("tex", latex_of)):
+                assert render(table) == stored(f"{folder}/{name}.{ending}"), name
+    figures = {name: draw(evidence) for name, draw in FIGURES.items()}
+    for name, figure in figures.items():
+        assert figure_csv(figure) == stored(f"figures/{name}.csv"), name
+        assert all((RESULTS / "figures" / f"{name}.{ending}").stat().st_size for ending in ("svg", "png", "pdf"))
+    claims, provenance = claim_rows(judged(evidence)), provenance_of(records, **scope_of(records))
+    assert claims == json.loads(stored("claims.json"))
+    assert provenance == json.loads(stored("provenance.json"))
+    sentences = {name: answer_sentence(table) for name, table in answers.items()}
+    titles = {name: figure.title for name, figure in figures.items()}
+    assert page_of(claims, sentences, tables | answers, titles, provenance).encode() == stored("RESULTS.md")
+    readme = (ROOT / "README.md").read_text()
+    assert made.with_block(readme, made.readme_block(claims, provenance)) == readme
+
+
+def test_the_results_are_small_enough_to_live_here() -> None:
+    assert sum(path.stat().st_size for path in RESULTS.rglob("*") if path.is_file()) < LIMIT
