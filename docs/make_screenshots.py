@@ -15,11 +15,13 @@ FLAGS = [
 ]
 FLAGS += ["--disable-sync", "--disable-quic"]
 SECTIONS = ("overview", "runs", "run", "forks", "groups", "method")
+COLOURS = 128  # of a picture: a page has few, and the file is a third
 IMAGES = Path(__file__).parent / "images" / "report"
 
 
 def main() -> None:
     """Open the report in Chromium and take its picture, section by section."""
+    from PIL import Image
     from playwright.sync_api import sync_playwright
 
     parser = argparse.ArgumentParser(description=__doc__)
@@ -43,7 +45,9 @@ def main() -> None:
                 page.goto(f"{chosen.report.resolve().as_uri()}#/{section}")
                 page.wait_for_selector("html[data-ready]")
                 page.wait_for_timeout(200)
-                page.screenshot(path=chosen.out / f"{section}-{scheme}.png", full_page=chosen.full)
+                place = chosen.out / f"{section}-{scheme}.png"
+                page.screenshot(path=place, full_page=chosen.full)
+                Image.open(place).convert("RGB").quantize(COLOURS).save(place, optimize=True)
         browser.close()
 
 

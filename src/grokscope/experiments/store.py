@@ -313,8 +313,8 @@ class Store:
         raise InputError(f"there is no run {shown(name)} in {named(self.path)}{did_you_mean(name, known)}")
 
     def folder(self, name: str | Path) -> RunFolder:
-        """The run in the folder of exactly this name, as `names` and `paths` list them."""
-        path = self.path / name
+        """The run in exactly this folder, as `names` and `paths` list them."""
+        path = name if isinstance(name, Path) else self.path / name
         try:
             return RunFolder(path, RunSpec.from_json((path / "spec.json").read_text()))
         except (OSError, UnicodeDecodeError, InputError) as error:
