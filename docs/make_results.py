@@ -73,7 +73,7 @@ def main() -> None:
     """Write everything that follows from the records."""
     records = records_at(RESULTS)
     scope = scope_of(records)
-    provenance = provenance_of(records, **scope)
+    provenance = provenance_of(records, scope)
     claims = write_results(evidence_of(records, **scope), RESULTS, provenance, lambda name: print(f"made {name}"))
     README.write_text(with_block(README.read_text(), readme_block(claims, json.loads(json.dumps(provenance)))))
 

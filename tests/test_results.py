@@ -70,7 +70,7 @@ def test_every_number_of_the_page_and_the_readme_follows_from_the_records(
     for name, figure in figures.items():
         assert figure_csv(figure) == stored(f"figures/{name}.csv"), name
         assert all((RESULTS / "figures" / f"{name}.{ending}").stat().st_size for ending in ("svg", "png", "pdf"))
-    claims, provenance = claim_rows(judged(evidence)), provenance_of(records, **scope_of(records))
+    claims, provenance = claim_rows(judged(evidence)), provenance_of(records, scope_of(records))
     assert claims == json.loads(stored("claims.json"))
     assert provenance == json.loads(stored("provenance.json"))
     sentences = {name: answer_sentence(table) for name, table in answers.items()}

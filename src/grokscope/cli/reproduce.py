@@ -206,7 +206,7 @@ def _made(out: Path, records: Sequence[RunRecord], told: dict[str, Any]) -> list
     scope = scope_of(records)
     with Console(stderr=True).status("tables and figures") as status:
         done = partial(_tell, status)
-        return write_results(evidence_of(records, **scope), out, provenance_of(records, **scope, **told), done)
+        return write_results(evidence_of(records, **scope), out, provenance_of(records, scope, **told), done)
 
 
 def _tell(status: Status, name: str) -> None:

@@ -15,6 +15,7 @@ from grokscope.report.evidence import Evidence
 from grokscope.report.figures import FIGURES, write_figure
 from grokscope.report.render import write_table
 from grokscope.report.results_page import page_of
+from grokscope.report.sources import Scope
 from grokscope.report.tables import TABLES
 from grokscope.training.checkpoint import write_atomically
 
@@ -64,12 +65,14 @@ def claim_rows(findings: Mapping[str, Finding]) -> list[dict[str, Any]]:
     return rows
 
 
-def provenance_of(records: Sequence[RunRecord], **told: Any) -> dict[str, Any]:
+def provenance_of(records: Sequence[RunRecord], scope: Scope, **told: Any) -> dict[str, Any]:
     """What the records were made with, and the digest of the rules they are judged by."""
     made = Counter(json.dumps(record.outcome["provenance"], sort_keys=True) for record in records)
     spent = sum(record.spec.training.steps - (record.spec.fork.step if record.spec.fork else 0) for record in records)
     return {
         **told,
+        "precision": scope["precision"],
+        "quick": scope["quick"],
         "runs": len(records),
         "run_steps": spent,
         "rules": rules_digest(),
