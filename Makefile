@@ -20,7 +20,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	  { echo "could not create $(VENV); on Debian install it with: apt-get install python3-venv"; exit 1; }
 	@echo "installing into $(VENV) (a few minutes the first time)"
 	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,data,trackers]'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,data]'
 	@touch $@
 
 demo: setup ## train three seeds of addition mod 97, fork one over weight decay, tell what happened, write a report
@@ -59,8 +59,8 @@ slow: setup gap ## minutes-long tests, and a comparison with a fresh run of GAP
 gpu: setup ## what only a CUDA device can show
 	$(BIN)/python -m pytest -q -m gpu
 
-interop: setup ## the monitor inside Lightning, Hugging Face, torchmetrics, TransformerLens and nnsight
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[interop]'
+interop: setup ## the monitor inside Lightning, Hugging Face, torchmetrics, TransformerLens and nnsight; the trackers
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[interop,trackers]'
 	$(BIN)/python -m pytest -q -m interop
 
 gap:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from grokscope.experiments.records import RunRecord
 from grokscope.law import fit_censored, forked_run
 from grokscope.report import ANSWERS, Evidence, Table, answer_sentence, answer_sentences, evidence_of
 from grokscope.report.answers.alarms import matched_threshold
+from grokscope.report.answers.candidates import CANDIDATES, trace_of
 from grokscope.report.render import cell_text, csv_of, latex_of, markdown_of
 from grokscope.report.tables import Cell
 from grokscope.stats import share
@@ -460,3 +462,12 @@ def test_held_and_scaled_norms_stand_beside_free_ones() -> None:
     assert table.cell(frozen, "Compared with").ours == free
     assert float(table.cell(frozen, "Log-rank p").ours or 1) < 0.05
     assert table.cell("norm matched to the parent's, λ = 3", "Seeds").ours == "no runs"
+
+
+def test_what_is_measured_at_milestones_alone_is_no_rival() -> None:
+    record = next(iter(everything().study("base").values()))
+    followed = next(one for one in CANDIDATES if one.column == "fsd_2")
+    assert trace_of(record, followed) is not None
+    values = record.measured["fsd_2"]
+    at_the_end = [*([nan] * (len(values) - 1)), values[-1]]
+    assert trace_of(replace(record, measured=record.measured | {"fsd_2": at_the_end}), followed) is None

@@ -16,6 +16,8 @@ from grokscope.specs import Architecture, Cadence, RunSpec, Training
 from grokscope.trackers import mirrored
 from grokscope.trackers.following import main, send
 
+pytestmark = pytest.mark.interop
+
 TINY = RunSpec(
     task="add_mod7",
     train_fraction=0.7,

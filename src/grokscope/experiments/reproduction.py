@@ -14,14 +14,16 @@ MEASURED = (
     "fsd",
     "fsd_k",
     "fsd_gen",
+    "rank",
     "control",
     "paper_restricted",
+    "trig",
     "logit_map",
     "fsd@sum",
     "fsd@additive",
     "rank@sum",
 )
-MILESTONES = ("rank", "trig", "removal", "logits", "fourier_kan", "ablation")
+MILESTONES = ("removal", "logits", "fourier_kan", "ablation")
 # Of forks, triggered and sensitivity runs nothing is asked that their logs do not tell.
 MEASURED_STUDIES = ("base", "symmetric", "architecture", "multiplication", "open_questions", "negatives")
 

@@ -82,12 +82,12 @@ class Trace:
 
 
 def trace_of(record: RunRecord, candidate: Candidate) -> Trace | None:
-    """The measure's values in a run; None where it was not measured."""
+    """The measure's values in a run; None where it was not measured, or at a few milestones only: it cannot warn."""
     columns: Mapping[str, Sequence[float | int]] = _at_checkpoints(record) if candidate.at_checkpoints else record.log
     sign = 1.0 if candidate.rises else -1.0
     rows = zip(columns.get("step", []), columns.get(candidate.column, []), strict=False)
     known = [(int(step), sign * value) for step, value in rows if not isnan(value)]
-    if not known:
+    if not known or (candidate.at_checkpoints and 2 * len(known) < len(columns["step"])):
         return None
     steps, values = ([row[i] for row in known] for i in (0, 1))
     grokked = record.timeline.grokked
