@@ -14,7 +14,9 @@ from grokscope.experiments.bakeoff import TASKS, bakeoff_plan, quick_plan, tunin
 from grokscope.experiments.records import RunRecord, record_of, save_records
 from grokscope.experiments.reproduction import run_steps
 from grokscope.experiments.speed import measured_speed, read_speed, save_speed
-from grokscope.report.bakeoff import bakeoff_table, tuned
+from grokscope.report.bakeoff import bakeoff_results, bakeoff_table, tuned
+from grokscope.report.figures import write_figure
+from grokscope.report.figures.bakeoff import fig_bakeoff
 from grokscope.report.render import read_aloud, write_table
 from grokscope.report.tables import Table
 from grokscope.specs import Plan
@@ -38,9 +40,9 @@ def bakeoff(
 ) -> None:
     """Compare fixed λ, the paper's triggers, our closed loop, Grokfast and orthogonal gradients, all else equal.
 
-    Trains what is not yet in the folder, then prints the table and writes it as CSV, Markdown and LaTeX, beside the
-    records of all runs in one file. On a CPU the whole of it takes weeks: see what it costs with --dry-run, see what it
-    looks like with --quick, or write a plan for a machine with a GPU.
+    Trains what is not yet in the folder, then prints the table and writes it as CSV, Markdown and LaTeX, with a figure
+    and the records of all runs in one file. On a CPU the whole of it takes weeks: see what it costs with --dry-run, see
+    what it looks like with --quick, or write a plan for a machine with a GPU.
 
     Example: grokscope bakeoff --tasks add_mod97 --n-seeds 32 --out runs/bakeoff
 
@@ -71,6 +73,8 @@ def bakeoff(
     else:
         records = _trained(plan)
         _finish(tuned(records)[1] if tune else _table(records, plan, out / SPEED, time), records, out)
+        if not tune:
+            write_figure(fig_bakeoff(bakeoff_results(records)), out)
 
 
 def _cost(plan: Plan) -> str:
