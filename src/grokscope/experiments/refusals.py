@@ -7,7 +7,7 @@ from grokscope.errors import InputError, shown
 from grokscope.experiments.devices import is_available
 from grokscope.experiments.store import Store, run_name
 from grokscope.specs import RunSpec
-from grokscope.tasks import named_task, split
+from grokscope.tasks import named_task, train_size
 from grokscope.training.checkpoint import named
 
 __all__ = ["refuse_impossible"]
@@ -19,8 +19,8 @@ def refuse_impossible(specs: Sequence[RunSpec], store: Store, device: str) -> No
         raise InputError(f"device {shown(device)} was asked for, and there is none; use cpu")
     if device == "mps" and any(spec.training.dropout or spec.precision == "float64" for spec in specs):
         raise InputError("mps has no float64, which dropout's draws and precision float64 need; use cpu")
-    for task, fraction, seed in {(spec.task, spec.train_fraction, spec.seeds.split) for spec in specs}:
-        split(named_task(task), fraction, seed)
+    for task, fraction in {(spec.task, spec.train_fraction) for spec in specs}:
+        train_size(named_task(task), fraction)
     nearest = next(place for place in (store.path, *store.path.parents, Path()) if place.exists())
     if not nearest.is_dir():
         raise InputError(f"the folder {named(store.path)} could not be made: {named(nearest)} is a file")
@@ -29,7 +29,7 @@ def refuse_impossible(specs: Sequence[RunSpec], store: Store, device: str) -> No
 
 
 def _refuse_impossible_forks(specs: Sequence[RunSpec], store: Store) -> None:
-    stored = {folder.spec.content_hash: folder for folder in store}
+    stored = store.having({spec.fork.parent for spec in specs if spec.fork is not None})
     known = {name: folder.spec for name, folder in stored.items()} | {spec.content_hash: spec for spec in specs}
     for spec in specs:
         if spec.fork is not None:

@@ -10,14 +10,14 @@ import torch
 from grokscope.errors import InputError
 from grokscope.experiments.devices import slots_that_fit
 from grokscope.experiments.refusals import refuse_impossible
-from grokscope.experiments.stack import Progress, Stack
+from grokscope.experiments.stack import Report, Stack
 from grokscope.experiments.states import is_compiled
 from grokscope.experiments.store import BusyError, Keep, RunFolder, Store
 from grokscope.measures.registry import measure_named
 from grokscope.specs import RunSpec
 from grokscope.training import CohortKey, advance, cohort_key
 
-__all__ = ["Stopped", "run_all"]
+__all__ = ["Stopped", "generations", "run_all"]
 
 
 class Stopped(Exception):  # noqa: N818 (not an error: somebody asked)
@@ -30,7 +30,7 @@ def run_all(
     *,
     device: str = "cpu",
     keep: Keep = "weights",
-    report: Callable[[Progress], None] = lambda progress: None,
+    report: Report = lambda said: None,
     should_stop: Callable[[], bool] = lambda: False,
     compiled: bool | None = None,
     stop_after_grokking: int | None = None,
@@ -46,7 +46,7 @@ def run_all(
     for name in measures:
         measure_named(name.partition("@")[0])
     cohorts: dict[tuple[int, CohortKey], list[RunSpec]] = {}
-    for spec, generation in _generations(specs).items():
+    for spec, generation in generations(specs).items():
         cohorts.setdefault((generation, cohort_key(spec)), []).append(spec)
     for (_, key), members in sorted(cohorts.items(), key=lambda item: item[0][0]):
         slots = 1 if device == "cpu" else slots_that_fit(key, device)
@@ -62,9 +62,10 @@ def run_all(
                 waiting = [batch[:half], batch[half:], *waiting]
 
 
-def _generations(specs: Sequence[RunSpec]) -> dict[RunSpec, int]:
+def generations(specs: Sequence[RunSpec]) -> dict[RunSpec, int]:
     """How many parents of each run are among the runs themselves: they have to be trained before it."""
-    by_name = {spec.content_hash: spec for spec in specs if any(other.fork for other in specs)}
+    has_forks = any(spec.fork for spec in specs)
+    by_name = {spec.content_hash: spec for spec in specs} if has_forks else {}
 
     def generation(spec: RunSpec) -> int:
         parent = by_name.get(spec.fork.parent) if spec.fork else None
@@ -93,7 +94,7 @@ def _run_cohort(
     store: Store,
     device: str,
     keep: Keep,
-    report: Callable[[Progress], None],
+    report: Report,
     should_stop: Callable[[], bool],
     compiled: bool | None,
     stop_after_grokking: int | None,
@@ -114,20 +115,19 @@ def _run_cohort(
             else:
                 folder.tidy()
         if any(by_slot):
-            going = Stack(by_slot, store, device, is_compiled(specs, device, compiled), measures)
-            _train(going, keep, report, should_stop, stop_after_grokking)
+            going = Stack(by_slot, store, device, is_compiled(specs, device, compiled), measures, report)
+            _train(going, keep, should_stop, stop_after_grokking)
 
 
 def _train(
     going: Stack,
     keep: Keep,
-    report: Callable[[Progress], None],
     should_stop: Callable[[], bool],
     stop_after_grokking: int | None,
 ) -> None:
     cohort, state, steps, running = going.cohort, going.state, going.steps, set(going.folders)
     beginning = [slot for slot in running if not going.logs[slot]]
-    going.look(beginning, report)
+    going.look(beginning)
     going.measure({slot for slot in beginning if steps[slot] in going.saves[slot]})
     going.save({slot for slot in beginning if steps[slot] in going.saves[slot]}, keep)
     while True:
@@ -154,7 +154,7 @@ def _train(
                 going.finish(slot, failed)
                 continue
             steps[slot] += ahead
-        going.look([slot for slot in running if steps[slot] in going.looks[slot]], report)
+        going.look([slot for slot in running if steps[slot] in going.looks[slot]])
         due = {slot for slot in running if steps[slot] in going.saves[slot]}
         going.measure(due)
         going.save(due, keep)

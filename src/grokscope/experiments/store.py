@@ -1,6 +1,7 @@
 """A folder of runs: what each is, what was measured, and where it can be continued.
 
 DIR/add_mod97_s42-0123456789abcdef/
+format               the version of all that follows
 spec.json            what was run
 log.jsonl            one record per measurement, each with its checksum; append-only
 measures.jsonl       the same for what was measured at the checkpoints while training, where that was asked for
@@ -11,17 +12,18 @@ lock                 who is writing
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import re
 import socket
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from torch import Tensor
 
@@ -43,6 +45,8 @@ Keep = Literal["weights", "state", "forks", "none"]
 Log = Literal["log", "measures"]
 LOGS: tuple[Log, ...] = ("log", "measures")
 GENERATIONS = 2
+CANCELLED = "cancelled"
+FORMAT = 1  # of logs, checkpoints and outcomes; folders from before it was written down are of the first
 CHECKPOINT = re.compile(r"(weights|state)-([0-9]{8})\.safetensors")
 
 
@@ -88,11 +92,14 @@ class RunFolder:
             raise DamagedError(f"{named(path)} is not valid JSON") from None
         if not isinstance(found, dict) or "outcome" not in found:
             raise DamagedError(f"{named(path)} does not say how the run ended")
+        if found.get("sha256", digest := _digest(found)) != digest:
+            raise DamagedError(f"{named(path)} is damaged: its facts do not have the sha256 it names")
         return found
 
     def finish(self, outcome: dict[str, Any]) -> None:
         """Record how it ended."""
-        write_atomically(self.path / "outcome.json", json.dumps(outcome, indent=1).encode())
+        facts = {**outcome, "sha256": _digest(outcome)}
+        write_atomically(self.path / "outcome.json", json.dumps(facts, indent=1).encode())
         self.tidy()
 
     def tidy(self) -> None:
@@ -179,14 +186,16 @@ class RunFolder:
             except OSError as error:
                 raise disk_error(path, error) from error
 
-    def latest_state(self, at_most: int | None = None) -> tuple[int, dict[str, Tensor]] | None:
-        """The newest full state that is whole, not after a step if one is given; a damaged one falls back."""
+    def latest_state(
+        self, at_most: int | None = None, tell: Callable[[str], None] = lambda sentence: None
+    ) -> tuple[int, dict[str, Tensor]] | None:
+        """The newest full state that is whole, not after a step if one is given; what is damaged is told and passed."""
         for step, path in reversed(self.checkpoints("state").items()):
             if at_most is None or step <= at_most:
                 try:
                     return step, load_tensors(path)
-                except DamagedError:
-                    continue
+                except DamagedError as error:
+                    tell(f"{error}; an earlier state serves")
         return None
 
     def weights_at(self, step: int) -> dict[str, Tensor]:
@@ -222,8 +231,47 @@ class Store:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is left to do: what was written is on the disk."""
+
     def __iter__(self) -> Iterator[RunFolder]:
         return map(self._folder, self._paths())
+
+    @property
+    def address(self) -> str:
+        """Where it lies, as a plan names it."""
+        return str(self.path)
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether somebody asked every worker to stop."""
+        return (self.path / CANCELLED).exists()
+
+    def cancel(self) -> None:
+        """Ask every worker, wherever it runs, to store everything and stop."""
+        self.put(CANCELLED, b"")
+
+    def reopen(self) -> None:
+        """Take back what `cancel` asked."""
+        (self.path / CANCELLED).unlink(missing_ok=True)
+
+    def put(self, name: str, content: bytes) -> None:
+        """Keep a file beside the runs."""
+        path = self.path / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise InputError(f"the folder {named(path.parent)} could not be made: {why}") from None
+        write_atomically(path, content)
+
+    def kept(self, folder: str) -> dict[str, bytes]:
+        """The files kept in a folder beside the runs, by name."""
+        files = sorted((self.path / folder).glob("[!.]*"))
+        return {path.name: path.read_bytes() for path in files if path.is_file()}
 
     def _paths(self) -> Iterator[Path]:
         for path in sorted(self.path.iterdir()) if self.path.is_dir() else ():
@@ -246,11 +294,21 @@ class Store:
             return RunFolder(path, spec)  # equal but for the place of a table, which may have moved
         content = (json.dumps(spec.to_dict(), indent=1, sort_keys=True) + "\n").encode()
         try:
+            write_atomically(path / "format", f"grokscope run {FORMAT}\n".encode())
             write_atomically(path / "spec.json", content)
         except InputError:
             if not (path / "spec.json").exists():  # else another worker was quicker, and has tidied up already
                 raise
         return RunFolder(path, spec)
+
+    def having(self, hashes: Container[str]) -> dict[str, RunFolder]:
+        """The stored runs among these, by content hash; no other spec is read."""
+        paths = (path for path in self._paths() if path.name.rpartition("-")[2] in hashes)
+        return {folder.spec.content_hash: folder for folder in map(self._folder, paths)}
+
+    def is_finished(self, spec: RunSpec) -> bool:
+        """Whether a run has ended."""
+        return (self.path / run_name(spec) / "outcome.json").exists()
 
     def find(self, name: str) -> RunFolder:
         """The run with this name, hash, or unambiguous beginning of either."""
@@ -267,10 +325,30 @@ class Store:
         raise InputError(f"there is no run {shown(name)} in {named(self.path)}{did_you_mean(name, known)}")
 
     def _folder(self, path: Path) -> RunFolder:
+        refuse_other_formats(path)
         try:
             return RunFolder(path, RunSpec.from_json((path / "spec.json").read_text()))
         except (OSError, UnicodeDecodeError, InputError) as error:
             raise DamagedError(f"{named(path / 'spec.json')} cannot be read: {error}") from None
+
+
+def refuse_other_formats(folder: Path) -> None:
+    """A run that another version of the format wrote is named with both versions, and left as it is."""
+    try:
+        words = (folder / "format").read_bytes()[:80].split()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise DamagedError(f"{named(folder / 'format')} cannot be read: {error.strerror}") from None
+    if words != [b"grokscope", b"run", str(FORMAT).encode()]:
+        found = shown(b" ".join(words).decode(errors="replace"))
+        raise InputError(f"{named(folder)} is of format {found}, and this is a reader of 'grokscope run {FORMAT}'")
+
+
+def _digest(outcome: dict[str, Any]) -> str:
+    """The checksum of how a run ended; where it was made is no part of it."""
+    facts = {name: value for name, value in outcome.items() if name not in ("sha256", "provenance")}
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def _record(row: dict[str, Any]) -> bytes:

@@ -14,6 +14,7 @@ __all__ = ["Spec", "require"]
 
 SomeSpec = TypeVar("SomeSpec", bound="Spec")
 WORD_LIMIT = 2**63  # whole numbers end up in signed 64-bit words
+_HINTS: dict[type, Mapping[str, Any]] = {}  # found once a class: a sweep makes a hundred thousand specs
 HASH_CHARACTERS = 16  # 64 bits: with 10⁶ runs two names meet with a chance of 3e-8
 
 
@@ -48,6 +49,10 @@ class Spec:
     def to_dict(self) -> dict[str, Any]:
         """The spec as plain JSON values, every field present, defaults included."""
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+
+    def to_short_dict(self) -> dict[str, Any]:
+        """As `to_dict` without what is a default: `from_dict` gives back the same spec, for defaults never change."""
+        return _chosen(self)
 
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, ASCII; floats as the shortest digits that read back exactly."""
@@ -88,9 +93,11 @@ class Spec:
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:HASH_CHARACTERS]
 
 
-def _annotations(spec: type[Spec]) -> dict[str, Any]:
-    hints = get_type_hints(spec)
-    return {f.name: hints[f.name] for f in fields(spec)}
+def _annotations(spec: type[Spec]) -> Mapping[str, Any]:
+    if spec not in _HINTS:
+        hints = get_type_hints(spec)
+        _HINTS[spec] = {f.name: hints[f.name] for f in fields(spec)}
+    return _HINTS[spec]
 
 
 def _elsewhere(spec: type[Spec], name: str) -> str:
@@ -134,8 +141,8 @@ def _accepted(name: str, value: Any, kind: Any) -> Any:
     if origin in (Union, UnionType):
         return None if value is None else _accepted(name, value, next(o for o in options if o is not NoneType))
     if origin is Literal:
-        suggestion = did_you_mean(value, options) if isinstance(value, str) else ""
         if not isinstance(value, str) or value not in options:
+            suggestion = did_you_mean(value, options) if isinstance(value, str) else ""
             raise InputError(f"{name} must be one of {', '.join(options)}, got {shown(value)}{suggestion}")
         return value
     if origin is tuple:
