@@ -9,6 +9,7 @@ import tyro
 from grokscope.cli.groups import groups
 from grokscope.cli.measures import measure_run, measures
 from grokscope.cli.runs import export, list_runs, show
+from grokscope.cli.sweep import cancel, doctor, pull_runs, status, sweep
 from grokscope.cli.tasks import tasks
 from grokscope.cli.train import fork, resume, train
 from grokscope.errors import InputError
@@ -21,6 +22,11 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "train": train,
     "resume": resume,
     "fork": fork,
+    "sweep": sweep,
+    "status": status,
+    "cancel": cancel,
+    "doctor": doctor,
+    "pull": pull_runs,
     "list": list_runs,
     "show": show,
     "export": export,

@@ -1,6 +1,7 @@
 """`grokscope train`, `resume` and `fork`: runs are planned, trained with a progress bar, and told as a story."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -8,22 +9,34 @@ from typing import Annotated, Any, Literal
 import torch
 import tyro
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from grokscope.cli.runs import story
 from grokscope.errors import InputError, shown
-from grokscope.executors import run_locally
-from grokscope.experiments import Run, Store, is_available, open_runs, refuse_impossible
+from grokscope.executors import Executor, executor_named, run_locally
+from grokscope.experiments import (
+    Run,
+    Store,
+    is_available,
+    is_remote,
+    open_runs,
+    open_store,
+    refuse_impossible,
+    remember,
+    remembered,
+)
 from grokscope.specs import Cadence, Fork, Plan, RunSpec, Training
 from grokscope.tasks import named_task, pinned_task_name
 from grokscope.training.checkpoint import named, write_atomically
 
-__all__ = ["fork", "resume", "seeds_of", "train"]
+__all__ = ["base_spec", "device_named", "fork", "resume", "run_plan", "seeds_of", "train"]
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["float32", "tf32", "bf16"]
 Keep = Literal["weights", "state", "forks", "none"]
 INTERRUPTED = 75
+MOST_STORIES = 100
 
 
 def train(
@@ -67,7 +80,7 @@ def train(
         plan_only: Write the plan to this file, to be run by `python -m grokscope.worker --spec FILE`.
     """
     named_task(task)
-    base, usual = _base(spec), _base(None)
+    base, usual = base_spec(spec), base_spec(None)
     one = replace(
         base,
         task=pinned_task_name(task),
@@ -83,7 +96,7 @@ def train(
         for seeded in ([one] if seeds == "0" else [one.with_seed(seed) for seed in seeds_of(seeds)])
         for decay in decays
     )
-    plan = Plan(str(out), runs, _device(device), keep, stop_after_grokking, deterministic=deterministic)
+    plan = Plan(str(out), runs, device_named(device), keep, stop_after_grokking, deterministic=deterministic)
     if plan_only is not None:
         refuse_impossible(plan.runs, Store(plan.out), plan.device)
         if plan_only.exists():
@@ -93,30 +106,43 @@ def train(
         return
     if stop_after_grokking is not None:
         print("note: runs end early after grokking, so leads computed from them are biased", file=sys.stderr)
-    _run(plan)
+    run_plan(plan)
 
 
 def resume(
-    out: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    out: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
     device: Device = "auto",
     keep: Keep = "weights",
     stop_after_grokking: int | None = None,
+    executor: Executor = "local",
+    address: str = "auto",
 ) -> None:
-    """Continue every unfinished run of a folder from its newest whole state.
+    """Continue every unfinished run of a folder from its newest whole state, as its plan says.
 
     Example: grokscope resume runs/first
 
     Args:
-        out: A folder of runs.
-        device: Where to train; exact continuation needs the device the runs began on.
-        keep: As it was given to `train`.
-        stop_after_grokking: As it was given to `train`.
+        out: A folder of runs, or a remote address.
+        device: Where to train; auto is where the plan says, and exact continuation needs the device the runs began on.
+        keep: As it was given to `train`, for runs that no plan of the folder names.
+        stop_after_grokking: As it was given to `train`, for runs that no plan of the folder names.
+        executor: Where workers are: on this machine, or on a cluster, as for `grokscope sweep`.
+        address: Of the Ray cluster.
     """
-    unfinished = tuple(run.spec for run in open_runs(out) if run.folder.outcome is None)
-    if not unfinished:
+    with open_store(out) as store:
+        if not is_remote(out):
+            open_runs(out)  # refuses what is not there
+        plans = [plan for plan in remembered(store) if not all(map(store.is_finished, plan.runs))]
+        planned = {spec for plan in remembered(store) for spec in plan.runs}
+        others = tuple(run.spec for run in store if run.outcome is None and run.spec not in planned)
+    if device != "auto":
+        plans = [replace(plan, device=device_named(device)) for plan in plans]
+    if others:
+        plans.append(Plan(out, others, device_named(device), keep, stop_after_grokking))
+    for plan in plans:  # whole plans: what is finished leaves its slot empty, and the others keep theirs
+        run_plan(plan, None if executor == "local" else executor_named(executor, plan, address))
+    if not plans:
         print(f"every run in {out} is finished")
-        return
-    _run(Plan(str(out), unfinished, _device(device), keep, stop_after_grokking))
 
 
 def fork(
@@ -148,7 +174,7 @@ def fork(
         replace(parent.spec, fork=origin, training=replace(parent.spec.training, weight_decay=decay, steps=last))
         for decay in weight_decay or (parent.spec.training.weight_decay,)
     )
-    _run(Plan(str(out), branches, _device(device)))
+    run_plan(Plan(str(out), branches, device_named(device)))
 
 
 def seeds_of(text: str) -> list[int]:
@@ -169,7 +195,8 @@ def seeds_of(text: str) -> list[int]:
     return list(dict.fromkeys(found))
 
 
-def _base(path: Path | None) -> RunSpec:
+def base_spec(path: Path | None) -> RunSpec:
+    """The run's spec in a file, or the one that `train` begins with."""
     if path is None:
         return RunSpec(training=Training(steps=8000))
     try:
@@ -182,18 +209,41 @@ def _cadence(stored: Cadence, every: int, usual: Cadence) -> Cadence:
     return stored if every == usual.every else replace(stored, every=every)
 
 
-def _device(name: Device) -> str:
+def device_named(name: Device) -> str:
+    """The device itself; auto is CUDA if there is one."""
     if name != "auto" and not is_available(name):
         raise InputError(f"device {name} was asked for, and there is none; use cpu or auto")
     return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
 
-def _run(plan: Plan) -> None:
-    """Train with a progress bar, then say what happened."""
-    refuse_impossible(plan.runs, Store(plan.out), plan.device)
+def run_plan(plan: Plan, execute: Callable[..., bool] | None = None) -> None:
+    """Remember a plan, train it with a progress bar, then say what happened."""
+    with open_store(plan.out) as store:
+        if execute is None or is_available(plan.device):
+            refuse_impossible(plan.runs, store, plan.device)
+        remember(plan, store)
+        store.reopen()
+    finished = _with_progress(plan, execute or run_locally)
+    if is_remote(plan.out) or len(plan.runs) > MOST_STORIES:
+        print(f"{len(plan.runs)} runs; see `grokscope status {plan.out}`")
+    else:
+        runs = [Run(Store(plan.out).add(spec)) for spec in plan.runs]
+        for run in runs:
+            print(story(run))
+    if not finished:
+        print(f"stopped; everything is stored: continue with `grokscope resume {plan.out}`")
+        sys.exit(INTERRUPTED)
+    for spec in plan.runs if not is_remote(plan.out) else ():
+        if not Store(plan.out).is_finished(spec):
+            with Store(plan.out).add(spec).locked():  # refuses, and says whose it is
+                pass
+
+
+def _with_progress(plan: Plan, execute: Callable[..., bool]) -> bool:
     console = Console(stderr=True)
     total = sum(spec.training.steps - (spec.fork.step if spec.fork else 0) for spec in plan.runs)
     seen: dict[str, dict[str, Any]] = {}
+    counts = {"memorized": 0, "grokked": 0}
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -205,24 +255,19 @@ def _run(plan: Plan) -> None:
         waiting = bar.add_task(f"{len(plan.runs)} runs", total=total, facts="starting (compiling takes a while)")
 
         def report(line: dict[str, Any]) -> None:
+            if "notice" in line:
+                console.print(f"note: {escape(line['notice'])}", soft_wrap=True)
+                return
             known = seen.setdefault(line["run"], {"step": line["step"], "memorized": False, "grokked": False})
             bar.advance(waiting, line["step"] - known["step"])
             known["step"] = line["step"]
-            known["memorized"] |= (line["row"]["train_accuracy"] or 0) >= 0.99
-            known["grokked"] |= (line["row"]["validation_accuracy"] or 0) >= 0.95
-            counts = {word: sum(run[word] for run in seen.values()) for word in ("memorized", "grokked")}
+            limits = {"memorized": ("train_accuracy", 0.99), "grokked": ("validation_accuracy", 0.95)}
+            for word, (column, limit) in limits.items():
+                if not known[word] and (line["row"][column] or 0) >= limit:
+                    known[word] = True
+                    counts[word] += 1
             speed = bar.tasks[0].speed
             rate = f"{speed:,.0f} run-steps/s" if speed else ""
             bar.update(waiting, facts=f"{counts['memorized']} memorised, {counts['grokked']} grokked  {rate}")
 
-        finished = run_locally(plan, report)
-    runs = [Run(Store(plan.out).add(spec)) for spec in plan.runs]
-    for run in runs:
-        print(story(run))
-    if not finished:
-        print(f"stopped; everything is stored: continue with `grokscope resume {plan.out}`")
-        sys.exit(INTERRUPTED)
-    for run in runs:
-        if run.folder.outcome is None:
-            with run.folder.locked():  # refuses, and says whose it is
-                pass
+        return execute(plan, report)

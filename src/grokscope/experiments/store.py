@@ -113,6 +113,10 @@ class RunFolder:
         rows = {row["step"]: row for row in _records(self._log_bytes(which))[0]}
         return [rows[step] for step in sorted(rows)]
 
+    def bad_records(self, which: Log = "log") -> int:
+        """How many records are torn or altered, and so not believed."""
+        return _records(self._log_bytes(which))[1]
+
     def append(self, row: dict[str, Any], which: Log = "log") -> None:
         """Add one record."""
         path = self.path / f"{which}.jsonl"
@@ -217,6 +221,15 @@ class RunFolder:
                 yield
             finally:
                 lock.unlink(missing_ok=True)
+
+    @property
+    def owner(self) -> str | None:
+        """Who writes it, as the lock tells; the lock of a process that died may still lie there."""
+        try:
+            with (self.path / "lock").open("rb") as file:
+                return _owner(file.fileno())
+        except OSError:
+            return None
 
     def _log_bytes(self, which: Log = "log") -> bytes:
         try:
