@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint type contracts fast slow gpu bench gap clean
+.PHONY: help setup demo test lint type contracts fast slow gpu faults cluster bench gap clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -48,6 +48,12 @@ slow: setup gap ## minutes-long tests, and a comparison with a fresh run of GAP
 
 gpu: setup ## what only a CUDA device can show
 	$(BIN)/python -m pytest -q -m gpu
+
+faults: setup ## inject every fault for real, clusters and remote stores included; prints injected, survived, lost
+	$(BIN)/python -m pytest -q -m faults tests/faults
+
+cluster: setup ## a Ray cluster of two nodes and submitit's jobs, on this machine
+	$(BIN)/python -m pytest -q -m cluster tests/faults
 
 gap:
 	@command -v gap >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq gap-core; } || \

@@ -71,10 +71,10 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def contents(path: Path) -> dict[str, object]:
     found: dict[str, object] = {}
-    for file in sorted(file for file in path.rglob("*") if file.is_file()):
+    for file in sorted(file for file in path.rglob("*") if file.is_file() and file.parent.name != "plans"):
         found[str(file.relative_to(path))] = file.read_bytes()
         if file.name == "outcome.json":  # but for the commit, which may change while tests run
-            found[str(file.relative_to(path))] = {**json.loads(file.read_bytes()), "provenance": None}
+            found[str(file.relative_to(path))] = {**json.loads(file.read_bytes()), "provenance": None, "sha256": None}
     return found
 
 

@@ -1,16 +1,18 @@
 """Runs of seconds, and how their stores are compared."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
 
+Count = Callable[..., None]
 SMALL = RunSpec(
     task="add_mod7",
     train_fraction=0.7,
     architecture=Architecture(layers=1, width=16, heads=2, mlp_width=32),
-    training=Training(steps=60, batch_size=16),
-    checkpoints=Cadence(every=20),
+    training=Training(steps=30, batch_size=16),
+    checkpoints=Cadence(every=10),
     measurements=Cadence(every=10),
 )
 
@@ -28,5 +30,5 @@ def contents(store: Path) -> dict[str, object]:
         if not name.startswith(("plans/", "jobs/")):
             found[name] = path.read_bytes()
         if path.name == "outcome.json":
-            found[name] = {**json.loads(path.read_bytes()), "provenance": None}
+            found[name] = {**json.loads(path.read_bytes()), "provenance": None, "sha256": None}
     return found

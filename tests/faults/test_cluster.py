@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from small_runs import contents, seeds
+from small_runs import Count, contents, seeds
 
 from grokscope.executors import run_on_ray, run_on_slurm
 from grokscope.experiments import Store, run_all
@@ -35,7 +35,9 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     """The same sweep by one process that nothing happened to."""
     path, threads = tmp_path_factory.mktemp("straight"), torch.get_num_threads()
     torch.set_num_threads(1)
-    run_all(RUNS, Store(path), compiled=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        run_all(RUNS, Store(path), compiled=False)
     torch.set_num_threads(threads)
     return contents(path)
 
@@ -66,18 +68,22 @@ def writers(store: Path) -> set[int]:
 
 
 def wait_for(store: Path, finished: int) -> None:
-    while sum(1 for _ in store.glob("*/outcome.json")) < finished:
+    for _ in range(6000):
+        if sum(1 for _ in store.glob("*/outcome.json")) >= finished and writers(store) - {os.getpid()}:
+            return
         time.sleep(0.05)
 
 
 def finished_once(heard: list[dict[str, Any]]) -> bool:
     """Whether every run was reported at its end, and none twice as two results."""
-    ends = Counter(line["run"] for line in heard if line.get("step") == 60)
+    ends = Counter(line["run"] for line in heard if line.get("step") == 30)
     return set(ends.values()) <= {1}
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_node_is_removed_and_a_worker_killed(cluster: Any, tmp_path: Path, expected: dict[str, object]) -> None:
+def test_a_node_is_removed_and_a_worker_killed(
+    cluster: Any, tmp_path: Path, expected: dict[str, object], injected: Count
+) -> None:
     store, done = tmp_path / "runs", []
 
     def strike() -> None:
@@ -95,13 +101,14 @@ def test_a_node_is_removed_and_a_worker_killed(cluster: Any, tmp_path: Path, exp
     plan = Plan(str(store), RUNS)
     assert run_on_ray(plan, heard.append, address=cluster.address, runs_per_shard=4)
     hand.join()
+    injected(2)
     assert len(done) == 2, "both faults were injected before the end"
     assert contents(store) == expected
     assert finished_once(heard)
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_jobs_are_killed_and_preempted(tmp_path: Path, expected: dict[str, object]) -> None:
+def test_jobs_are_killed_and_preempted(tmp_path: Path, expected: dict[str, object], injected: Count) -> None:
     pytest.importorskip("submitit")
     store, done = tmp_path / "runs", []
 
@@ -118,6 +125,7 @@ def test_jobs_are_killed_and_preempted(tmp_path: Path, expected: dict[str, objec
     plan = Plan(str(store), RUNS)
     assert run_on_slurm(plan, heard.append, tmp_path / "jobs", cluster="local", runs_per_shard=16, minutes=10)
     hand.join()
+    injected(3)
     assert len(done) == 3
     assert contents(store) == expected
     assert finished_once(heard)

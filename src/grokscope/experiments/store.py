@@ -93,7 +93,7 @@ class RunFolder:
         if not isinstance(found, dict) or "outcome" not in found:
             raise DamagedError(f"{named(path)} does not say how the run ended")
         if found.get("sha256", digest := _digest(found)) != digest:
-            raise DamagedError(f"{named(path)} is damaged: its facts do not have the sha256 it names")
+            raise DamagedError(f"{named(path)} is damaged: it does not have the sha256 that it names")
         return found
 
     def finish(self, outcome: dict[str, Any]) -> None:
@@ -359,8 +359,8 @@ def refuse_other_formats(folder: Path) -> None:
 
 
 def _digest(outcome: dict[str, Any]) -> str:
-    """The checksum of how a run ended; where it was made is no part of it."""
-    facts = {name: value for name, value in outcome.items() if name not in ("sha256", "provenance")}
+    """The checksum of all that is said about a run's end."""
+    facts = {name: value for name, value in outcome.items() if name != "sha256"}
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
