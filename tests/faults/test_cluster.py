@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from small_runs import Count, contents, seeds
 
-from grokscope.executors import run_on_ray, run_on_slurm
-from grokscope.experiments import Store, run_all
+from grokscope.executors import run_locally, run_on_ray, run_on_slurm
 from grokscope.specs import Plan
 
 pytestmark = [pytest.mark.cluster, pytest.mark.faults, pytest.mark.timeout(900)]
@@ -32,13 +30,9 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """The same sweep by one process that nothing happened to."""
-    path, threads = tmp_path_factory.mktemp("straight"), torch.get_num_threads()
-    torch.set_num_threads(1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None)
-        run_all(RUNS, Store(path), compiled=False)
-    torch.set_num_threads(threads)
+    """The same sweep by the local executor, when nothing happens to it."""
+    path = tmp_path_factory.mktemp("straight")
+    assert run_locally(Plan(str(path), RUNS), lambda line: None)
     return contents(path)
 
 

@@ -4,7 +4,7 @@ Speeds are those that `benchmarks/results` holds for the paper's model at batch 
 step: a first guess for other models and machines, and said to be one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from grokscope.experiments.states import look_steps
 from grokscope.model import layout_of
@@ -18,9 +18,10 @@ __all__ = ["Cost", "cost_of"]
 SPEED_OF_A_CORE = 48.7 / 2
 SPEED_OF_A_GPU = {"float32": 11228.1, "tf32": 21580.6, "bf16": 30423.8}
 PAPER = RunSpec()
-LOG_ROW = 330  # bytes of one look in the log
-RUN_FILES = 2600  # bytes of spec, format, outcome and manifest, without the manifest's entries
-ENTRY = 150  # bytes of a checkpoint's entry in the manifest, and of its header beyond the tensors
+BESIDE_SEEDS = [field.name for field in fields(RunSpec) if field.name != "seeds"]
+LOG_ROW = 290  # bytes of one look in the log
+RUN_FILES = 1500  # bytes of spec, format, outcome and manifest, without the manifest's entries
+ENTRY = 140  # bytes of a checkpoint in the manifest
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,12 @@ class Cost:
 
 def cost_of(plan: Plan) -> Cost:
     """What a whole plan costs; runs that differ in their seeds alone are counted once and multiplied."""
-    kinds: dict[RunSpec, int] = {}
+    kinds: dict[tuple[object, ...], list[RunSpec]] = {}
     for spec in plan.runs:
-        kind = spec.with_seed(0)
-        kinds[kind] = kinds.get(kind, 0) + 1
+        kinds.setdefault(tuple(getattr(spec, name) for name in BESIDE_SEEDS), []).append(spec)
     total = Cost(0, 0.0, 0)
-    for spec, count in kinds.items():
-        one = _cost_of_one(spec, plan)
+    for members in kinds.values():
+        one, count = _cost_of_one(members[0], plan), len(members)
         total += Cost(one.steps * count, one.device_seconds * count, one.bytes_stored * count)
     return total
 
