@@ -56,6 +56,13 @@ def worker(plan: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def finished_by(plan: Path) -> int:
+    """The exit status of a worker that nothing happens to."""
+    process = worker(plan)
+    process.communicate(timeout=120)
+    return process.returncode
+
+
 # 1 and 2: kill -9, wherever it falls, saves included.
 
 KILLER = """
@@ -107,7 +114,7 @@ def test_a_fork_that_changes_nothing_is_its_parent_through_kills(tmp_path: Path,
         process.kill()
         process.communicate()
         injected()
-    assert worker(plan).wait(120) == 0
+    assert finished_by(plan) == 0
     store = Store(tmp_path / "runs")
     parent, fork = (store.find(run_name(spec)) for spec in (SMALL, child))
     ends = [load_tensors(folder.checkpoints("state")[30]) for folder in (parent, fork)]
@@ -296,7 +303,7 @@ def test_a_preempted_worker_stores_everything_and_asks_to_be_queued_again(
     process.communicate(timeout=60)
     assert process.returncode == TRY_AGAIN
     assert time.monotonic() - began < 30, "within a scheduler's grace period"
-    assert worker(plan).wait(120) == 0
+    assert finished_by(plan) == 0
     assert contents(tmp_path / "runs") == expected
 
 
