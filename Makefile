@@ -63,6 +63,7 @@ bench: setup ## measure speed and memory; results go to benchmarks/results
 	$(BIN)/python -m benchmarks.groups
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.measures
+	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.page
 
 clean: ## remove everything that can be made again

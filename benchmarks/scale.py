@@ -1,9 +1,11 @@
 """Sweeps of up to 100,000 runs, simulated: planning, remembering, listing and reporting against the number of runs.
 
-Nothing is trained: folders and records are synthetic, and of the size that real ones have.
+Nothing is trained: folders and records are synthetic. Writes benchmarks/results/scale.json, and the tables of
+docs/scale.md from it.
 """
 
 import json
+import re
 import resource
 import shutil
 import subprocess
@@ -13,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.page import made_by, record, table
 from benchmarks.provenance import save
 from grokscope.executors import shards_of
 from grokscope.experiments import Store, open_runs, remember, remembered, run_name
@@ -20,6 +23,8 @@ from grokscope.experiments.costs import cost_of
 from grokscope.experiments.records import RunRecord, packed, unpacked
 from grokscope.specs import Plan, RunSpec
 
+PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
+BLOCK = re.compile(r"(<!-- scale: written by benchmarks/scale.py -->\n).*?(<!-- end of scale -->)", re.DOTALL)
 SIZES = (1_000, 10_000, 100_000)
 LISTED = 10_000  # folders on the disk; more only takes longer
 OUTCOME = {"outcome": "grokked", "failed_at": None, "stopped_early": False, "memorized": 400, "grokked": 3000}
@@ -97,7 +102,6 @@ def reporting(count: int, looks: int = 151) -> dict[str, Any]:
         "runs": count,
         "log_rows": count * looks,
         "processor_seconds": {"pack": packing, "read": reading, "timelines": judging},
-        "bytes": len(content),
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
 
@@ -109,6 +113,49 @@ def apart(name: str, count: int) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     print(json.dumps(found), flush=True)
     return found
+
+
+def tables() -> str:
+    """The page's tables, from the stored measurement."""
+    found = record("scale")
+    measured = found["measured"]
+    plans = [
+        [
+            f"{row['runs']:,}",
+            f"{row['shards']:,}",
+            f"{row['planning_processor_seconds']:.1f}",
+            f"{row['processor_seconds']['read back']:.1f}",
+            f"{row['plan_bytes'] / 1e6:.1f}",
+            f"{row['peak_memory_bytes'] / 2**20:,.0f}",
+        ]
+        for row in measured["planning"]
+    ]
+    lists = [
+        [f"{row['runs']:,}", f"{row['table_processor_seconds']:.1f}", f"{row['find_processor_seconds']:.2f}"]
+        for row in measured["listing"]
+    ]
+    reports = [
+        [
+            f"{row['runs']:,}",
+            f"{row['log_rows']:,}",
+            *(f"{seconds:.1f}" for seconds in row["processor_seconds"].values()),
+            f"{row['peak_memory_bytes'] / 2**20:,.0f}",
+        ]
+        for row in measured["reporting"]
+    ]
+    lines = [
+        "",
+        *table(["runs", "shards", "planning, s", "reading the plan, s", "plan, MB", "peak memory, MiB"], plans),
+        "",
+        *table(["runs on the disk", "table of all, s", "finding one, s"], lists),
+        "",
+        *table(["records", "log rows", "packing, s", "reading, s", "timelines, s", "peak memory, MiB"], reports),
+        "",
+        f"Seconds of one processor. {made_by(found)}",
+        "",
+        "",
+    ]
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -125,6 +172,7 @@ def main() -> None:
         "reporting": [apart("reporting", count) for count in (1_000, 10_000)],
     }
     save("scale", measured)
+    PAGE.write_text(BLOCK.sub(lambda match: match[1] + tables() + match[2], PAGE.read_text()))
 
 
 if __name__ == "__main__":
