@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint type contracts fast slow gpu faults cluster bench gap clean
+.PHONY: help setup demo test lint type contracts fast slow gpu interop faults cluster bench gap chromium clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -20,19 +20,22 @@ $(INSTALLED): pyproject.toml constraints.txt
 	  { echo "could not create $(VENV); on Debian install it with: apt-get install python3-venv"; exit 1; }
 	@echo "installing into $(VENV) (a few minutes the first time)"
 	@$(BIN)/python -m pip install --quiet --upgrade pip
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,data,trackers]'
 	@touch $@
 
-demo: setup ## train three seeds of addition mod 97 until they grok, and tell what happened
+demo: setup ## train three seeds of addition mod 97, fork one over weight decay, and tell what happened
 	@$(BIN)/grokscope tasks add_mod97
-	@$(BIN)/grokscope train add_mod97 --seeds 42,0,1 --steps 6000 --stop-after-grokking 0 --out runs/demo
+	@$(BIN)/grokscope train add_mod97 --seeds 42,0,1 --steps 6000 --stop-after-grokking 0 --fork-points 1000 --out runs/demo
+	@$(BIN)/grokscope fork add_mod97_s42 --at 1000 --weight-decay 2 3 --stop-after-grokking 0 --out runs/demo
 	@$(BIN)/grokscope list runs/demo
+	@echo
+	@$(BIN)/grokscope story runs/demo
 
 test: lint type contracts fast ## lint, types, import contract and the fast tests
 
 lint: setup
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples
 
 type: setup
 	$(BIN)/mypy
@@ -40,14 +43,23 @@ type: setup
 contracts: setup
 	$(BIN)/lint-imports --no-logo
 
-fast: setup
-	$(BIN)/python -m pytest -q -n 2
+fast: setup chromium
+	$(BIN)/python -m pytest -q -n 2 -rs
+
+chromium:
+	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	  { apt-get update -qq; apt-get install -y -qq chromium >/dev/null 2>&1; } && command -v chromium >/dev/null; } || \
+	  echo "no Chromium: the browser tests are skipped; install it with: sudo apt-get install chromium"
 
 slow: setup gap ## minutes-long tests, and a comparison with a fresh run of GAP
 	$(BIN)/python -m pytest -q -m slow
 
 gpu: setup ## what only a CUDA device can show
 	$(BIN)/python -m pytest -q -m gpu
+
+interop: setup ## the monitor inside Lightning, Hugging Face, torchmetrics, TransformerLens and nnsight
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[interop]'
+	$(BIN)/python -m pytest -q -m interop
 
 faults: setup ## inject every fault for real, clusters and remote stores included; prints injected, survived, lost
 	$(BIN)/python -m pytest -q -m faults tests/faults
@@ -64,6 +76,9 @@ bench: setup ## measure speed and memory; results go to benchmarks/results
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.measures
 	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.monitor
+	$(BIN)/python -m benchmarks.listing
+	$(BIN)/python -m benchmarks.report
 	$(BIN)/python -m benchmarks.page
 
 clean: ## remove everything that can be made again

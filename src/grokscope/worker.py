@@ -21,10 +21,9 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch._inductor import config as inductor
 
 from grokscope.errors import InputError
-from grokscope.experiments import Notice, Progress, Stopped, Store, open_store, run_all
+from grokscope.experiments import Measuring, Notice, Progress, Stopped, Store, open_store, run_all
 from grokscope.specs import Plan
 
 __all__ = ["BAD_INPUT", "TRY_AGAIN", "listening", "main", "spoken", "work"]
@@ -63,6 +62,8 @@ def work(
     if plan.deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read by cuBLAS at its first use
         torch.use_deterministic_algorithms(True)
+        from torch._inductor import config as inductor  # a second to import, so only where it is needed
+
         # Else kernels are chosen by timing them, and numbers are rounded as that falls out.
         inductor.deterministic, inductor.triton.autotune_pointwise = True, False
     with open_store(plan.out) as store:
@@ -74,7 +75,7 @@ def work(
             report=report,
             should_stop=_stops(store, asked, live),
             stop_after_grokking=plan.stop_after_grokking,
-            measures=plan.measures,
+            measuring=Measuring.asked_by(plan),
         )
 
 

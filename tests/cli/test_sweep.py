@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from grokscope.cli import run
-from grokscope.experiments import Store, open_store, remember, remembered, run_all, run_name
+from grokscope.experiments import Measuring, Store, open_store, remember, remembered, run_all, run_name
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 
 SWEEP = sys.modules["grokscope.cli.sweep"]
-TRAIN = sys.modules["grokscope.cli.train"]
+PROGRESS = sys.modules["grokscope.cli.progress"]
 TINY = RunSpec(
     task="add_mod7",
     train_fraction=0.7,
@@ -31,11 +31,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     def trained_here(plan: Plan, report: Callable[[dict[str, Any]], None], **options: Any) -> bool:
         with open_store(plan.out) as store:
-            options = {"keep": plan.keep, "stop_after_grokking": plan.stop_after_grokking, "measures": plan.measures}
-            run_all(plan.runs, store, device=plan.device, compiled=False, **options)
+            asked, early = Measuring.asked_by(plan), plan.stop_after_grokking
+            run_all(plan.runs, store, keep=plan.keep, compiled=False, stop_after_grokking=early, measuring=asked)
         return True
 
-    monkeypatch.setattr(TRAIN, "run_locally", trained_here)
+    monkeypatch.setattr(PROGRESS, "run_locally", trained_here)
     monkeypatch.setattr(SWEEP, "executor_named", lambda *arguments: trained_here)
     return tmp_path
 

@@ -27,7 +27,7 @@ RUNS = tuple(FIRST.with_seed(seed) for seed in range(3))
 
 def contents(store: Path) -> dict[str, object]:
     found: dict[str, object] = {}
-    for path in sorted(path for path in store.rglob("*") if path.is_file()):
+    for path in sorted(path for path in store.rglob("*") if path.is_file() and path.name[:7] != ".stack-"):
         found[str(path.relative_to(store))] = path.read_bytes()
         if path.name == "outcome.json":  # but for the commit, which may change while tests run
             found[str(path.relative_to(store))] = {**json.loads(path.read_bytes()), "provenance": None, "sha256": None}

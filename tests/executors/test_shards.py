@@ -61,7 +61,11 @@ def test_a_shard_for_an_accelerator_is_as_large_as_its_memory_allows() -> None:
 
 
 @pytest.mark.parametrize(
-    "plan", [Plan("x", (TINY, CHILD)), Plan("a b", (WIDE,), "cpu", "forks", 7, ("fsd@sum",), True)]
+    "plan",
+    [
+        Plan("x", (TINY, CHILD)),
+        Plan("a b", (WIDE,), "cpu", "forks", 7, ("fsd@sum",), ("rank",), (WIDE.content_hash,), True),
+    ],
 )
 def test_a_plan_in_brief_is_the_same_plan(plan: Plan, tmp_path: Path) -> None:
     assert Plan.from_json(brief(plan).decode()) == plan

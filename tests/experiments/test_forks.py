@@ -241,3 +241,41 @@ def test_a_state_that_never_was_cannot_be_had(store: Store) -> None:
     run(store, DIVERGES)
     with pytest.raises(InputError, match=r"diverged at step [0-9]; it has no state at step 11"):
         state_at(store.find(run_name(DIVERGES)), 11, store)
+
+
+def test_a_fork_waits_for_a_parent_that_another_process_trains(store: Store, tmp_path: Path) -> None:
+    parent = store.find(run_name(PARENT))
+    state = parent.path / f"state-{STORED:08d}.safetensors"
+    (parent.path / "outcome.json").unlink()
+    state.rename(tmp_path / "later")
+    child = fork_of(PARENT, STORED, weight_decay=3.0)
+    waited: list[int] = []
+
+    def arrives() -> bool:
+        waited.append(1)
+        if len(waited) == 3:
+            (tmp_path / "later").rename(state)
+        return False
+
+    with parent.locked():
+        run_all([child], store, compiled=False, should_stop=arrives)
+    assert len(waited) >= 3
+    assert store.find(run_name(child)).outcome is not None
+
+
+def test_nobody_waits_for_a_parent_whose_process_is_gone(store: Store) -> None:
+    parent = store.find(run_name(PARENT))
+    for name in ("outcome.json", f"state-{STORED:08d}.safetensors", LAST):
+        (parent.path / name).unlink()
+    (parent.path / "lock").write_text("{}")
+    child = run(store, fork_of(PARENT, STORED, weight_decay=3.0), should_stop=lambda: False)
+    assert child.outcome is not None  # trained again from the beginning
+
+
+def test_a_stack_is_trained_by_one_process_only(store: Store) -> None:
+    child = fork_of(PARENT, STORED, weight_decay=3.0)
+    with store.claimed([child]):
+        run_all([child], store, compiled=False)
+        assert not (store.path / run_name(child)).exists()
+    run_all([child], store, compiled=False)
+    assert store.find(run_name(child)).outcome is not None

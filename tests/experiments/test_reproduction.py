@@ -1,11 +1,12 @@
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from math import isnan
 from pathlib import Path
 
 import pytest
 
-from grokscope.experiments import Stopped, Store, catalogue, run_all
+from grokscope.experiments import Measuring, Stopped, Store, catalogue, run_all
 from grokscope.experiments.catalogue import STUDIES
 from grokscope.experiments.records import record_of
 from grokscope.experiments.reproduction import MEASURED, records_in, reproduction_plan, run_steps
@@ -71,12 +72,12 @@ def test_from_plan_to_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             plan.runs,
             store,
             keep=plan.keep,
-            measures=plan.measures,
+            measuring=Measuring.asked_by(plan),
             compiled=False,
             should_stop=lambda: next(calls) == 20,
         )
     assert 0 < len(records_in(store)) < len(plan.runs)
-    run_all(plan.runs, store, keep=plan.keep, measures=plan.measures, compiled=False)
+    run_all(plan.runs, store, keep=plan.keep, measuring=Measuring.asked_by(plan), compiled=False)
     records = records_in(store)
     assert len(records) == len(plan.runs)
     evidence = evidence_of(records)
@@ -86,4 +87,6 @@ def test_from_plan_to_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     measured = evidence.study("base")["mult_mod97_s42"].measured
     assert {"fsd", "fsd@sum", "fsd@additive", "paper_restricted", "drop_attn0_zero"} <= set(measured)
     assert measured["step"] == [0, 6, 12]
+    assert [isnan(x) for x in measured["drop_attn0_zero"]] == [True, True, False]  # what is dear, at the end only
+    assert evidence.study("fork")["x3"].measured == {}
     assert record_of(store.find(plan.runs[0].content_hash)).spec == plan.runs[0]

@@ -43,7 +43,9 @@ def tiny(seed: int = 0, steps: int = STEPS, **training: object) -> RunSpec:
 
 
 def contents(path: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(path)): p.read_bytes() for p in sorted(path.rglob("*")) if p.is_file()}
+    """Every file, but for the lock of a stack that was killed when its last run had ended: nobody heeds it."""
+    files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith(".stack-"))
+    return {str(p.relative_to(path)): p.read_bytes() for p in files}
 
 
 def train(store: Store, *specs: RunSpec, stop_at: Callable[[int], bool] = lambda call: False, **options: object) -> int:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grokscope.errors import InputError
-from grokscope.specs import Architecture, Cadence, Fork, ReadingSpec, RunSpec, Seeds, Training, Trigger
+from grokscope.specs import Architecture, Cadence, ClosedLoop, Fork, ReadingSpec, RunSpec, Seeds, Training, Trigger
 from grokscope.specs.spec import Spec
 
 seeds = st.integers(0, 2**63 - 1)
@@ -77,10 +77,12 @@ def test_every_field_changes_the_hash() -> None:
         "initialization": {"embedding_std": 0.02},
         "training": Training(beta2=0.98),
         "trigger": Trigger(),
+        "control": ClosedLoop(),
         "fork": Fork("0123456789abcdef", 1000),
         "checkpoints": Cadence(250),
         "measurements": Cadence(250),
         "precision": "bf16",
+        "model": "somebody's",
     }
     assert set(changes) == {f.name for f in fields(RunSpec)}
     hashes = {replace(RunSpec(), **{name: value}).content_hash for name, value in changes.items()}

@@ -67,7 +67,7 @@ def test_a_key_says_what_the_runs_own_spec_says() -> None:
     assert cohort_key(run).size == cohort_key(small_run("add_mod131")).size == cohort_key(small_run("S5")).size == 136
 
 
-def test_every_training_field_but_three_may_differ_inside_a_stack() -> None:
+def test_every_training_field_but_four_may_differ_inside_a_stack() -> None:
     base = small_run()
     free: dict[str, object] = {
         "steps": 5,
@@ -80,12 +80,14 @@ def test_every_training_field_but_three_may_differ_inside_a_stack() -> None:
         "weight_decay_schedule": ((1, 0.1),),
         "sampling": "replacement",
         "warmup_steps": 5,
+        "grokfast_alpha": 0.5,
+        "grokfast_lamb": 1.0,
     }
-    assert set(free) | {"batch_size", "dropout", "clip_norm"} == set(base.training.__dataclass_fields__)
+    assert set(free) | {"batch_size", "dropout", "clip_norm", "gradient"} == set(base.training.__dataclass_fields__)
     others: list[RunSpec] = [
         replace(base, training=replace(base.training, **{name: value})) for name, value in free.items()
     ]
-    assert len(Cohort([base, *others])) == 11
+    assert len(Cohort([base, *others])) == 13
 
 
 def test_columns_are_the_specs_values() -> None:

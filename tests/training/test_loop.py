@@ -303,8 +303,10 @@ def test_other_precisions_follow_float64(precision: str, tolerance: float) -> No
         "{}",
         '{"dropout": 0.1}',
         '{"clip_norm": 0.1}',
+        '{"gradient": "grokfast", "epsilon": 1e-3}',
+        '{"gradient": "orthogonal", "epsilon": 1e-3}',
     ],
-    ids=["plain", "dropout", "clipped"],
+    ids=["plain", "dropout", "clipped", "grokfast", "orthogonal"],
 )
 def test_compiled_equals_eager(options: str) -> None:
     # In a process of its own: the compiler cannot look through the shape checks of the tests.

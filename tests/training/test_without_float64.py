@@ -50,8 +50,11 @@ def test_a_training_step_and_the_passes_of_a_look_need_no_float64() -> None:
         for _ in range(2):
             trainer._step()
         with torch.no_grad():
-            reader.scores(state.weights, reader.tokens[..., part], reader.labels[:, part], *masks)
-            reader.sums(state.weights, reader.tokens[..., part], reader.answers[:, part])
+            tokens, labels, answers = reader.tokens[..., part], reader.labels[:, part], reader.answers[:, part]
+            origin = reader.origin(state.weights)
+            reader.scores(state.weights, tokens, labels, *masks)
+            reader.sums(state.weights, tokens, answers, origin)
+            reader.both(state.weights, tokens, answers, labels, *masks, origin)
     assert state.step.tolist() == [2, 2, 2]
 
 

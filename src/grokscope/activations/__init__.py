@@ -3,6 +3,7 @@
 from grokscope.activations.conditioned import (
     ConditionedMeans,
     Conditioning,
+    RunningMeans,
     answer_sums,
     condition_of,
     conditioned_means,
@@ -16,6 +17,7 @@ __all__ = [
     "ConditionedMeans",
     "Conditioning",
     "InputEdit",
+    "RunningMeans",
     "Subject",
     "answer_sums",
     "condition_of",

@@ -17,6 +17,7 @@ from grokscope.tasks.modes import fourier_modes
 __all__ = [
     "ConditionedMeans",
     "Conditioning",
+    "RunningMeans",
     "answer_sums",
     "condition_of",
     "conditioned_means",
@@ -96,7 +97,7 @@ def means_of(
     activation: Float[Tensor, "runs inputs *shape"], condition: Int[Tensor, " inputs"], size: int
 ) -> ConditionedMeans:
     """Conditioned means of activations that are already at hand, [runs, inputs, …] with the rest taken as neurons."""
-    total = _Total(size, condition)
+    total = RunningMeans(size, condition)
     total.add(activation, slice(0, activation.shape[1]))
     return total.means()
 
@@ -110,7 +111,7 @@ def conditioned_means(
     With `every_position`, the positions stand beside each other as further neurons.
     """
     condition = torch.tensor(condition_of(subject.task, by), device=subject.device)
-    total = _Total(subject.task.symbols, condition)
+    total = RunningMeans(subject.task.symbols, condition)
     for rows, values in subject.parts([site], every_position=every_position):
         value = values[site]
         total.add(value.movedim(1, 2) if every_position else value, rows)
@@ -122,14 +123,15 @@ def conditioned_means(
     return found
 
 
-class _Total:
-    """Σ x for each condition and Σ x, Σ x² overall, chunk by chunk."""
+class RunningMeans:
+    """Σ x for each condition and Σ x, Σ x² overall, chunk by chunk: no more than a chunk is ever held."""
 
-    def __init__(self, size: int, condition: Tensor) -> None:
+    def __init__(self, size: int, condition: Int[Tensor, " inputs"]) -> None:
         self.size, self.condition = size, condition
         self.sums: Tensor | None = None
 
     def add(self, value: Tensor, rows: slice) -> None:
+        """Add activations [runs, inputs, …] of these rows."""
         home = value.cpu() if value.device.type == "mps" else value  # mps has no float64
         flat = home.flatten(2).double()
         answers = self.condition[rows].to(flat.device).expand(len(flat), -1)
@@ -143,6 +145,7 @@ class _Total:
         self.squares += centred.square().sum(dim=1)
 
     def means(self) -> ConditionedMeans:
+        """The means of everything added."""
         assert self.sums is not None
         counts = torch.bincount(self.condition.to(self.sums.device), minlength=self.size)
         inputs = len(self.condition)

@@ -6,12 +6,19 @@ from collections.abc import Callable, Sequence
 
 import tyro
 
+from grokscope.cli.bakeoff import bakeoff
+from grokscope.cli.convert import convert
+from grokscope.cli.figures import figure
 from grokscope.cli.groups import groups
 from grokscope.cli.measures import measure_run, measures
-from grokscope.cli.runs import export, list_runs, show
+from grokscope.cli.query import query
+from grokscope.cli.report import report, serve
+from grokscope.cli.reproduce import claims, reproduce
+from grokscope.cli.runs import export, list_runs, show, tell
 from grokscope.cli.sweep import cancel, doctor, pull_runs, status, sweep
 from grokscope.cli.tasks import tasks
 from grokscope.cli.train import fork, resume, train
+from grokscope.cli.watch import watch
 from grokscope.errors import InputError
 from grokscope.version import __version__
 
@@ -27,13 +34,23 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "cancel": cancel,
     "doctor": doctor,
     "pull": pull_runs,
+    "watch": watch,
     "list": list_runs,
     "show": show,
+    "story": tell,
+    "query": query,
     "export": export,
+    "convert": convert,
+    "report": report,
+    "serve": serve,
     "measures": measures,
     "measure": measure_run,
+    "reproduce": reproduce,
+    "claims": claims,
     "tasks": tasks,
     "groups": groups,
+    "figure": figure,
+    "bakeoff": bakeoff,
 }
 DESCRIPTION = """See grokking coming, prove why it happens, and steer it.
 
@@ -41,8 +58,13 @@ Start here:
   grokscope tasks              what can be learnt, and how it is named
   grokscope tasks add_mod97    one task: its pairs, answers and bases
   grokscope train add_mod97 --seeds 0:2 --out runs/first
+  grokscope watch runs/first   how they are getting on, from another terminal
   grokscope list runs/first    what became of them
+  grokscope story runs/first   the same in plain words
+  grokscope fork add_mod97_s0 --at 1000 --weight-decay 2 3 --out runs/first
+  grokscope report runs/first   the same as a page to look at and send
   grokscope measures fsd       a measure: formula, source, null, example
+  grokscope reproduce --quick --dry-run    the paper, run again and judged
   grokscope groups S5          a group: classes, characters, modes, checks
   grokscope --version          the version"""
 

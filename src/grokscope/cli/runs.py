@@ -1,8 +1,9 @@
 """`grokscope list`, `show` and `export`: stored runs, for people and programs."""
 
 import json
+from collections import Counter
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import tyro
@@ -10,15 +11,20 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from grokscope.errors import InputError
-from grokscope.experiments import Run, open_runs
+from grokscope.cli.columns import aligned
+from grokscope.errors import InputError, shown
+from grokscope.experiments import open_runs
+from grokscope.report.data import write_parquet
+from grokscope.report.story import sentence, story
+from grokscope.timeline import Outcome
 from grokscope.training.checkpoint import export_tensors, named
 
-__all__ = ["export", "list_runs", "show", "story"]
+__all__ = ["export", "list_runs", "show", "tell"]
 
 Folder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
 JsonFlag = Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff]
 SHOWN_ROWS = 30
+OUTCOMES = {one.name.lower() for one in Outcome}
 
 
 def list_runs(out: Folder = Path("runs"), as_json: JsonFlag = False) -> None:
@@ -34,13 +40,26 @@ def list_runs(out: Folder = Path("runs"), as_json: JsonFlag = False) -> None:
     if as_json:
         print(json.dumps(rows))
         return
-    table = Table(box=None)
-    for column in ("run", "λ", "outcome", "memorised", "grokked"):
-        table.add_column(column, justify="left" if column in ("run", "outcome") else "right")
-    for row in rows:
-        times = ("–" if row[name] is None else f"{row[name]:,}" for name in ("memorized", "grokked"))
-        table.add_row(escape(row["run"]), f"{row['weight_decay']:g}", row["outcome"], *times)
-    Console(highlight=False).print(table)
+    if not rows:
+        print(f"no runs in {out} yet; train some with: grokscope train add_mod97 --out {out}")
+        return
+    columns = {"run": "run", "λ": "weight_decay", "outcome": "outcome", "memorised": "memorized", "grokked": "grokked"}
+    if any(row["fork_step"] is not None for row in rows):
+        columns["forked at"] = "fork_step"
+    cells = [[_cell(row[name]) for name in columns.values()] for row in rows]
+    print(aligned(list(columns), cells, left=frozenset({"run", "outcome"})))
+    counts = Counter(_cell(row["outcome"]) for row in rows)
+    told = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
+    print(f"\n{len(rows):,} {'run' if len(rows) == 1 else 'runs'}: {told}")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, str):  # an outcome reads as words; a name is one, and stays as it is
+        words = value.replace("_", " ") if value in OUTCOMES else value
+        return words if words.isprintable() else shown(words)
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else shown(value)
 
 
 def show(
@@ -64,7 +83,7 @@ def show(
         return
     console = Console(highlight=False)
     console.print(f"[bold]{escape(found.name)}[/bold]", soft_wrap=True)
-    console.print(escape(story(found)), soft_wrap=True)
+    console.print(escape(sentence(found)), soft_wrap=True)
     table = Table(box=None)
     columns = ("step", "train_accuracy", "validation_accuracy", "train_loss", "validation_loss", "norm", "fsd")
     for column in columns:
@@ -78,23 +97,32 @@ def show(
 
 
 def export(
-    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
+    run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]")] = "",
     out: Path = Path("runs"),
-    to: Literal["safetensors"] = "safetensors",
+    to: Literal["safetensors", "parquet"] = "safetensors",
     step: int | None = None,
     file: Path | None = None,
 ) -> None:
-    """Write a run's weights as a plain module's state dict, to be loaded anywhere.
+    """Write a run's weights as a plain module's state dict, or the logs of all runs as Parquet, to be read anywhere.
 
     Example: grokscope export add_mod97_s0 --out runs/first --to safetensors
 
+    Example: grokscope export --to parquet --out runs/first --file tables
+
     Args:
-        run: The run's name, hash, or the beginning of either.
+        run: The run's name, hash, or the beginning of either; for parquet all runs if not given.
         out: The folder it is stored in.
-        to: The format.
+        to: safetensors (weights at one step) or parquet (the tables runs, log and measures).
         step: A step with stored weights; the last if not given.
-        file: Where to write; RUN-STEP.safetensors if not given.
+        file: Where to write; RUN-STEP.safetensors, or a folder `parquet` for its tables, if not given.
     """
+    if to == "parquet":
+        runs = list(open_runs(out)) if run == "" else [open_runs(out)[run]]
+        for path in write_parquet(runs, file or Path("parquet")):
+            print(f"wrote {path}")
+        return
+    if run == "":
+        raise InputError("which run? `grokscope list` names them; only parquet takes all")
     found = open_runs(out)[run]
     if not found.steps:
         raise InputError(f"{found.name} has no stored weights")
@@ -106,19 +134,12 @@ def export(
     print(f"wrote {path}")
 
 
-def story(run: Run) -> str:
-    """What happened in a run, in one sentence made of its records."""
-    log, outcome = run.log(), run.folder.outcome
-    if not len(log.get("step", ())):
-        return f"{run.name}: not begun"
-    parts = [f"{run.name}:"]
-    for word, column, limit in (("memorised", "train_accuracy", 0.99), ("grokked", "validation_accuracy", 0.95)):
-        reached = np.flatnonzero(log[column] >= limit)
-        if reached.size:
-            i = reached[0]
-            parts.append(f"{word} at step {log['step'][i]:,.0f} (‖W‖ {log['norm'][i]:.1f}, FSD {log['fsd'][i]:.2f}),")
-        else:
-            parts.append(f"not {word},")
-    ended = outcome["outcome"].replace("_", " ") if outcome else "unfinished"
-    parts.append(f"{ended} at step {log['step'][-1]:,.0f}, λ = {run.spec.training.weight_decay:g}")
-    return " ".join(parts)
+def tell(out: Folder = Path("runs")) -> None:
+    """Tell in plain words what became of the runs in a folder, and how their forks stand to Δt = C/λ.
+
+    Example: grokscope story runs/first
+
+    Args:
+        out: A folder of runs.
+    """
+    print(story(list(open_runs(out))))

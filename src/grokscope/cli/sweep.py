@@ -13,12 +13,13 @@ import tyro
 from rich.console import Console
 from rich.markup import escape
 
-from grokscope.cli.train import Device, Keep, Precision, base_spec, device_named, run_plan, seeds_of
+from grokscope.cli.train import Device, Keep, Precision, Track, base_spec, device_named, run_plan, seeds_of
 from grokscope.errors import InputError
 from grokscope.executors import Executor, cores, executor_named, shards_of
 from grokscope.experiments import bytes_per_run, is_remote, open_store, pull, refuse_impossible, remembered
 from grokscope.experiments.costs import cost_of
 from grokscope.experiments.doctor import Finding, examine, examine_remote
+from grokscope.experiments.refusals import refuse_unmeasurable
 from grokscope.experiments.remote import Remote
 from grokscope.specs import Cadence, Plan, RunSpec
 from grokscope.tasks import pinned_task_name
@@ -57,6 +58,7 @@ def sweep(
     runs_per_shard: int | None = None,
     memory_gib: float | None = None,
     retries: int = 3,
+    track: Track = (),
     dry_run: Flag = False,
 ) -> None:
     """Train every combination of tasks, seeds and settings, on this machine or on a cluster.
@@ -89,6 +91,7 @@ def sweep(
         runs_per_shard: Runs that one job or task trains; as many as fit if not given.
         memory_gib: Memory of the cluster's accelerators, where this machine has none like them.
         retries: How often a shard or worker that dies is tried again.
+        track: Mirror the logs to wandb, tensorboard or trackio; one that fails costs a warning, never a run.
         dry_run: Print runs, shards, memory, time and disk, and train nothing.
     """
     if runs is not None:
@@ -105,7 +108,7 @@ def sweep(
         return
     if stop_after_grokking is not None:
         print("note: runs end early after grokking, so leads computed from them are biased", file=sys.stderr)
-    run_plan(plan, executor_named(executor, plan, address, partition, runs_per_shard, memory, retries))
+    run_plan(plan, track, executor_named(executor, plan, address, partition, runs_per_shard, memory, retries))
 
 
 def status(out: Place, as_json: JsonFlag = False) -> None:
@@ -260,6 +263,7 @@ def _tell_costs(plan: Plan, executor: Executor, runs_per_shard: int | None, memo
     if executor == "local":
         with open_store(plan.out) as store:
             refuse_impossible(plan.runs, store, plan.device)
+            refuse_unmeasurable(plan.runs, plan.measures, plan.device)
     shards, cost = shards_of(plan, runs_per_shard, memory), cost_of(plan)
     slots = 1 if plan.device == "cpu" else max(len(shard.plan.runs) for shard in shards)
     each = max(bytes_per_run(cohort_key(shard.plan.runs[0])) for shard in shards)

@@ -1,20 +1,16 @@
 """`grokscope train`, `resume` and `fork`: runs are planned, trained with a progress bar, and told as a story."""
 
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import torch
 import tyro
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from grokscope.cli.runs import story
+from grokscope.cli.progress import Execute, run_with_progress
 from grokscope.errors import InputError, shown
-from grokscope.executors import Executor, executor_named, run_locally
+from grokscope.executors import Executor, executor_named
 from grokscope.experiments import (
     Run,
     Store,
@@ -23,18 +19,31 @@ from grokscope.experiments import (
     open_runs,
     open_store,
     refuse_impossible,
-    remember,
     remembered,
 )
+from grokscope.report.story import sentence
 from grokscope.specs import Cadence, Fork, Plan, RunSpec, Training
 from grokscope.tasks import named_task, pinned_task_name
+from grokscope.trackers import Word
 from grokscope.training.checkpoint import named, write_atomically
 
-__all__ = ["base_spec", "device_named", "fork", "resume", "run_plan", "seeds_of", "train"]
+__all__ = [
+    "INTERRUPTED",
+    "Device",
+    "base_spec",
+    "device_named",
+    "fork",
+    "resume",
+    "run_plan",
+    "seeds_of",
+    "train",
+    "write_plan",
+]
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["float32", "tf32", "bf16"]
 Keep = Literal["weights", "state", "forks", "none"]
+Track = tuple[Word, ...]
 INTERRUPTED = 75
 MOST_STORIES = 100
 
@@ -54,6 +63,8 @@ def train(
     spec: Path | None = None,
     deterministic: bool = False,
     stop_after_grokking: int | None = None,
+    fork_points: tuple[int, ...] = (),
+    track: Track = (),
     plan_only: Path | None = None,
 ) -> None:
     """Train runs of a task, one for each seed and weight decay, and store them.
@@ -77,6 +88,8 @@ def train(
         spec: A JSON file with a run's spec; its fields hold wherever the options above are left at their defaults.
         deterministic: Refuse any operation whose result may differ between two runs on one accelerator.
         stop_after_grokking: End a run this many steps after it groks. Leads are then biased: FSD can cross later.
+        fork_points: Steps whose full state is kept, for forks to begin at without training up to there again.
+        track: Mirror the logs to wandb, tensorboard or trackio; one that fails costs a warning, never a run.
         plan_only: Write the plan to this file, to be run by `python -m grokscope.worker --spec FILE`.
     """
     named_task(task)
@@ -86,7 +99,7 @@ def train(
         task=pinned_task_name(task),
         train_fraction=base.train_fraction if train_fraction == usual.train_fraction else train_fraction,
         training=base.training if steps == usual.training.steps else replace(base.training, steps=steps),
-        checkpoints=_cadence(base.checkpoints, checkpoint_every, usual.checkpoints),
+        checkpoints=_with_points(_cadence(base.checkpoints, checkpoint_every, usual.checkpoints), fork_points),
         measurements=_cadence(base.measurements, measure_every, usual.measurements),
         precision=base.precision if precision == usual.precision else precision,
     )
@@ -98,15 +111,11 @@ def train(
     )
     plan = Plan(str(out), runs, device_named(device), keep, stop_after_grokking, deterministic=deterministic)
     if plan_only is not None:
-        refuse_impossible(plan.runs, Store(plan.out), plan.device)
-        if plan_only.exists():
-            raise InputError(f"{named(plan_only)} exists already; nothing was overwritten")
-        write_atomically(plan_only, (plan.to_json() + "\n").encode())
-        print(f"wrote a plan of {len(runs)} runs; run it with: python -m grokscope.worker --spec {plan_only}")
+        write_plan(plan, plan_only)
         return
     if stop_after_grokking is not None:
         print("note: runs end early after grokking, so leads computed from them are biased", file=sys.stderr)
-    run_plan(plan)
+    run_plan(plan, track)
 
 
 def resume(
@@ -116,6 +125,7 @@ def resume(
     stop_after_grokking: int | None = None,
     executor: Executor = "local",
     address: str = "auto",
+    track: Track = (),
 ) -> None:
     """Continue every unfinished run of a folder from its newest whole state, as its plan says.
 
@@ -128,6 +138,7 @@ def resume(
         stop_after_grokking: As it was given to `train`, for runs that no plan of the folder names.
         executor: Where workers are: on this machine, or on a cluster, as for `grokscope sweep`.
         address: Of the Ray cluster.
+        track: Mirror the logs to wandb, tensorboard or trackio, from where they stopped.
     """
     with open_store(out) as store:
         if not is_remote(out):
@@ -140,7 +151,7 @@ def resume(
     if others:
         plans.append(Plan(out, others, device_named(device), keep, stop_after_grokking))
     for plan in plans:  # whole plans: what is finished leaves its slot empty, and the others keep theirs
-        run_plan(plan, None if executor == "local" else executor_named(executor, plan, address))
+        run_plan(plan, track, None if executor == "local" else executor_named(executor, plan, address))
     if not plans:
         print(f"every run in {out} is finished")
 
@@ -153,6 +164,8 @@ def fork(
     steps: int | None = None,
     reset_moments: bool = False,
     device: Device = "auto",
+    stop_after_grokking: int | None = None,
+    track: Track = (),
 ) -> None:
     """Continue a stored run from one of its steps, once for each weight decay; all else stays as it was.
 
@@ -166,6 +179,8 @@ def fork(
         steps: The last step; the parent's if not given.
         reset_moments: Start Adam's moments anew instead of keeping them.
         device: Where to train.
+        stop_after_grokking: End a branch this many steps after it groks.
+        track: Mirror the logs to wandb, tensorboard or trackio.
     """
     parent = open_runs(out)[run]
     last = parent.spec.training.steps if steps is None else steps
@@ -174,7 +189,7 @@ def fork(
         replace(parent.spec, fork=origin, training=replace(parent.spec.training, weight_decay=decay, steps=last))
         for decay in weight_decay or (parent.spec.training.weight_decay,)
     )
-    run_plan(Plan(str(out), branches, device_named(device)))
+    run_plan(Plan(str(out), branches, device_named(device), stop_after_grokking=stop_after_grokking), track)
 
 
 def seeds_of(text: str) -> list[int]:
@@ -195,6 +210,16 @@ def seeds_of(text: str) -> list[int]:
     return list(dict.fromkeys(found))
 
 
+def write_plan(plan: Plan, path: Path) -> None:
+    """Write a plan for a worker, and say how to run it."""
+    elsewhere = plan.device == "cuda"  # which a plan may be for, though it is not here
+    refuse_impossible(plan.runs, Store(plan.out), "cpu" if elsewhere else plan.device)
+    if path.exists():
+        raise InputError(f"{named(path)} exists already; nothing was overwritten")
+    write_atomically(path, (plan.to_json() + "\n").encode())
+    print(f"wrote a plan of {len(plan.runs):,} runs; run it with: python -m grokscope.worker --spec {path}")
+
+
 def base_spec(path: Path | None) -> RunSpec:
     """The run's spec in a file, or the one that `train` begins with."""
     if path is None:
@@ -209,27 +234,25 @@ def _cadence(stored: Cadence, every: int, usual: Cadence) -> Cadence:
     return stored if every == usual.every else replace(stored, every=every)
 
 
+def _with_points(cadence: Cadence, points: tuple[int, ...]) -> Cadence:
+    return replace(cadence, at=tuple(sorted({*cadence.at, *points}))) if points else cadence
+
+
 def device_named(name: Device) -> str:
-    """The device itself; auto is CUDA if there is one."""
+    """The device to use; `auto` is CUDA where there is one."""
     if name != "auto" and not is_available(name):
         raise InputError(f"device {name} was asked for, and there is none; use cpu or auto")
     return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
 
-def run_plan(plan: Plan, execute: Callable[..., bool] | None = None) -> None:
-    """Remember a plan, train it with a progress bar, then say what happened."""
-    with open_store(plan.out) as store:
-        if execute is None or is_available(plan.device):
-            refuse_impossible(plan.runs, store, plan.device)
-        remember(plan, store)
-        store.reopen()
-    finished = _with_progress(plan, execute or run_locally)
+def run_plan(plan: Plan, track: Track = (), execute: Execute | None = None) -> None:
+    """Train a plan with a progress bar, here or by the executor given, then say what happened."""
+    finished = run_with_progress(plan, track, execute)
     if is_remote(plan.out) or len(plan.runs) > MOST_STORIES:
-        print(f"{len(plan.runs)} runs; see `grokscope status {plan.out}`")
+        print(f"{len(plan.runs):,} runs; see `grokscope status {plan.out}`")
     else:
-        runs = [Run(Store(plan.out).add(spec)) for spec in plan.runs]
-        for run in runs:
-            print(story(run))
+        for spec in plan.runs:
+            print(sentence(Run(Store(plan.out).add(spec))))
     if not finished:
         print(f"stopped; everything is stored: continue with `grokscope resume {plan.out}`")
         sys.exit(INTERRUPTED)
@@ -237,37 +260,3 @@ def run_plan(plan: Plan, execute: Callable[..., bool] | None = None) -> None:
         if not Store(plan.out).is_finished(spec):
             with Store(plan.out).add(spec).locked():  # refuses, and says whose it is
                 pass
-
-
-def _with_progress(plan: Plan, execute: Callable[..., bool]) -> bool:
-    console = Console(stderr=True)
-    total = sum(spec.training.steps - (spec.fork.step if spec.fork else 0) for spec in plan.runs)
-    seen: dict[str, dict[str, Any]] = {}
-    counts = {"memorized": 0, "grokked": 0}
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[facts]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console) as bar:
-        waiting = bar.add_task(f"{len(plan.runs)} runs", total=total, facts="starting (compiling takes a while)")
-
-        def report(line: dict[str, Any]) -> None:
-            if "notice" in line:
-                console.print(f"note: {escape(line['notice'])}", soft_wrap=True)
-                return
-            known = seen.setdefault(line["run"], {"step": line["step"], "memorized": False, "grokked": False})
-            bar.advance(waiting, line["step"] - known["step"])
-            known["step"] = line["step"]
-            limits = {"memorized": ("train_accuracy", 0.99), "grokked": ("validation_accuracy", 0.95)}
-            for word, (column, limit) in limits.items():
-                if not known[word] and (line["row"][column] or 0) >= limit:
-                    known[word] = True
-                    counts[word] += 1
-            speed = bar.tasks[0].speed
-            rate = f"{speed:,.0f} run-steps/s" if speed else ""
-            bar.update(waiting, facts=f"{counts['memorized']} memorised, {counts['grokked']} grokked  {rate}")
-
-        return execute(plan, report)

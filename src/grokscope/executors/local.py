@@ -1,4 +1,4 @@
-"""Workers on this machine: one per core with one thread each, or one for the accelerator.
+"""Workers on this machine: one per core with one thread each, or a few for the accelerator.
 
 They share the whole plan, each taking what no other holds, so nothing has to be cut into shards here.
 """
@@ -18,11 +18,15 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from grokscope.errors import InputError
+from grokscope.experiments import is_remote
 from grokscope.specs import Plan
+from grokscope.training import cohort_key
 from grokscope.worker import BAD_INPUT, TRY_AGAIN
 
-__all__ = ["cores", "run_locally"]
+__all__ = ["cores", "run_locally", "stacks_of"]
 
+# While one compiles its stack, another trains; more would only share the same accelerator.
+WORKERS_PER_ACCELERATOR = 4
 Heard = queue.Queue[tuple["_Worker", str | None]]
 
 
@@ -44,7 +48,8 @@ def run_locally(
     A worker that is killed (the system was out of memory, say), or is silent for `patience` seconds and is then killed
     by us, is started again and continues, so often as `retries` says.
     """
-    count = min(workers or cores(), len(plan.runs)) if plan.device == "cpu" else 1
+    most = workers or (cores() if plan.device == "cpu" else WORKERS_PER_ACCELERATOR)
+    count = min(most, stacks_of(plan))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "plan.json"
         path.write_text(plan.to_json())
@@ -66,6 +71,15 @@ def run_locally(
         if worker.status == BAD_INPUT or (worker.status not in (0, TRY_AGAIN) and not asked):
             raise InputError(worker.complaint())
     return all(worker.status == 0 for worker in started)
+
+
+def stacks_of(plan: Plan) -> int:
+    """How many workers could find something to do: one run each on a CPU, one kind of run on an accelerator."""
+    if is_remote(plan.out):  # where nothing is locked: all would train the same runs
+        return 1
+    if plan.device == "cpu":
+        return len(plan.runs)
+    return len({(cohort_key(spec), spec.fork is None) for spec in plan.runs})
 
 
 class _Worker:

@@ -1,7 +1,7 @@
 """Named runs: stored, continued, and read again."""
 
 from grokscope.experiments.devices import bytes_per_run, is_available, slots_in, slots_that_fit
-from grokscope.experiments.measuring import Reading, measured
+from grokscope.experiments.measuring import Measuring, Reading, measured
 from grokscope.experiments.plans import remember, remembered
 from grokscope.experiments.refusals import refuse_impossible
 from grokscope.experiments.runner import Stopped, generations, run_all
@@ -15,6 +15,7 @@ __all__ = [
     "BusyError",
     "Checkpoint",
     "Keep",
+    "Measuring",
     "Notice",
     "Progress",
     "Reading",

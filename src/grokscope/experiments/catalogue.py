@@ -11,7 +11,7 @@ from typing import Any, Literal
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.specs import Architecture, Cadence, Fork, Initialization, RunSpec, Seeds, Training, Trigger
 
-__all__ = ["STUDIES", "studies"]
+__all__ = ["STUDIES", "quick_studies", "studies"]
 
 Runs = dict[str, RunSpec]
 Precision = Literal["float32", "tf32", "bf16", "float64"]
@@ -30,6 +30,7 @@ TABLE_1 = {
     "sub_mod97": (42, 123),  # 123 is in the text alone (§5.6)
 }
 S5_SEEDS = (0, 1, 42, 2, 7, 123)
+SHOWN = Seeds(42, 42, 42)  # these base runs keep their last state: a grokked model for each task
 
 
 def seeds_of(printed: Iterable[int], wanted: int | None) -> tuple[int, ...]:
@@ -46,11 +47,13 @@ def seeds_of(printed: Iterable[int], wanted: int | None) -> tuple[int, ...]:
 
 
 def base_run(task: str, seed: int, precision: Precision, **changes: Any) -> RunSpec:
-    """A run as §3 describes it, with states kept where forks are made."""
+    """A run as §3 describes it, with states kept where forks are made, and of one seed at the end."""
     modulus = task.rpartition("mod")[2]
-    at = (FORK_STEP[int(modulus)],) if modulus.isdigit() and int(modulus) in FORK_STEP else ()
+    at: tuple[int, ...] = (FORK_STEP[int(modulus)],) if modulus.isdigit() and int(modulus) in FORK_STEP else ()
+    seeds = changes.get("seeds", Seeds(seed, seed, seed))
+    at += (BUDGET,) if seeds == SHOWN else ()
     spec = RunSpec(task=task, training=Training(steps=BUDGET), checkpoints=Cadence(500, at=at), precision=precision)
-    return replace(spec.with_seed(seed), **changes)
+    return replace(spec, seeds=seeds, **{name: value for name, value in changes.items() if name != "seeds"})
 
 
 def fork_of(parent: RunSpec, step: int, weight_decay: float, seeds: Seeds | None = None, **options: Any) -> RunSpec:
@@ -160,7 +163,7 @@ def architecture(n: int | None, precision: Precision) -> Runs:
 def multiplication(n: int | None, precision: Precision) -> Runs:
     """§5.6: multiplication to the printed 55,000 steps, one seed; three readings of the same runs."""
     short = {f"mult_mod97_s{seed}": base_run("mult_mod97", seed, precision) for seed in seeds_of((42,), n)}
-    long = base_run("mult_mod97", 42, precision, training=Training(steps=LONG))
+    long = base_run("mult_mod97", 42, precision, training=Training(steps=LONG), checkpoints=Cadence(500))
     return short | {"mult_mod97_s42_long": long}
 
 
@@ -223,6 +226,26 @@ STUDIES: dict[str, Callable[[int | None, Precision], Runs]] = {
     "negatives": negatives,
     "sensitivity": sensitivity,
 }
+
+
+def quick_studies(precision: Precision = "float32") -> dict[str, Runs]:
+    """A reduced catalogue for a machine of two cores: real runs under the same names, with shorter budgets."""
+
+    def short(run: RunSpec, steps: int) -> RunSpec:
+        at = tuple(sorted({step for step in (*run.checkpoints.at, steps) if step <= steps}))
+        return replace(run, training=replace(run.training, steps=steps), checkpoints=replace(run.checkpoints, at=at))
+
+    add = {f"add_mod97_s{seed}": short(base_run("add_mod97", seed, precision), 5000) for seed in (42, 0, 1)}
+    parent = add["add_mod97_s42"]
+    forks = {f"add_mod97_s42_x{decay:g}": fork_of(parent, 1000, decay) for decay in (1.0, 2.0, 3.0)}
+    attention = base_run("add_mod97", 42, precision, architecture=Architecture(mlp="dropped"))
+    found: dict[str, Runs] = {name: {} for name in STUDIES}
+    return found | {
+        "base": add | {"mult_mod97_s42": short(base_run("mult_mod97", 42, precision), 5000)},
+        "fork": {name: short(run, 5000 if name.endswith("x1") else 3500) for name, run in forks.items()},
+        "symmetric": {"S5_f0.7_s42": short(base_run("S5", 42, precision, train_fraction=0.7), 5000)},
+        "architecture": {"two_layers_s42": parent, "attention_only_s42": short(attention, 4000)},
+    }
 
 
 def studies(names: Iterable[str], n_seeds: int | None = None, precision: Precision = "float32") -> dict[str, Runs]:

@@ -31,7 +31,8 @@ def slots_in(key: CohortKey, memory: int) -> int:
 
 def bytes_per_run(key: CohortKey) -> int:
     """Memory of one run in a stack: parameters, gradient, moments and activations."""
-    parameters = 16 * layout_of(key.architecture, key.size).size
+    floats = 5 if key.gradient == "grokfast" else 4  # weights, two moments, gradient; Grokfast's average
+    parameters = 4 * floats * layout_of(key.architecture, key.size).size
     return parameters + int(MIB_PER_RUN * 2**20 * key.batch / 512 * key.architecture.layers / 2)
 
 

@@ -5,7 +5,7 @@ before the damage, and `grokscope resume` writes the same bytes (same device, ve
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from grokscope.experiments.store import CHECKPOINT, LOGS, BusyError, RunFolder, 
 from grokscope.specs import RunSpec
 from grokscope.training.checkpoint import MANIFEST, DamagedError, load_tensors, named, write_atomically
 
-__all__ = ["Finding", "examine", "examine_remote"]
+__all__ = ["Finding", "damage_of", "damaged_runs", "examine", "examine_remote", "set_aside"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ def examine(store: Store, repair: bool = False) -> Iterator[Finding]:
     known = {run_name(spec): spec for plan in _plans(store) for spec in plan}
     for path in sorted(store.path.iterdir()) if store.path.is_dir() else ():
         is_run = (path / "spec.json").exists() or path.name in known
-        if path.is_dir() and not path.is_symlink() and path.name.isprintable() and is_run:
+        is_ours = path.name.isprintable() and not path.name.startswith(".")  # hidden is what was set aside
+        if is_ours and is_run and path.is_dir() and not path.is_symlink():
             yield from _examine_run(path, known.get(path.name), repair)
 
 
@@ -78,12 +79,15 @@ def _examine_run(path: Path, planned: RunSpec | None, repair: bool) -> Iterator[
 
 def _examine_files(folder: RunFolder, repair: bool) -> Iterator[Finding]:
     """Logs, checkpoints and outcome of a run that nobody writes."""
-    finished, gap = (folder.path / "outcome.json").exists(), None
-    for problem, step in [*_damaged_checkpoints(folder), *_damaged_logs(folder, finished), *_damaged_outcome(folder)]:
+    gap = None
+    for problem, step in [*_damaged_checkpoints(folder), *_damaged_logs(folder), *_damaged_outcome(folder)]:
         gap = step if gap is None else min(gap, step)
+        if folder.spec.model:  # of somebody else, and only watched: nobody here can train it again
+            yield Finding(folder.name, problem, "")
+            continue
         where = f"from before step {step}" if step < folder.spec.training.steps else "at its end"
         yield Finding(folder.name, problem, f"the run is opened again {where}, for `grokscope resume`", repair)
-    if repair and gap is not None:
+    if repair and gap is not None and not folder.spec.model:
         for path, _ in _bad_checkpoints(folder):
             path.unlink(missing_ok=True)
         (folder.path / "outcome.json").unlink(missing_ok=True)
@@ -113,16 +117,17 @@ def _damaged_checkpoints(folder: RunFolder) -> Iterator[tuple[str, int]]:
             yield f"the checkpoint {named(folder.path / name)} is missing", int(match[2])
 
 
-def _damaged_logs(folder: RunFolder, finished: bool) -> Iterator[tuple[str, int]]:
-    due = sorted(look_steps(folder.spec))
+def _damaged_logs(folder: RunFolder) -> Iterator[tuple[str, int]]:
     first = folder.spec.fork.step if folder.spec.fork else 0
+    due = sorted({first, *look_steps(folder.spec)})
+    is_whole = (folder.path / "outcome.json").exists() and not folder.spec.model  # whoever watches looks when it likes
     for which in LOGS:
         path = folder.path / f"{which}.jsonl"
         bad, steps = folder.bad_records(which), [row["step"] for row in folder.log(which)]
         if bad:
             lost = [step for step in due if step >= first and step not in set(steps)]
             yield f"{named(path)} has {bad} torn or altered records", min(lost, default=first)
-        elif which == "log" and finished:
+        elif which == "log" and is_whole:
             last = _last_look(folder, steps)
             lost = [step for step in due if first <= step <= last and step not in set(steps)]
             if lost:
@@ -135,8 +140,9 @@ def _last_look(folder: RunFolder, steps: list[int]) -> int:
         facts = folder.outcome or {}
     except DamagedError:
         facts = {}
-    early = facts.get("stopped_early") or facts.get("failed_at") is not None
-    return max(steps, default=0) if early else folder.spec.training.steps
+    if facts.get("failed_at") is not None:
+        return int(facts["failed_at"]) - 1
+    return max(steps, default=0) if facts.get("stopped_early") else folder.spec.training.steps
 
 
 def _damaged_outcome(folder: RunFolder) -> Iterator[tuple[str, int]]:
@@ -144,6 +150,42 @@ def _damaged_outcome(folder: RunFolder) -> Iterator[tuple[str, int]]:
         folder.outcome  # noqa: B018 (reading it checks it)
     except DamagedError as error:
         yield str(error), folder.spec.training.steps + 1
+
+
+def damage_of(folder: RunFolder) -> str | None:
+    """What is wrong with a finished run's outcome or logs, all that records are made of; None if they are whole."""
+    try:
+        if folder.outcome is None:
+            return None
+    except DamagedError as error:
+        return str(error)
+    return next((problem for problem, _ in _damaged_logs(folder)), None)
+
+
+def damaged_runs(store: Store) -> dict[str, str]:
+    """The runs of a store of which no record can be made, by name, with what is wrong."""
+    found = {}
+    for name in store.names():
+        try:
+            why = damage_of(store.folder(name))
+        except DamagedError as error:
+            why = str(error)
+        if why is not None:
+            found[name] = why
+    return found
+
+
+def set_aside(store: Store, names: Sequence[str]) -> list[Path]:
+    """Move runs out of the way, so that they are trained again; nothing is deleted."""
+    moved = []
+    for name in names:
+        place = store.path / f".damaged-{name}"
+        number = 1
+        while place.exists():
+            number += 1
+            place = store.path / f".damaged-{name}.{number}"
+        moved.append((store.path / name).rename(place))
+    return moved
 
 
 def _plans(store: Store) -> Iterator[tuple[RunSpec, ...]]:

@@ -3,17 +3,19 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from grokscope.activations import Conditioning, Subject, conditioning_basis
 from grokscope.errors import InputError
 from grokscope.experiments.devices import is_available
 from grokscope.experiments.runs import Run
 from grokscope.measures.question import Question
 from grokscope.measures.registry import Row, chosen, measure
-from grokscope.specs import ReadingSpec
+from grokscope.specs import Plan, ReadingSpec, RunSpec
 from grokscope.specs.spec import WORD_LIMIT, require
-from grokscope.tasks import named_task
+from grokscope.tasks import Task, named_task
 
-__all__ = ["STEPS_AT_ONCE", "Reading", "measured", "rows_of"]
+__all__ = ["STEPS_AT_ONCE", "Measuring", "Reading", "measured", "rows_of"]
 
 STEPS_AT_ONCE = {"cpu": 4, "cuda": 64, "mps": 16}  # checkpoints in one stack: some hundred MB on a CPU
 
@@ -36,6 +38,27 @@ class Reading:
     """Of everything drawn."""
     device: str = "cpu"
     """Where to compute."""
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """What is measured while runs are trained."""
+
+    always: Sequence[str] = ()
+    """At every checkpoint."""
+    milestones: Sequence[str] = ()
+    """At the first checkpoint at or after grokking, and at the last."""
+    runs: frozenset[str] = frozenset()
+    """Content hashes of the runs concerned; all of them if empty."""
+
+    @classmethod
+    def asked_by(cls, plan: Plan) -> "Measuring":
+        """What a plan asks for."""
+        return cls(plan.measures, plan.milestones, frozenset(plan.measured))
+
+    def concerns(self, spec: RunSpec) -> bool:
+        """Whether anything is measured of a run."""
+        return bool(self.always or self.milestones) and (not self.runs or spec.content_hash in self.runs)
 
 
 def measured(run: Run, names: Sequence[str], reading: Reading | None = None) -> Iterator[list[Row]]:
@@ -64,8 +87,8 @@ def measured(run: Run, names: Sequence[str], reading: Reading | None = None) -> 
 def rows_of(subject: Subject, readings: Sequence[str]) -> list[Row]:
     """One row for each run of a subject: measures by name, `NAME@sum` by sums, `NAME@BASIS` in that basis.
 
-    What the task or the model does not have is left out. A run whose activations are not numbers has NaN and a reason,
-    also if it is alone.
+    What the task or the model does not have is left out, and so is what would be read twice (sums that are the
+    answers). A run whose activations are not numbers has NaN and a reason, also if it is alone.
     """
     rows: list[Row] = [{} for _ in range(len(subject))]
     read = subject.select([0, 0]) if len(subject) == 1 else subject  # a stack is never refused for one of its runs
@@ -75,9 +98,7 @@ def rows_of(subject: Subject, readings: Sequence[str]) -> list[Row]:
         asked.setdefault(where, []).append(name)
     for where, names in asked.items():
         by: Conditioning = "sum" if where == "sum" else "answer"
-        if (by == "sum" and subject.task.sums is None) or (
-            where not in ("", "sum") and where not in subject.task.bases
-        ):
+        if not _is_another_reading(subject.task, where):
             continue
         question = Question(read, by=by, basis_name="" if by == "sum" else where)
         for name in names:
@@ -90,6 +111,13 @@ def rows_of(subject: Subject, readings: Sequence[str]) -> list[Row]:
                 row |= {f"{column}@{where}" if where else column: value for column, value in found.items()}
                 row["undefined"] = reason
     return rows
+
+
+def _is_another_reading(task: Task, where: str) -> bool:
+    """Whether a task can be read this way, and not already is."""
+    if where == "sum":
+        return task.sums is not None and not np.array_equal(task.sums, task.answers)
+    return where == "" or where in list(task.bases)[1:]  # the first is the one read anyway
 
 
 def _measured(run: Run, names: Sequence[str], how: Reading, steps: tuple[int, ...]) -> Iterator[list[Row]]:

@@ -227,6 +227,10 @@ class RemoteStore(Store):
         """Whether a run's end is committed."""
         return any(commit.finished for commit in self.remote.commits(run_name(spec)))
 
+    def has_begun(self, spec: RunSpec) -> bool:
+        """Whether anything of a run is committed yet."""
+        return bool(self.remote.commits(run_name(spec)))
+
     def add(self, spec: RunSpec) -> RunFolder:
         """The run's folder, with its newest whole commit if there is one."""
         self.fetch(run_name(spec))
@@ -250,11 +254,13 @@ class RemoteStore(Store):
             return
 
     def __iter__(self) -> Iterator[RunFolder]:
-        return (self._folder(self.path / name) for name in self.remote.runs())
+        return map(self.folder, self.remote.runs())
 
-    def _paths(self) -> Iterator[Path]:
-        return (self.path / name for name in self.remote.names() if RUN.fullmatch(name))
+    def names(self) -> list[str]:
+        """What looks like a run, in order; whether any of it is committed shows when it is asked for."""
+        return [name for name in self.remote.names() if RUN.fullmatch(name)]
 
-    def _folder(self, path: Path) -> RunFolder:
-        self.fetch(path.name)
-        return super()._folder(path)
+    def folder(self, name: str | Path) -> RunFolder:
+        """The run of exactly this name, fetched."""
+        self.fetch(Path(name).name)
+        return super().folder(name)

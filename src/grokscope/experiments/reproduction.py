@@ -2,31 +2,28 @@
 
 from collections.abc import Iterable
 
-from grokscope.experiments.catalogue import STUDIES, Precision, studies
+from grokscope.experiments.catalogue import STUDIES, Precision, quick_studies, studies
 from grokscope.experiments.records import RunRecord, record_of
 from grokscope.experiments.store import Store
 from grokscope.specs import Plan, RunSpec
 
-__all__ = ["MEASURED", "records_in", "reproduction_plan", "run_steps"]
+__all__ = ["MEASURED", "MILESTONES", "records_in", "reproduction_plan", "run_steps"]
 
-# At every checkpoint of every run; readings that a task does not have are left out.
+# At every checkpoint; readings that a task does not have are left out.
 MEASURED = (
     "fsd",
     "fsd_k",
     "fsd_gen",
-    "rank",
     "control",
     "paper_restricted",
-    "trig",
-    "removal",
-    "logits",
     "logit_map",
-    "fourier_kan",
-    "ablation",
     "fsd@sum",
     "fsd@additive",
     "rank@sum",
 )
+MILESTONES = ("rank", "trig", "removal", "logits", "fourier_kan", "ablation")
+# Of forks, triggered and sensitivity runs nothing is asked that their logs do not tell.
+MEASURED_STUDIES = ("base", "symmetric", "architecture", "multiplication", "open_questions", "negatives")
 
 
 def reproduction_plan(
@@ -37,18 +34,29 @@ def reproduction_plan(
     precision: Precision = "float32",
     device: str = "cpu",
     deterministic: bool = False,
+    quick: bool = False,
 ) -> Plan:
-    """Every run of the studies, each once, measured at its checkpoints; states are kept where forks begin."""
+    """Every run of the studies, each once, measured where tables ask for it; states are kept where forks begin."""
+    known = quick_studies(precision) if quick else studies(STUDIES, n_seeds, precision)
+    everything = {spec.content_hash: spec for study in known.values() for spec in study.values()}
     runs: dict[str, RunSpec] = {}
-    for study in studies(names, n_seeds, precision).values():
-        runs |= {spec.content_hash: spec for spec in study.values()}
-    known = studies(STUDIES, n_seeds, precision).values()
-    everything = {spec.content_hash: spec for study in known for spec in study.values()}
+    for name in names:
+        runs |= {spec.content_hash: spec for spec in known[name].values()}
     for spec in list(runs.values()):
         while spec.fork is not None:  # parents may stand in a study that was not asked for
             spec = everything[spec.fork.parent]
             runs[spec.content_hash] = spec
-    return Plan(out, tuple(runs.values()), device, keep="forks", measures=MEASURED, deterministic=deterministic)
+    measured = {spec.content_hash for study in MEASURED_STUDIES for spec in known[study].values() if not spec.fork}
+    return Plan(
+        out,
+        tuple(runs.values()),
+        device,
+        keep="forks",
+        measures=MEASURED,
+        milestones=MILESTONES,
+        measured=tuple(name for name in runs if name in measured),
+        deterministic=deterministic,
+    )
 
 
 def run_steps(plan: Plan) -> int:

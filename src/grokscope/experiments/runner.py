@@ -2,22 +2,27 @@
 
 import gc
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
+from math import ceil
+from time import sleep
 
 import torch
 
 from grokscope.errors import InputError
 from grokscope.experiments.devices import slots_that_fit
-from grokscope.experiments.refusals import refuse_impossible
+from grokscope.experiments.measuring import Measuring
+from grokscope.experiments.refusals import refuse_impossible, refuse_unmeasurable
 from grokscope.experiments.stack import Report, Stack
 from grokscope.experiments.states import is_compiled
-from grokscope.experiments.store import BusyError, Keep, RunFolder, Store
-from grokscope.measures.registry import measure_named
+from grokscope.experiments.store import BusyError, Keep, RunFolder, Store, run_name
 from grokscope.specs import RunSpec
 from grokscope.training import CohortKey, advance, cohort_key
 
 __all__ = ["Stopped", "generations", "run_all"]
+
+NOTHING = Measuring()
+WAIT = 0.5  # seconds between looks at what another process is doing
 
 
 class Stopped(Exception):  # noqa: N818 (not an error: somebody asked)
@@ -34,7 +39,7 @@ def run_all(
     should_stop: Callable[[], bool] = lambda: False,
     compiled: bool | None = None,
     stop_after_grokking: int | None = None,
-    measures: Sequence[str] = (),
+    measuring: Measuring = NOTHING,
 ) -> None:
     """Train every run that is not finished; runs that another process holds are left to it.
 
@@ -43,23 +48,49 @@ def run_all(
     cannot be trained or measured is refused before anything is written.
     """
     refuse_impossible(specs, store, device)
-    for name in measures:
-        measure_named(name.partition("@")[0])
-    cohorts: dict[tuple[int, CohortKey], list[RunSpec]] = {}
-    for spec, generation in generations(specs).items():
-        cohorts.setdefault((generation, cohort_key(spec)), []).append(spec)
-    for (_, key), members in sorted(cohorts.items(), key=lambda item: item[0][0]):
+    refuse_unmeasurable(specs, (*measuring.always, *measuring.milestones), device)
+    for key, members in _cohorts(specs, store):
         slots = 1 if device == "cpu" else slots_that_fit(key, device)
+        slots = ceil(len(members) / ceil(len(members) / slots))  # stacks of equal size are compiled once
         waiting = [members[i : i + slots] for i in range(0, len(members), slots)]
         while waiting:
             batch = waiting.pop(0)
-            options = (store, device, keep, report, should_stop, compiled, stop_after_grokking, measures)
+            options = (store, device, keep, report, should_stop, compiled, stop_after_grokking, measuring)
             fitted = _fitted(partial(_run_cohort, batch, *options))
             if not fitted:
                 if len(batch) == 1:
                     raise InputError(f"one run of {batch[0].task} does not fit into the memory of {device}")
                 half = len(batch) // 2  # the layout change is recorded with each run's outcome
                 waiting = [batch[:half], batch[half:], *waiting]
+
+
+def _cohorts(specs: Sequence[RunSpec], store: Store) -> list[tuple[CohortKey, list[RunSpec]]]:
+    """Runs that can share a stack and end at about the same step, parents before their forks.
+
+    A slot computes until the last of its stack ends. So what is finished is left out, unless others have begun in the
+    same stack: they keep their slots, and with them every bit.
+    """
+    found: dict[tuple[int, CohortKey, int], list[RunSpec]] = {}
+    for spec, generation in generations(specs).items():
+        found.setdefault((generation, cohort_key(spec), spec.training.steps.bit_length()), []).append(spec)
+    in_order = sorted(found.items(), key=lambda item: item[0][0])
+    kept = [(key, _unfinished(members, store)) for (_, key, _), members in in_order]
+    return [(key, members) for key, members in kept if members]
+
+
+def _unfinished(members: list[RunSpec], store: Store) -> list[RunSpec]:
+    """Those to train; with the finished ones in their places if some of the others have begun."""
+    left = [spec for spec in members if not store.is_finished(spec)]
+    for spec in set(members) - set(left):
+        _tidy(RunFolder(store.path / run_name(spec), spec))
+    return members if any(map(store.has_begun, left)) else left
+
+
+def _tidy(folder: RunFolder) -> None:
+    """Clear what a writer left behind that was killed when its run had just ended."""
+    if any((folder.path / name).exists() for name in ("lock", "passing.json")):
+        with suppress(BusyError), folder.locked():
+            folder.tidy()
 
 
 def generations(specs: Sequence[RunSpec]) -> dict[RunSpec, int]:
@@ -98,9 +129,15 @@ def _run_cohort(
     should_stop: Callable[[], bool],
     compiled: bool | None,
     stop_after_grokking: int | None,
-    measures: Sequence[str] = (),
+    measuring: Measuring = NOTHING,
 ) -> None:
     with ExitStack() as locks:
+        # Workers that share a plan take whole cohorts: a stack split between two would round differently each time.
+        try:
+            locks.enter_context(store.claimed(specs))
+        except BusyError:
+            return
+        _await_parents(specs, store, should_stop)
         # What is finished, or another process's, leaves its slot empty: the others keep theirs, and with it every bit.
         by_slot: list[RunFolder | None] = []
         for spec in specs:
@@ -115,8 +152,24 @@ def _run_cohort(
             else:
                 folder.tidy()
         if any(by_slot):
-            going = Stack(by_slot, store, device, is_compiled(specs, device, compiled), measures, report)
+            going = Stack(by_slot, store, device, is_compiled(specs, device, compiled), measuring, report)
             _train(going, keep, should_stop, stop_after_grokking)
+
+
+def _await_parents(specs: Sequence[RunSpec], store: Store, should_stop: Callable[[], bool]) -> None:
+    """Wait while another process trains towards the states that these forks begin with."""
+    waiting = [spec for spec in specs if spec.fork is not None]
+    while waiting := [spec for spec in waiting if _is_on_its_way(spec, store)]:
+        if should_stop():
+            raise Stopped
+        sleep(WAIT)
+
+
+def _is_on_its_way(spec: RunSpec, store: Store) -> bool:
+    """Whether a fork's parent has no state at its step yet, and somebody is making it."""
+    assert spec.fork is not None
+    parent = store.find(spec.fork.parent)
+    return spec.fork.step not in parent.checkpoints("state") and parent.outcome is None and parent.is_held()
 
 
 def _train(

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from grokscope.activations import Subject, subject_of
 from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.experiments.index import indexed
 from grokscope.experiments.store import RunFolder, Store
 from grokscope.model import Twin, layout_of, padded_size, twin_of
 from grokscope.shapes import Float
@@ -19,6 +20,8 @@ from grokscope.tasks import Task, named_task
 from grokscope.training.checkpoint import padded_row
 
 __all__ = ["Checkpoint", "Run", "Runs", "open_runs"]
+
+SUMMARIZED = ("spec.json", "outcome.json")  # what `Run.summary` is made of
 
 
 @dataclass(frozen=True)
@@ -131,15 +134,19 @@ class Runs:
         return (Run(folder) for folder in self.store)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self.store)
+        return len(self.store.names())
 
     def __getitem__(self, name: str) -> Run:
         """The run with this name, hash, or unambiguous beginning of either."""
         return Run(self.store.find(name))
 
     def table(self) -> list[dict[str, Any]]:
-        """One row per run: run, task, seed, weight_decay, outcome, memorized, grokked, fork_step."""
-        return [run.summary() for run in self]
+        """One row per run: run, task, seed, weight_decay, outcome, memorized, grokked, fork_step.
+
+        Of many runs, what was read before and has not changed since comes from an index beside them.
+        """
+        names = self.store.names()
+        return indexed(self.store.path, names, SUMMARIZED, lambda name: Run(self.store.folder(name)).summary())
 
 
 def open_runs(path: Path | str) -> Runs:

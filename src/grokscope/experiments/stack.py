@@ -1,19 +1,20 @@
 """One cohort on its way from the first step to the last: placed, looked at, decided on, saved and finished."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
 from grokscope.activations import subject_of
-from grokscope.experiments.measuring import STEPS_AT_ONCE, rows_of
+from grokscope.experiments.measuring import STEPS_AT_ONCE, Measuring, rows_of
 from grokscope.experiments.provenance import provenance
-from grokscope.experiments.states import decided, forked_state, look_steps, numbers_of
+from grokscope.experiments.states import changes_decay, decided, forked_state, look_steps, numbers_of
 from grokscope.experiments.store import Keep, RunFolder, Store
-from grokscope.interventions import Decision, needs_sibling, sibling_of
+from grokscope.interventions import Control, Decision, needs_sibling, sibling_of
 from grokscope.measures import snapshot
 from grokscope.specs import ReadingSpec, RunSpec
+from grokscope.tasks import Task
 from grokscope.timeline import first_step, outcome
 from grokscope.training import Cohort, initial_state
 from grokscope.training.checkpoint import cut, padded_row
@@ -59,12 +60,12 @@ class Stack:
         store: Store,
         device: str,
         compiled: bool | None,
-        measures: Sequence[str] = (),
+        measuring: Measuring,
         report: Report = lambda said: None,
     ) -> None:
         self.report = report
         self.folders = {slot: folder for slot, folder in enumerate(by_slot) if folder is not None}
-        self.compiled, self.measures = compiled, measures
+        self.compiled, self.measuring = compiled, measuring
         siblings = {
             slot: sibling_of(folder.spec, store.find(folder.spec.fork.parent).spec)
             for slot, folder in self.folders.items()
@@ -106,7 +107,7 @@ class Stack:
         first = folder.spec.fork.step if folder.spec.fork else 0
         due = {first, *(step for step in self.looks[slot] if step > first)}
         missing = due - {row["step"] for row in folder.log()}
-        if self.measures:
+        if self.measuring.always and self.measuring.concerns(folder.spec):
             measured = {row["step"] for row in folder.log("measures")}
             missing |= {step for step in self.saves[slot] if step >= first} - measured
         return min(missing, default=folder.spec.training.steps + 1) - 1
@@ -116,7 +117,7 @@ class Stack:
         return min(s for s in self.looks[slot] | self.saves[slot] if s > step)
 
     def look(self, due: list[int]) -> None:
-        """Measure the runs that are due, log what was seen, and let their triggers decide."""
+        """Measure the runs that are due, log what was seen, and let their rules decide."""
         if not due:
             return
         seen = snapshot(self.state.weights, self.cohort, self.compiled)
@@ -127,27 +128,36 @@ class Stack:
             self.logs[slot].append(logged)
             self.report(Progress(folder.name, step, self.cohort.specs[slot].training.steps, row))
             found = self.decision(slot)
-            if found is not None and found.fired_at is not None:
+            if found is not None and changes_decay(found):
                 self.state.weight_decay[slot] = found.weight_decay
 
-    def decision(self, slot: int) -> Decision | None:
-        """What the run's trigger says, if it has one; it depends on the log alone, so it survives a restart."""
+    def decision(self, slot: int) -> Decision | Control | None:
+        """What the run's trigger or closed loop says; it depends on the log alone, so it survives a restart."""
         return decided(self.cohort.specs[slot], self.logs[slot])
 
     def measure(self, slots: set[int]) -> None:
-        """Measure what was asked for at the checkpoints of these runs, all of one task together."""
-        if not self.measures:
-            return
+        """Measure what was asked for at the checkpoints of these runs, all of one kind together."""
+        kinds: dict[tuple[Task, tuple[str, ...]], list[int]] = {}
+        for slot in sorted(slots):
+            if self.measuring.concerns(self.cohort.specs[slot]):
+                kinds.setdefault((self.cohort.tasks[slot], self._due(slot)), []).append(slot)
         size = STEPS_AT_ONCE[self.cohort.device.type]
-        for task in {self.cohort.tasks[slot] for slot in slots}:
-            own = sorted(slot for slot in slots if self.cohort.tasks[slot] is task)
-            for start in range(0, len(own), size):
+        for (_, measures), own in kinds.items():
+            for start in range(0, len(own) if measures else 0, size):
                 part = own[start : start + size]
                 specs = [self.cohort.specs[slot] for slot in part]
                 names = [f"{self.folders[slot].name} at step {self.steps[slot]}" for slot in part]
-                rows = rows_of(subject_of(specs, self.state.weights[part], names), self.measures)
+                rows = rows_of(subject_of(specs, self.state.weights[part], names), measures)
                 for slot, row in zip(part, rows, strict=True):
                     self.folders[slot].append({"step": self.steps[slot], **row}, "measures")
+
+    def _due(self, slot: int) -> tuple[str, ...]:
+        """What is measured of a run at this checkpoint: more at its last, and at the first since it grokked."""
+        step, grokked = self.steps[slot], self.grokked_at(slot)
+        before = max((save for save in self.saves[slot] if save < step), default=-1)
+        is_first = grokked is not None and before < grokked <= step
+        is_milestone = is_first or step == self.cohort.specs[slot].training.steps
+        return (*self.measuring.always, *(self.measuring.milestones if is_milestone else ()))
 
     def grokked_at(self, slot: int) -> int | None:
         """Where a run grokked, if it has."""
@@ -172,7 +182,7 @@ class Stack:
                 "stopped_early": stopped_early,
                 "memorized": first_step(taken, train, MEMORIZED),
                 "grokked": first_step(taken, validation, GROKKED),
-                "trigger": found and {"fired_at": found.fired_at, "restored_at": found.restored_at},
+                **_rule_facts(found),
                 "layout": {
                     "slots": len(self.cohort),
                     "slot": slot,
@@ -185,3 +195,10 @@ class Stack:
 
     def _column(self, slot: int, name: str) -> list[Any]:
         return [row[name] for row in self.logs[slot]]
+
+
+def _rule_facts(found: Decision | Control | None) -> dict[str, Any]:
+    """What a run's rule did, for its outcome; a closed loop is named only where there is one."""
+    if isinstance(found, Control):
+        return {"trigger": None, "control": found.to_dict()}
+    return {"trigger": found and {"fired_at": found.fired_at, "restored_at": found.restored_at}}

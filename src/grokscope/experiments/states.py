@@ -9,7 +9,7 @@ from torch import Tensor
 
 from grokscope.errors import InputError
 from grokscope.experiments.store import RunFolder, Store
-from grokscope.interventions import Decision, decision, drawn_step, forked, needs_sibling
+from grokscope.interventions import Control, Decision, controlled, decision, drawn_step, forked, needs_sibling
 from grokscope.measures import snapshot
 from grokscope.model import layout_of, padded_size
 from grokscope.specs import RunSpec
@@ -17,7 +17,7 @@ from grokscope.tasks import named_task
 from grokscope.training import Cohort, State, advance, initial_state
 from grokscope.training.checkpoint import padded_row
 
-__all__ = ["decided", "forked_state", "is_compiled", "look_steps", "numbers_of", "state_at"]
+__all__ = ["changes_decay", "decided", "forked_state", "is_compiled", "look_steps", "numbers_of", "state_at"]
 
 Tell = Callable[[str], None]
 COMPILE_PAYS_AFTER = 2500  # steps of the whole run, on a CPU
@@ -43,9 +43,10 @@ def forked_state(
 
 
 def look_steps(spec: RunSpec) -> set[int]:
-    """When a run is measured: at its cadence, and whenever its trigger looks."""
+    """When a run is measured: at its cadence, and whenever its trigger or closed loop looks."""
     looks = set(spec.measurements.steps(spec.training.steps))
-    return looks if spec.trigger is None else looks.union(range(0, spec.training.steps, spec.trigger.every))
+    rule = spec.trigger or spec.control
+    return looks if rule is None else looks.union(range(0, spec.training.steps, rule.every))
 
 
 def numbers_of(folder: RunFolder) -> list[dict[str, Any]]:
@@ -53,12 +54,24 @@ def numbers_of(folder: RunFolder) -> list[dict[str, Any]]:
     return [{name: math.nan if value is None else value for name, value in row.items()} for row in folder.log()]
 
 
-def decided(spec: RunSpec, looks: Sequence[Mapping[str, Any]]) -> Decision | None:
-    """What a run's trigger says, if it has one; it depends on what was logged alone, so it survives a restart."""
+def decided(spec: RunSpec, looks: Sequence[Mapping[str, Any]]) -> Decision | Control | None:
+    """What a run's trigger or closed loop says, if it has one.
+
+    It depends on what was logged alone, so it survives a restart.
+    """
+    if spec.control is not None:
+        return controlled(spec.control, spec.training.weight_decay, looks)
     if spec.trigger is None:
         return None
     at_random = drawn_step(spec.seeds.data_order, spec.training.steps)
     return decision(spec.trigger, spec.training.weight_decay, looks, at_random)
+
+
+def changes_decay(found: Decision | Control | None) -> bool:
+    """Whether a rule has anything to say about λ; before that it stays what the run, or its parent, made it."""
+    if isinstance(found, Control):
+        return bool(found.changes)
+    return found is not None and found.fired_at is not None
 
 
 def state_at(
@@ -99,16 +112,17 @@ def state_at(
 
 
 def _train_again(folder: RunFolder, state: State, cohort: Cohort, start: int, end: int, compiled: bool | None) -> None:
-    """From one step to another, with what the run's trigger decided on the way; a look that the log lacks is taken."""
+    """From one step to another, with what the run's rule decided on the way; a look that the log lacks is taken."""
     begins = folder.spec.fork.step if folder.spec.fork else 0
-    due = {begins, *look_steps(folder.spec)} if folder.spec.trigger else set()
+    due = {begins, *look_steps(folder.spec)} if folder.spec.trigger or folder.spec.control else set()
     looks: dict[int, Mapping[str, Any]] = {row["step"]: row for row in numbers_of(folder)}
     stops = sorted(step for step in due if start < step < end)
     for first, last in pairwise([start, *stops, end]):
         if first in due and first not in looks:
-            looks[first] = {"step": first, **snapshot(state.weights, cohort, compiled).row(0)}
+            seen = snapshot(state.weights, cohort, compiled).row(0)
+            looks[first] = {"step": first, **seen, "weight_decay": float(state.weight_decay[0])}
         found = decided(folder.spec, [looks[step] for step in sorted(looks) if step <= first])
-        if found is not None and found.fired_at is not None:
+        if found is not None and changes_decay(found):
             state.weight_decay[0] = found.weight_decay
         _, info = advance(state, cohort, last - first, compiled)
         if info.failed_at[0] is not None:

@@ -1,6 +1,21 @@
-"""What is done to a run from outside: forks that change λ or the weights, and rules that decide when to change λ."""
+"""What is done to a run from outside: forks, rules that decide when to change λ, and rivals that change gradients."""
 
+from grokscope.interventions.closed_loop import Change, Control, Phase, controlled
 from grokscope.interventions.forks import forked, needs_sibling, sibling_of
+from grokscope.interventions.optimizers import Grokfast, OrthogonalGradient
 from grokscope.interventions.triggers import Decision, decision, drawn_step
 
-__all__ = ["Decision", "decision", "drawn_step", "forked", "needs_sibling", "sibling_of"]
+__all__ = [
+    "Change",
+    "Control",
+    "Decision",
+    "Grokfast",
+    "OrthogonalGradient",
+    "Phase",
+    "controlled",
+    "decision",
+    "drawn_step",
+    "forked",
+    "needs_sibling",
+    "sibling_of",
+]

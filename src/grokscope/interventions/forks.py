@@ -14,18 +14,28 @@ def forked(row: dict[str, Tensor], spec: RunSpec, parent: RunSpec) -> dict[str, 
     """The parent's state at the fork's step, changed as the fork says and in nothing else.
 
     Weights are multiplied by `Fork.scale`; moments are kept or reset; λ is the fork's own if it differs from the
-    parent's, else the one in force, which a schedule or trigger may have set; a held norm is noted.
+    parent's, else the one in force, which a schedule or a rule may have set; a held norm is noted. Grokfast's average
+    of gradients goes with the moments.
     """
     assert spec.fork is not None
     found = {name: value.clone() for name, value in row.items()}
     if spec.fork.scale != 1:
         found["weights"] = found["weights"] * spec.fork.scale
     if spec.fork.moments == "reset":
-        found |= {name: torch.zeros_like(found[name]) for name in ("first", "second", "age")}
+        found |= {name: torch.zeros_like(found[name]) for name in ("first", "second", "slow", "age") if name in found}
     if spec.training.weight_decay != parent.training.weight_decay:
         found["weight_decay"] = torch.tensor(spec.training.weight_decay, dtype=torch.float64)
+    found["slow"] = _average(found, spec)
     norm = found["weights"].double().norm() if spec.fork.norm == "frozen" else torch.tensor(0.0, dtype=torch.float64)
     return found | {"alive": torch.tensor(True), "held_norm": norm}
+
+
+def _average(row: dict[str, Tensor], spec: RunSpec) -> Tensor:
+    """Grokfast's average of gradients as the fork needs it: the parent's, zeros where it had none, or nothing."""
+    if spec.training.gradient != "grokfast":
+        return row["weights"][:0]
+    known = row.get("slow")
+    return known if known is not None and known.numel() else torch.zeros_like(row["weights"])
 
 
 def needs_sibling(spec: RunSpec) -> bool:

@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 import scipy.optimize
-from scipy.special import log_ndtr
 
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.law.fits import interval_over
+from grokscope.law.newton import interval_log_likelihoods, most_likely_lines
 from grokscope.law.runs import Ending, ForkedRun, fewest_draws, resampled
 from grokscope.shapes import Float
 from grokscope.stats import Estimate
@@ -90,10 +90,7 @@ def fit_censored(
     draws = list(dict.fromkeys((run.task, run.draw) for run in waiting))
     of_run = [draws.index((run.task, run.draw)) for run in waiting]
     resamples = resamples if fewest_draws(draws) > 1 else 0
-    sampled = np.full((resamples, len(best) - 1), nan)
-    for row, weight in zip(sampled, resampled(draws, resamples, seed)[:, of_run], strict=True):
-        if _determined(form, waits, weight):
-            row[:] = _maximum(form, waits, weight, best[:-1])[:-1]
+    sampled = _resampled_maxima(form, waits, resampled(draws, resamples, seed)[:, of_run], best[:-1])
     values, columns = _natural(best[:-1]), _natural(sampled.T)
     found = [interval_over(float(v), s, fewest_draws(draws), level) for v, s in zip(values, columns, strict=True)]
     names = PARAMETERS[form]
@@ -160,7 +157,9 @@ def _maximum(form: CensoredForm, waits: _Waits, weights: np.ndarray, start: np.n
 
     def cost(scaled: np.ndarray) -> float:
         found = scaled * units
-        value = -float(weights @ _log_likelihoods(waits, MEDIANS[form](waits.logs, found[1:]), np.exp(found[0])))
+        value = -float(
+            weights @ interval_log_likelihoods(*_ends(waits, MEDIANS[form](waits.logs, found[1:]), np.exp(found[0])))
+        )
         return value if np.isfinite(value) else np.inf
 
     bounds = [(np.log(LEAST_SPREAD), None)] + [(None, None)] * (len(start) - 1)
@@ -172,10 +171,24 @@ def _maximum(form: CensoredForm, waits: _Waits, weights: np.ndarray, start: np.n
     return np.array([*(best * units), found.fun])
 
 
-def _log_likelihoods(waits: _Waits, medians: np.ndarray, spread: float) -> Float[np.ndarray, " runs"]:
-    """log(Φ(b) − Φ(a)) of each run, without cancellation in the tails; NaN where the law gives no time."""
-    a, b = (waits.after - medians) / spread, (waits.until - medians) / spread
-    flip = a > 0  # Φ(b) − Φ(a) = Φ(−a) − Φ(−b), the latter exact where both are near 1
-    low, high = log_ndtr(np.where(flip, -b, a)), log_ndtr(np.where(flip, -a, b))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return high + np.log1p(-np.exp(low - high))
+def _resampled_maxima(form: CensoredForm, waits: _Waits, weights: np.ndarray, best: np.ndarray) -> np.ndarray:
+    """The most likely (log σ, log C, …) under every weighting of the runs; NaN where it does not determine the law."""
+    found = np.full((len(weights), len(best)), nan)
+    if form != "offset" and len(weights):  # a line in log λ: all at once
+        ones = np.ones_like(waits.logs)
+        design, shift = (ones[:, None], waits.logs) if form == "inverse" else (np.stack([ones, -waits.logs], -1), 0)
+        start = np.array([np.exp(best[0]), *best[1:]])
+        found[:] = most_likely_lines(design, waits.after + shift, waits.until + shift, weights, start)
+        found[:, 0] = np.log(np.where(found[:, 0] > LEAST_SPREAD, found[:, 0], nan))
+        found[np.isnan(found[:, 0])] = nan
+    for row, weight in zip(found, weights, strict=True):
+        if not _determined(form, waits, weight):
+            row[:] = nan
+        elif np.isnan(row).any():
+            row[:] = _maximum(form, waits, weight, best)[:-1]
+    return found
+
+
+def _ends(waits: _Waits, medians: np.ndarray, spread: float) -> tuple[np.ndarray, np.ndarray]:
+    """Both ends of every run's interval, from the law and in its σ; NaN where the law gives no time."""
+    return (waits.after - medians) / spread, (waits.until - medians) / spread

@@ -30,6 +30,7 @@ __all__ = [
     "pair_part",
     "read_neurons",
     "top_modes",
+    "voted_modes",
     "waves_over",
 ]
 
@@ -284,9 +285,14 @@ def key_modes(subject: Subject, site: str = "", *, basis: Basis | None = None) -
     Pairs with a symbol outside the group (0, for multiplication) are left out; constant neurons do not vote.
     """
     basis, site = basis or subject.task.basis(), site or last_hidden_site(subject.architecture)
-    grid = torch.tensor(pair_rows(subject.task, basis), device=subject.device)
-    values = checked(subject, site, read_neurons(subject, site))[:, grid].double()
-    waves = torch.tensor(basis.modes.basis, device=subject.device)
+    return voted_modes(checked(subject, site, read_neurons(subject, site)), subject.task, basis)
+
+
+def voted_modes(neurons: Float[Tensor, "runs inputs neurons"], task: Task, basis: Basis) -> Bool[Tensor, "runs modes"]:
+    """`key_modes` of activations that are already at hand, for every pair in the order of `task.inputs`."""
+    grid = torch.tensor(pair_rows(task, basis), device=neurons.device)
+    values = neurons[:, grid].double()
+    waves = torch.tensor(basis.modes.basis, device=neurons.device)
     away = values - values[:, :1, :1]  # variances cancel around 0
     squares = _on_both(waves.T, away).square()
     squares[:, 0, 0] = 0

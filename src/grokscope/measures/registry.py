@@ -198,7 +198,7 @@ MEASURES: dict[str, Measure] = {
         formula="R_j(τ) = min{k : the k strongest modes hold the share τ = 0.90 of neuron j's power}",
         source="the paper, Definition 1",
         cost=BLOCK_0,
-        null="at p = 97 white noise has rank about 28, untrained networks about 25",
+        null="at p = 97 white noise has rank about 29, untrained networks 25 or 26",
         undefined=MOSTLY_CONSTANT,
         columns={
             "rank": "median over the neurons that vary",

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from grokscope.activations import answer_sums
 from grokscope.measures.rank import fourier_rank
-from grokscope.measures.spectrum import spectrum
+from grokscope.measures.spectrum import CONSTANT_SHARE, spectrum
 from grokscope.measures.synchronization import fsd
 from grokscope.model import forward, forward_with_hidden, last_hidden
 from grokscope.shapes import Float
@@ -46,7 +46,8 @@ class Snapshot:
     rank: Float[Tensor, " runs"]
     """Median Fourier rank of block 0's neurons in that basis; NaN where undefined."""
     answer_share: Float[Tensor, " runs"]
-    """Variance of block 0's answer-conditioned means over that of its activations: how small the thing is FSD reads."""
+    """Variance of block 0's answer-conditioned means over that of its activations: how small the thing is FSD reads;
+    NaN where the activations do not vary beyond rounding."""
 
     def row(self, slot: int) -> dict[str, float]:
         """One run's values."""
@@ -110,6 +111,7 @@ class _Reader:
 
     def read(self, flat: Tensor, scores: bool = True) -> Snapshot:
         totals = torch.zeros(self.runs, 6, dtype=self.exact, device=flat.device)
+        origin = self.origin(flat)
         sums: list[tuple[Tensor, Tensor]] = []
         for start in range(0, self.tokens.shape[2], self.chunk):
             part = slice(start, start + self.chunk)
@@ -119,7 +121,7 @@ class _Reader:
             # FSD reads a variation of 1e-4 of the activations: full precision, so only then one pass serves both.
             if scores and self.is_exact:
                 with arithmetic("float32"):
-                    found, *read = self.both(flat, tokens, answers, labels, *masks)
+                    found, *read = self.both(flat, tokens, answers, labels, *masks, origin)
                 totals += found
                 sums.append((read[0], read[1]))
                 continue
@@ -127,8 +129,8 @@ class _Reader:
                 with arithmetic(self.cohort_key.precision):
                     totals += self.scores(flat, tokens, labels, *masks)
             with arithmetic("float32"):
-                sums.append(self.sums(flat, tokens, answers))
-        block0 = self._block0(*self._joined(sums))
+                sums.append(self.sums(flat, tokens, answers, origin))
+        block0 = self._block0(*self._joined(sums), origin.to(self.home).double())
         train, validation = totals[:, :3], totals[:, 3:]
         columns = [
             train[:, 0] / train[:, 2],
@@ -140,6 +142,11 @@ class _Reader:
         ]
         return Snapshot(*torch.stack([column.to(self.home).double() for column in columns]).cpu())
 
+    def origin(self, flat: Tensor) -> Tensor:
+        """One activation of each neuron, around which sums are taken: around 0, float32 would lose what varies."""
+        with arithmetic("float32"):
+            return last_hidden(self.layout.views(flat), self.architecture, self.tokens[..., :1].contiguous())
+
     def _norm(self, flat: Tensor) -> Tensor:
         return torch.linalg.vector_norm(flat, dim=1, dtype=self.exact)
 
@@ -150,12 +157,19 @@ class _Reader:
         return self._scored(logits, labels, train, validation)
 
     def _both(
-        self, flat: Tensor, tokens: Tensor, answers: Tensor, labels: Tensor, train: Tensor, validation: Tensor
+        self,
+        flat: Tensor,
+        tokens: Tensor,
+        answers: Tensor,
+        labels: Tensor,
+        train: Tensor,
+        validation: Tensor,
+        origin: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """`_scores` and `_sums` in one pass."""
         weights = self.layout.views(flat)
         logits, hidden = forward_with_hidden(weights, self.architecture, tokens, self.cohort_classes)
-        return self._scored(logits, labels, train, validation), *self._summed(hidden, answers)
+        return self._scored(logits, labels, train, validation), *self._summed(hidden - origin, answers)
 
     def _scored(self, logits: Tensor, labels: Tensor, train: Tensor, validation: Tensor) -> Tensor:
         is_label = torch.arange(logits.shape[-1], device=logits.device) == labels[..., None]
@@ -165,9 +179,9 @@ class _Reader:
         parts = [torch.where(mask, value, 0) for mask in (train, validation) for value in (right, loss, 1.0)]
         return torch.stack([part.sum(dim=1, dtype=self.exact) for part in parts], dim=1)
 
-    def _sums(self, flat: Tensor, tokens: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
-        """Σx and Σx² of each neuron over the pairs with each answer: the chunk's own, or all."""
-        return self._summed(last_hidden(self.layout.views(flat), self.architecture, tokens), answers)
+    def _sums(self, flat: Tensor, tokens: Tensor, answers: Tensor, origin: Tensor) -> tuple[Tensor, Tensor]:
+        """Σx and Σx² of each neuron around its origin over the pairs with each answer: the chunk's own, or all."""
+        return self._summed(last_hidden(self.layout.views(flat), self.architecture, tokens) - origin, answers)
 
     def _summed(self, hidden: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
         if self.pairs_per_answer:
@@ -183,20 +197,21 @@ class _Reader:
             return torch.cat(sums, dim=1).double(), torch.cat(squares, dim=1).double()
         return torch.stack(sums).double().sum(dim=0), torch.stack(squares).double().sum(dim=0)
 
-    def _block0(self, sums: Tensor, squares: Tensor) -> list[Tensor]:
+    def _block0(self, sums: Tensor, squares: Tensor, origin: Tensor) -> list[Tensor]:
         """FSD, dominant mode, median rank and answer share, task by task: each has its own answers and basis."""
         columns = [torch.full((self.runs,), torch.nan, dtype=torch.float64, device=sums.device) for _ in range(4)]
         for task, placed in self.slots_by_task.items():
             slots, counts = placed.to(self.home), self.answer_counts[task][:, None]
-            means = sums[slots, : task.classes] / counts
-            waves = spectrum(means, task.basis())
+            away, pairs = sums[slots, : task.classes] / counts, counts.sum()
+            waves = spectrum(away + origin[slots], task.basis())
             found = fsd(waves.density)
-            pairs = counts.sum()
-            mean = (means * counts).sum(dim=1, keepdim=True) / pairs
-            between = ((means - mean) ** 2 * counts).sum(dim=(1, 2))
+            mean = (away * counts).sum(dim=1, keepdim=True) / pairs
+            between = ((away - mean) ** 2 * counts).sum(dim=(1, 2))
             total = squares[slots, : task.classes].sum(dim=(1, 2)) - pairs * (mean**2).sum(dim=(1, 2))
+            size = total + pairs * ((mean + origin[slots]) ** 2).sum(dim=(1, 2))
+            share = (between / total).where(~(total <= CONSTANT_SHARE * size), torch.nan)
             rank = fourier_rank(waves.power).median
-            values = (found.fsd, (found.mode + 1).double().where(~found.fsd.isnan(), torch.nan), rank, between / total)
+            values = (found.fsd, (found.mode + 1).double().where(~found.fsd.isnan(), torch.nan), rank, share)
             for column, value in zip(columns, values, strict=True):
                 column[slots] = value
         return columns

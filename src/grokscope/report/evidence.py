@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from grokscope.errors import InputError, did_you_mean, shown
-from grokscope.experiments.catalogue import STUDIES, Precision, studies
+from grokscope.experiments.catalogue import STUDIES, Precision, quick_studies, studies
 from grokscope.experiments.records import RunRecord
 
 __all__ = ["Evidence", "evidence_of"]
@@ -19,6 +19,12 @@ class Evidence:
     planned: Mapping[str, int]
     """How many runs each study has in the catalogue, trained or not."""
 
+    def stopped_early(self) -> list[str]:
+        """The runs that were ended soon after grokking, so that a later crossing was not seen; in order."""
+        return sorted(
+            {name for runs in self.records.values() for name, one in runs.items() if one.outcome.get("stopped_early")}
+        )
+
     def study(self, name: str) -> Mapping[str, RunRecord]:
         """The records of a study, by name; empty if none of its runs was trained."""
         if name not in STUDIES:
@@ -30,10 +36,12 @@ class Evidence:
         return {key: record for key, record in self.study("base").items() if record.spec.task == name}
 
 
-def evidence_of(records: Iterable[RunRecord], n_seeds: int | None = None, precision: Precision = "float32") -> Evidence:
-    """Records put where the catalogue has them; one run may stand in several studies."""
+def evidence_of(
+    records: Iterable[RunRecord], n_seeds: int | None = None, precision: Precision = "float32", quick: bool = False
+) -> Evidence:
+    """Records put where the catalogue (or its quick version) has them; one run may stand in several studies."""
     by_hash = {record.spec.content_hash: record for record in records}
-    planned = studies(STUDIES, n_seeds, precision)
+    planned = quick_studies(precision) if quick else studies(STUDIES, n_seeds, precision)
     found = {
         study: {name: by_hash[spec.content_hash] for name, spec in runs.items() if spec.content_hash in by_hash}
         for study, runs in planned.items()

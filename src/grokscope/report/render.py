@@ -12,7 +12,17 @@ from grokscope.report.printed import Value
 from grokscope.report.tables.table import Cell, Column, Table
 from grokscope.training.checkpoint import write_atomically
 
-__all__ = ["csv_of", "latex_of", "markdown_of", "write_table"]
+__all__ = [
+    "cell_text",
+    "csv_of",
+    "csv_text",
+    "csv_value",
+    "latex_of",
+    "markdown_of",
+    "markdown_text",
+    "read_aloud",
+    "write_table",
+]
 
 FORMULA = tuple("=+-@\t\r")  # how a text begins that a spreadsheet would compute
 MARKDOWN = re.compile(r"([\\`*_{}\[\]()#|~$!])")
@@ -39,9 +49,15 @@ LATEX = {
     "`": r"\textasciigrave{}",
     "'": r"\textquotesingle{}",
     "-": "{-}",  # two together would be a dash
+    "α": r"$\alpha$",
+    "β": r"$\beta$",
     "λ": r"$\lambda$",
     "Δ": r"$\Delta$",
     "²": r"$^2$",
+    "₂": r"$_2$",
+    "⌊": r"$\lfloor$",
+    "⌋": r"$\rfloor$",
+    "·": r"$\cdot$",
     "≤": r"$\le$",
     "≥": r"$\ge$",
     "×": r"$\times$",
@@ -67,9 +83,9 @@ def csv_of(table: Table) -> bytes:
     parts = [(place, name, read) for place in range(len(table.columns)) for name, read in _parts(table, place)]
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([_csv_text(f"{table.columns[place].name}{name}") for place, name, _ in parts])
+    writer.writerow([csv_text(f"{table.columns[place].name}{name}") for place, name, _ in parts])
     for row in table.rows:
-        writer.writerow([_csv_value(read(row[place])) for place, _, read in parts])
+        writer.writerow([csv_value(read(row[place])) for place, _, read in parts])
     return file.getvalue().encode()
 
 
@@ -88,23 +104,25 @@ def _parts(table: Table, place: int) -> list[tuple[str, Callable[[Cell], Value]]
     return [(name, read) for name, read in parts.items() if not name or any(read(cell) is not None for cell in cells)]
 
 
-def _csv_value(value: Value) -> str:
+def csv_value(value: Value) -> str:
+    """A value as CSV: numbers plain, so that they parse back."""
     if value is None:
         return ""
-    return _csv_text(value) if isinstance(value, str) else f"{value:.10g}"
+    return csv_text(value) if isinstance(value, str) else f"{value:.10g}"
 
 
-def _csv_text(text: str) -> str:
+def csv_text(text: str) -> str:
+    """A text on one line that no spreadsheet computes."""
     plain = _one_line(text)
     return f"'{plain}" if plain.startswith(FORMULA) else plain
 
 
 def markdown_of(table: Table) -> bytes:
     """A heading, the table with the paper's values in columns beside ours, and the notes."""
-    heads, body = _laid_out(table, _markdown_text)
-    lines = [f"### {_markdown_text(table.title)} ({_markdown_text(table.label)})", ""]
+    heads, body = _laid_out(table, markdown_text)
+    lines = [f"### {markdown_text(table.title)} ({markdown_text(table.label)})", ""]
     lines += [_markdown_line(heads), _markdown_line(["---"] * len(heads)), *map(_markdown_line, body), ""]
-    lines += [f"- {_markdown_text(note)}" for note in table.notes]
+    lines += [f"- {markdown_text(note)}" for note in table.notes]
     return ("\n".join(lines).rstrip("\n") + "\n").encode()
 
 
@@ -112,7 +130,8 @@ def _markdown_line(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _markdown_text(text: str) -> str:
+def markdown_text(text: str) -> str:
+    """A text that Markdown shows as it is."""
     plain = "".join(HTML.get(letter, letter) for letter in _one_line(text))
     return MARKDOWN.sub(r"\\\1", plain)
 
@@ -152,6 +171,11 @@ def _latex_letter(letter: str) -> str:
     return LATEX.get(letter) or (letter if letter.isascii() else rf"\texttt{{U+{ord(letter):04X}}}")
 
 
+def read_aloud(table: Table) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows as a terminal shows them."""
+    return _laid_out(table, _one_line)
+
+
 def _laid_out(table: Table, escaped: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
     """Headings and rows for a reader: ours, and the paper's in a column beside it where it has any."""
     has_paper = [any(row[place].paper is not None for row in table.rows) for place in range(len(table.columns))]
@@ -162,12 +186,13 @@ def _laid_out(table: Table, escaped: Callable[[str], str]) -> tuple[list[str], l
     for row in table.rows:
         cells: list[str] = []
         for cell, column, beside in zip(row, table.columns, has_paper, strict=True):
-            cells += [escaped(_ours(cell, column)), *([escaped(_paper(cell, column))] if beside else [])]
+            cells += [escaped(cell_text(cell, column)), *([escaped(_paper(cell, column))] if beside else [])]
         body.append(cells)
     return heads, body
 
 
-def _ours(cell: Cell, column: Column) -> str:
+def cell_text(cell: Cell, column: Column) -> str:
+    """A cell for a reader, as its column writes numbers: 0.97 [0.84, 1.00], n = 32."""
     shown = _shown(cell.ours, column)
     if cell.interval:
         shown += f" [{_shown(cell.interval[0], column)}, {_shown(cell.interval[1], column)}]"

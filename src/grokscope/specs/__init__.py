@@ -1,5 +1,6 @@
 """Frozen descriptions of runs and readings: they say what to do and compute nothing."""
 
+from grokscope.specs.control import ClosedLoop
 from grokscope.specs.plan import Plan
 from grokscope.specs.reading import ReadingSpec
 from grokscope.specs.run import Architecture, Cadence, Fork, Initialization, RunSpec, Seeds, Training, Trigger
@@ -8,6 +9,7 @@ from grokscope.specs.spec import Spec
 __all__ = [
     "Architecture",
     "Cadence",
+    "ClosedLoop",
     "Fork",
     "Initialization",
     "Plan",

@@ -27,6 +27,10 @@ class Plan(Spec):
     measures: tuple[str, ...] = ()
     """What is measured at every checkpoint while the weights are at hand, by name; `fsd@sum` and `fsd@additive` read by
     sums or in that basis, and tasks that have neither go without."""
+    milestones: tuple[str, ...] = ()
+    """What is measured at two checkpoints only, because it is dear: the first at or after grokking, and the last."""
+    measured: tuple[str, ...] = ()
+    """Content hashes of the runs that are measured; all of them if empty."""
     deterministic: bool = False
     """Refuse any operation whose result may differ between two runs on one accelerator."""
 

@@ -49,6 +49,11 @@ class ReadingSpec(Spec):
             require(0 < getattr(self, name) <= 1, f"{name} must lie in (0, 1]", getattr(self, name))
         for name in ("fsd_gen_top_k", "control_relabellings", "restricted_modes"):
             require(getattr(self, name) >= 1, f"{name} must be at least 1", getattr(self, name))
+        require(
+            self.control_relabellings <= 10_000,
+            "control_relabellings must be at most 10,000",
+            self.control_relabellings,
+        )
         require(self.restricted_sync > 0, "restricted_sync must be positive", self.restricted_sync)
         frequencies = self.fourier_kan_frequencies
         require(frequencies is None or frequencies >= 1, "fourier_kan_frequencies must be at least 1", frequencies)

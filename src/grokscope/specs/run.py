@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from grokscope.errors import InputError, shown
+from grokscope.specs.control import ClosedLoop
 from grokscope.specs.spec import WORD_LIMIT, Spec, require
 
 __all__ = ["Architecture", "Cadence", "Fork", "Initialization", "RunSpec", "Seeds", "Training", "Trigger"]
@@ -100,7 +101,7 @@ class Initialization(Spec):
 
 @dataclass(frozen=True)
 class Training(Spec):
-    """AdamW and its data. Runs of one stack share the batch size, and whether they drop out and clip at all."""
+    """AdamW and its data. Runs of one stack share batch size and gradient, and whether they drop out and clip."""
 
     steps: int = 15_000
     """Optimiser steps."""
@@ -128,14 +129,22 @@ class Training(Spec):
     """η rises linearly from 0 over this many steps."""
     clip_norm: float | None = None
     """The gradient is scaled down to this norm when it exceeds it."""
+    gradient: Literal["plain", "grokfast", "orthogonal"] = "plain"
+    """What AdamW is given: the gradient g; `grokfast`: g + ℓμ with its moving average μ (Grokfast-EMA, Lee et al.
+    2024); `orthogonal`: g without its part along the weights, at its former length (⊥Grad, Prieto et al. 2025)."""
+    grokfast_alpha: float = 0.98
+    """α of μ ← αμ + (1 − α)g; Grokfast's published default."""
+    grokfast_lamb: float = 2.0
+    """ℓ, how much of μ is added (the paper's λ, which is weight decay here); Grokfast's published default."""
 
     def check(self) -> None:
         """Ranges, and an ordered schedule."""
         require(self.steps >= 1, "steps must be at least 1", self.steps)
         require(self.learning_rate > 0, "learning_rate must be positive", self.learning_rate)
-        for name in ("beta1", "beta2", "dropout"):
+        for name in ("beta1", "beta2", "dropout", "grokfast_alpha"):
             require(0 <= getattr(self, name) < 1, f"{name} must lie in [0, 1)", getattr(self, name))
         require(self.epsilon > 0, "epsilon must be positive", self.epsilon)
+        require(self.grokfast_lamb >= 0, "grokfast_lamb must be at least 0", self.grokfast_lamb)
         for decay in (self.weight_decay, *(decay for _, decay in self.weight_decay_schedule)):
             require(decay >= 0, "weight_decay must be at least 0", decay)
             product = self.learning_rate * decay
@@ -266,6 +275,8 @@ class RunSpec(Spec):
     """Its optimiser and data."""
     trigger: Trigger | None = None
     """A change of λ that waits for a signal."""
+    control: ClosedLoop | None = None
+    """A rule that raises λ while the training set stays learnt, and backs off."""
     fork: Fork | None = None
     """The run and step this one continues."""
     checkpoints: Cadence = Cadence(every=500)
@@ -274,6 +285,8 @@ class RunSpec(Spec):
     """When the run is measured; measuring never changes it."""
     precision: Literal["float32", "tf32", "bf16", "float64"] = "float32"
     """Arithmetic: float32 is the reference, tf32 and bf16 are faster, float64 is for checking."""
+    model: str = ""
+    """Whose model it is, if not grokscope's: a monitored run, of which architecture and initialisation say nothing."""
 
     def check(self) -> None:
         """What concerns more than one part: the split, the trigger's decay, the steps named by fork and cadences."""
@@ -284,12 +297,28 @@ class RunSpec(Spec):
             require(product < 1, "learning_rate × the trigger's weight_decay must stay below 1", product)
             schedule = self.training.weight_decay_schedule
             require(not schedule, "a run has a trigger or a weight_decay_schedule, not both", schedule)
+        if self.control is not None:
+            self._check_control(self.control)
         last = self.training.steps
         if self.fork is not None:
             require(self.fork.step < last, f"the fork's step must lie before the last step {last}", self.fork.step)
         for cadence in (self.checkpoints, self.measurements):
             late = [step for step in cadence.at if step > last]
             require(not late, f"listed steps must not pass the last step {last}", late)
+
+    def _check_control(self, control: ClosedLoop) -> None:
+        product = self.training.learning_rate * control.highest
+        require(product < 1, "learning_rate × the control's highest must stay below 1", product)
+        begins = self.training.weight_decay
+        require(begins > 0, "weight_decay must be positive for a control, which multiplies it", begins)
+        require(
+            begins <= control.highest,
+            f"the control's highest must be at least weight_decay {begins:g}",
+            control.highest,
+        )
+        others = (self.trigger, self.training.weight_decay_schedule or None)
+        rule = "a run has a control, a trigger or a weight_decay_schedule, not two of them"
+        require(others == (None, None), rule, next((other for other in others if other is not None), None))
 
     @property
     def content_hash(self) -> str:

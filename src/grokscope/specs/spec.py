@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -14,7 +15,6 @@ __all__ = ["Spec", "require"]
 
 SomeSpec = TypeVar("SomeSpec", bound="Spec")
 WORD_LIMIT = 2**63  # whole numbers end up in signed 64-bit words
-_HINTS: dict[type, Mapping[str, Any]] = {}  # found once a class: a sweep makes a hundred thousand specs
 HASH_CHARACTERS = 16  # 64 bits: with 10⁶ runs two names meet with a chance of 3e-8
 
 
@@ -93,11 +93,15 @@ class Spec:
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:HASH_CHARACTERS]
 
 
-def _annotations(spec: type[Spec]) -> Mapping[str, Any]:
-    if spec not in _HINTS:
-        hints = get_type_hints(spec)
-        _HINTS[spec] = {f.name: hints[f.name] for f in fields(spec)}
-    return _HINTS[spec]
+def _annotations(spec: type[Spec]) -> dict[str, Any]:
+    resolve: Any = _resolved  # mypy takes the type of a dataclass for unhashable
+    return resolve(spec)
+
+
+@cache  # resolving them takes longer than all checks of a spec together
+def _resolved(spec: type[Spec]) -> dict[str, Any]:
+    hints = get_type_hints(spec)
+    return {f.name: hints[f.name] for f in fields(spec)}
 
 
 def _elsewhere(spec: type[Spec], name: str) -> str:

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 MANIFEST = "manifest.json"
-FLAT = ("weights", "first", "second")
+FLAT = ("weights", "first", "second", "slow")
 SCALARS = ("step", "age", "weight_decay", "held_norm", "alive")
 
 
@@ -140,11 +140,16 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 
 def cut(row: dict[str, Tensor], layout: Layout, symbols: int) -> dict[str, Tensor]:
-    """A run's row as named tensors without padding, `first.…` and `second.…` being Adam's moments."""
+    """A run's row as named tensors without padding.
+
+    `first.…` and `second.…` are Adam's moments; `slow.…`, Grokfast's average, is there only where a run has it.
+    """
     found = {}
     for name, value in row.items():
         if name not in FLAT:
             found[name] = value.reshape(1)
+            continue
+        if not value.numel():
             continue
         prefix = "" if name == "weights" else f"{name}."
         for parameter, view in layout.views(value[None]).items():

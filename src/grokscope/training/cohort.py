@@ -36,6 +36,8 @@ class CohortKey:
     """Whether gradients are clipped."""
     holds_norm: bool
     """Whether weights are rescaled to a given norm after each step."""
+    gradient: str = "plain"
+    """What is done to gradients before AdamW."""
 
 
 def holds_norm(spec: RunSpec) -> bool:
@@ -56,6 +58,7 @@ def cohort_key(spec: RunSpec) -> CohortKey:
         dropout=spec.training.dropout > 0,
         clipping=spec.training.clip_norm is not None,
         holds_norm=holds_norm(spec),
+        gradient=spec.training.gradient,
     )
 
 

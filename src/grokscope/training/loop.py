@@ -15,6 +15,7 @@ from grokscope.shapes import Float
 from grokscope.training.adamw import AdamWScalars, adamw_, adamw_scalars, clipped
 from grokscope.training.batches import batches
 from grokscope.training.cohort import Cohort
+from grokscope.training.gradients import grokfast_, orthogonal
 from grokscope.training.state import State
 
 __all__ = ["Info", "Trainer", "advance", "arithmetic", "trainer_of"]
@@ -103,6 +104,9 @@ class Trainer:
         everything = [float(spec.training.decay_parameters == "all") for spec in cohort.specs]
         self.decays_vectors = torch.tensor(everything, dtype=cohort.exact, device=self.device)
         self.clip_norm = cohort.column("clip_norm") if self.key.clipping else None
+        # Grokfast's average, parameter by parameter; nothing in cohorts without it.
+        self.slow = list(cohort.layout.views(state.slow).values()) if self.key.gradient == "grokfast" else []
+        self.grokfast = tuple(cohort.column(name, cohort.dtype) for name in ("grokfast_alpha", "grokfast_lamb"))
         sibling = [cohort.sibling_slot.get(slot, -1) for slot in range(runs)]
         self.sibling = torch.tensor(sibling, device=self.device)
         self.dropout_share = cohort.column("dropout", cohort.dtype)
@@ -113,9 +117,11 @@ class Trainer:
         self.counter = torch.zeros(1, dtype=torch.int64, device=self.device)
         self.loss_of: Callable[..., Tensor] = self._loss
         self.update: Callable[..., None] = self._update
+        self.transform: Callable[..., list[Tensor]] = self._transform
         if compiled:
             self.loss_of = torch.compile(self._loss, fullgraph=True, dynamic=False)
             self.update = torch.compile(self._update, fullgraph=True, dynamic=False)
+            self.transform = torch.compile(self._transform, fullgraph=True, dynamic=False)
         self.graph: Any = None
 
     def owns(self, state: State) -> bool:
@@ -123,7 +129,7 @@ class Trainer:
         return all(
             buffer.data_ptr() == own.data_ptr()
             for buffer, own in zip((state.weights, state.first, state.second), self.parameters[0], strict=True)
-        )
+        ) and all(own.data_ptr() == state.slow.data_ptr() for own in self.slow[:1])
 
     def chunk(self, steps: int) -> Float[Tensor, "runs steps"]:
         """At most CHUNK steps; the batch losses, NaN where a run was idle."""
@@ -182,6 +188,8 @@ class Trainer:
         if self.clip_norm is not None:
             gradients = clipped(gradients, self.clip_norm)
         active, *scalars = self._scalars(loss.detach(), decay)
+        if self.key.gradient != "plain":
+            gradients = self.transform(gradients, active)
         self.update(gradients, active, *scalars)
         if self.key.holds_norm:
             self._hold_norm(active)
@@ -225,6 +233,13 @@ class Trainer:
         scalars = adamw_scalars(state.age, rate, decay, *self.betas, dtype=state.weights.dtype)
         vector_shrink = (1 - rate * decay * self.decays_vectors).to(state.weights.dtype)
         return active, scalars, scalars._replace(shrink=vector_shrink)
+
+    def _transform(self, gradients: list[Tensor], active: Tensor) -> list[Tensor]:
+        """What AdamW is given in place of the gradients."""
+        if self.key.gradient == "orthogonal":
+            return [orthogonal(own[0], gradient) for own, gradient in zip(self.parameters, gradients, strict=True)]
+        pairs = zip(self.slow, gradients, strict=True)
+        return [grokfast_(slow, gradient, active, *self.grokfast) for slow, gradient in pairs]
 
     def _update(
         self, gradients: list[Tensor], active: Tensor, for_matrices: AdamWScalars, for_vectors: AdamWScalars

@@ -31,6 +31,8 @@ class State:
     """The norm to which a run's weights are rescaled after each step; 0 where it is free."""
     alive: Bool[Tensor, " runs"]
     """False where a run has failed or the slot is empty: it is computed and never updated."""
+    slow: Float[Tensor, "runs averaged"]
+    """Grokfast's moving average of gradients, as wide as the weights; no columns in cohorts without it."""
 
     def row(self, slot: int) -> dict[str, Tensor]:
         """One run's tensors, for a checkpoint or a fork."""
@@ -55,4 +57,5 @@ def initial_state(cohort: Cohort) -> State:
         weight_decay=cohort.column("weight_decay"),
         held_norm=torch.zeros(len(cohort), dtype=cohort.exact, device=cohort.device),
         alive=torch.tensor([not empty for empty in cohort.is_empty], device=cohort.device),
+        slow=torch.zeros_like(weights if cohort.key.gradient == "grokfast" else weights[:, :0]),
     )

@@ -113,7 +113,7 @@ CLAIMS = (
         "τ = 23.5",
         "Mean over λ of the mean norm at grokking of the forks of p = 97, at three λ or more, within 20 % "
         "of 23.5: reproduced; else not.",
-        "fig-normthresh",
+        "fig-threshold",
         lambda evidence: _threshold(evidence, of_variation=False),
     ),
     Claim(
@@ -123,7 +123,7 @@ CLAIMS = (
         "CV = 0.13",
         "Coefficient of variation over λ of the mean norm at grokking of the forks of p = 97: at most 0.16: "
         "reproduced; at most 0.3: partly; else not.",
-        "fig-normthresh",
+        "fig-threshold",
         lambda evidence: _threshold(evidence, of_variation=True),
     ),
     Claim(
@@ -133,7 +133,7 @@ CLAIMS = (
         "0.2",
         "Mean of κ = rate/(ηλ), by least squares of the log norm from the fork to grokking, over the grokked forks of "
         "p = 97: in [0.15, 0.25]: reproduced; in (0, 1): partly; else not.",
-        "fig-normthresh",
+        "fig-threshold",
         _decay,
     ),
     Claim(
@@ -142,7 +142,7 @@ CLAIMS = (
         "§6, Eq. 3",
         "e^{−λt}",
         "Always inconsistent; our value is the mean rate of the same forks as a share of ηλ.",
-        "fig-normthresh",
+        "fig-threshold",
         _form,
     ),
     Claim(
@@ -152,7 +152,7 @@ CLAIMS = (
         "any factor but 1",
         "Train accuracy of the forks with scaled weights at their first look: below 0.9 in all: reproduced; in more "
         "than half: partly; else not.",
-        "fig-normthresh",
+        "fig-threshold",
         _scaling,
     ),
 )

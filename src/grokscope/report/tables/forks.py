@@ -13,7 +13,7 @@ from grokscope.report.tables.reading import PRINTED_LOOKS, SEED, came, number, p
 from grokscope.report.tables.table import Cell, Column, Row, Table, estimated, not_trained, text
 from grokscope.stats import bootstrap, share
 
-__all__ = ["tab_crossprime", "tab_timing", "tab_wd"]
+__all__ = ["law_of", "left_out", "pooled_wait", "tab_crossprime", "tab_timing", "tab_wd"]
 
 DECAYS = ("1", "2", "3", "4", "5", "10")
 PRINTED_RUN = "add_mod97_s42"
@@ -42,7 +42,7 @@ def tab_wd(evidence: Evidence) -> Table:
             Cell(str(found.outcome) if found else None, paper["mark"]),
         )
         members = [forked_run(run.spec, run.timeline) for name, run in runs.items() if name.endswith(f"_x{decay}")]
-        rows.append((text(decay), *cells, *(_all_seeds(members) if is_widened else ())))
+        rows.append((text(decay), *cells, *(pooled_wait(members) if is_widened else ())))
     columns = [
         *map(Column, ("λ", "Grok step", "Δt from fork")),
         Column("Speedup vs. λ = 1", digits=2),
@@ -86,7 +86,7 @@ def _speedup(control: ForkedRun | None, run: ForkedRun | None) -> Value:
     return control.steps_to_grok / run.steps_to_grok
 
 
-def _all_seeds(runs: Sequence[ForkedRun]) -> tuple[Cell, Cell]:
+def pooled_wait(runs: Sequence[ForkedRun]) -> tuple[Cell, Cell]:
     """The median Δt of the runs that had not grokked at the fork, and the share of them that did."""
     waiting = [run for run in runs if run.ending is not Ending.BEFORE]
     if not waiting:
@@ -103,13 +103,13 @@ def tab_timing(evidence: Evidence) -> Table:
     printed, study = PRINTED["tab:timing_fit"], evidence.study("fork")
     runs = {name: forked_run(record.spec, seen_every(record).timeline) for name, record in study.items()}
     own = {decay: run for decay in DECAYS if (run := runs.get(f"{PRINTED_RUN}_x{decay}"))}
-    fit = _fit(own.values(), FITTED)
+    fit = law_of(own.values(), FITTED)
     rows = [_timing_row(decay, own.get(decay), fit) for decay in DECAYS]
     rows.append(_fit_row("C, λ ≤ 5", fit, "all"))
-    rows.append(_fit_row("C, λ ≤ 3", _fit(own.values(), STABLE), "stable"))
+    rows.append(_fit_row("C, λ ≤ 3", law_of(own.values(), STABLE), "stable"))
     if len(runs) > len(own):
         for title, highest in (("C, λ ≤ 5, all seeds", FITTED), ("C, λ ≤ 3, all seeds", STABLE)):
-            rows.append(_fit_row(title, _fit(runs.values(), highest), None))
+            rows.append(_fit_row(title, law_of(runs.values(), highest), None))
     headings = ("λ", "Δt observed", "Δt predicted", "Error", "Status", "C")
     notes = (
         LOOKS,
@@ -121,7 +121,7 @@ def tab_timing(evidence: Evidence) -> Table:
     return Table("tab-timing", printed.label, "Fit of the timing law", columns, tuple(rows), notes)
 
 
-def _fit(runs: Iterable[ForkedRun], highest: float) -> LawFit | None:
+def law_of(runs: Iterable[ForkedRun], highest: float) -> LawFit | None:
     """C/λ by the paper's estimator; None where no run grokked after its fork."""
     chosen = [run for run in runs if run.weight_decay <= highest]
     if not any(run.ending is Ending.GROKKED for run in chosen):
@@ -173,7 +173,7 @@ def tab_crossprime(evidence: Evidence) -> Table:
             cells += _mean_and_spread(
                 members, printed.get(modulus, f"mean {decay}"), printed.get(modulus, f"std {decay}")
             )
-        fit = _fit(own, FITTED)
+        fit = law_of(own, FITTED)
         cells += _fit_cells(fit, printed.get(modulus, "constant"), printed.get(modulus, "r_squared"))
         rows.append((text(modulus), *cells, *_each_draw(own if fit else [], modulus)))
     waits = (column for decay in decays for column in (Column(f"Δt(λ = {decay})"), Column(f"std(λ = {decay})")))
@@ -182,7 +182,7 @@ def tab_crossprime(evidence: Evidence) -> Table:
     notes = (
         "Δt is seen every 100 steps; mean and population standard deviation of the draws that grokked after the fork.",
         "Draws are seeds for p = 97, data orders for p = 53 and 131; intervals are percentile bootstraps over draws.",
-        *_left_out(runs),
+        *left_out(runs),
         *not_trained(_missing_draws(study)),
     )
     title = "The timing law across primes"
@@ -212,7 +212,7 @@ def _each_draw(runs: Sequence[ForkedRun], modulus: str) -> tuple[Cell, Cell]:
     return Cell(low, printed.get(modulus, "low"), n=n), Cell(high, printed.get(modulus, "high"), n=n)
 
 
-def _left_out(runs: Sequence[ForkedRun]) -> tuple[str, ...]:
+def left_out(runs: Sequence[ForkedRun]) -> tuple[str, ...]:
     """How many runs are not in the means, and why."""
     counts = {ending: sum(run.ending is ending for run in runs) for ending in Ending if ending is not Ending.GROKKED}
     said = [f"{count} {ending}" for ending, count in counts.items() if count]

@@ -1,0 +1,75 @@
+"""How long it takes to list ten thousand runs: without an index, with one, after a change, and the whole command."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.provenance import save
+from grokscope.experiments import Store, open_runs, run_name
+from grokscope.experiments.index import INDEX
+from grokscope.specs import RunSpec
+
+RUNS = 10_000
+REPEATS = 3
+ENDED = {"outcome": "grokked", "failed_at": None, "stopped_early": False, "memorized": 300, "grokked": 4000}
+LOOK = {"step": 0, "train_accuracy": 1.0, "validation_accuracy": 0.5, "norm": 30.0, "fsd": 0.4, "weight_decay": 1.0}
+
+
+def synthetic(folder: Path, count: int) -> None:
+    """Runs with a spec, a log of two rows and an outcome, written without waiting for the disk."""
+    for seed in range(count):
+        spec = RunSpec().with_seed(seed)
+        path = folder / run_name(spec)
+        path.mkdir(parents=True)
+        (path / "spec.json").write_text(json.dumps(spec.to_dict(), indent=1, sort_keys=True) + "\n")
+        (path / "outcome.json").write_text(json.dumps(ENDED, indent=1))
+        run = Store(folder).folder(path.name)
+        run.append(LOOK)
+        run.append({**LOOK, "step": 100})
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return round(time.perf_counter() - start, 3)
+
+
+def best(work: Callable[[], Any]) -> float:
+    return min(seconds(work) for _ in range(REPEATS))
+
+
+def command(*arguments: str) -> float:
+    words = [sys.executable, "-m", "grokscope", *arguments]
+    return best(lambda: subprocess.run(words, stdout=subprocess.DEVNULL, check=True))
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "runs"
+        synthetic(folder, RUNS)
+        time.sleep(3)  # until what was written counts as settled
+
+        def table() -> None:
+            assert len(open_runs(folder).table()) == RUNS
+
+        measured = {"runs": RUNS, "first listing (s)": seconds(table), "listing (s)": best(table)}
+        for name in Store(folder).names()[:100]:
+            Store(folder).folder(name).finish(ENDED)
+        measured["listing after 100 runs changed (s)"] = seconds(table)
+        time.sleep(3)
+        table()
+        measured["index (bytes)"] = (folder / INDEX).stat().st_size
+        measured["`grokscope list`, the whole process (s)"] = command("list", str(folder))
+        measured["of which to import, as `grokscope --version` (s)"] = command("--version")
+    for name, value in measured.items():
+        print(f"{name:>50}: {value:,}")
+    save("listing", measured)
+
+
+if __name__ == "__main__":
+    main()

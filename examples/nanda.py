@@ -1,0 +1,208 @@
+"""The model of Nanda et al. (2023) in plain PyTorch, trained until it groks and watched by a monitor.
+
+One layer, no LayerNorm, ReLU, p = 113, 30 % of the pairs, the full batch, AdamW with lr 1e-3, betas .9 and .98 and
+λ = 1. Over training it logs accuracies, losses, FSD, Fourier rank, key frequencies, and restricted and excluded loss:
+with the keys of each look (what one could know then) and with those of the last (as in the paper's figures).
+
+    python examples/nanda.py --device cuda --steps 20000 --out nanda.json
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from grokscope import Monitor, named_task
+from grokscope.activations import means_of
+from grokscope.experiments.provenance import provenance
+from grokscope.measures import spectrum
+from grokscope.measures.filters import voted_modes
+from grokscope.tasks import Task, split
+from grokscope.training.checkpoint import write_atomically
+
+SITE = "mlp.act"
+MEASURES = ["fsd", "rank", "concentration", "trig", "excluded"]
+# What the original paper prints for its mainline run (Nanda, Chan, Lieberum, Smith and Steinhardt, ICLR 2023, §4–5):
+# the keys are those of its seed, their number can be compared.
+PRINTED = {
+    "key_frequencies": [14, 35, 41, 42, 52],
+    "memorization_until": 1400,
+    "circuit_formation_until": 9400,
+    "cleanup_until": 14000,
+}
+
+
+class Attention(nn.Module):
+    """Causal attention without biases."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Parameter(torch.randn(3, width, width) / width**0.5)
+        self.out = nn.Parameter(torch.randn(width, width) / width**0.5)
+
+    def forward(self, stream: Tensor) -> Tensor:
+        split_heads = [(stream @ one).unflatten(-1, (self.heads, -1)).transpose(1, 2) for one in self.qkv]
+        mixed = nn.functional.scaled_dot_product_attention(*split_heads, is_causal=True)
+        return mixed.transpose(1, 2).flatten(2) @ self.out
+
+
+class Mlp(nn.Module):
+    """ReLU neurons."""
+
+    def __init__(self, width: int, neurons: int) -> None:
+        super().__init__()
+        self.into = nn.Parameter(torch.randn(width, neurons) / width**0.5)
+        self.bias_in = nn.Parameter(torch.zeros(neurons))
+        self.act = nn.ReLU()
+        self.out = nn.Parameter(torch.randn(neurons, width) / width**0.5)
+        self.bias_out = nn.Parameter(torch.zeros(width))
+
+    def forward(self, stream: Tensor) -> Tensor:
+        return self.act(stream @ self.into + self.bias_in) @ self.out + self.bias_out
+
+
+class OneLayer(nn.Module):
+    """[a, b, =] → logits over all tokens at every position."""
+
+    def __init__(self, vocabulary: int, width: int = 128, heads: int = 4, neurons: int = 512) -> None:
+        super().__init__()
+        self.embed = nn.Parameter(torch.randn(vocabulary, width) / width**0.5)
+        self.positions = nn.Parameter(torch.randn(3, width) / width**0.5)
+        self.attention, self.mlp = Attention(width, heads), Mlp(width, neurons)
+        self.unembed = nn.Parameter(torch.randn(width, vocabulary) / vocabulary**0.5)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        stream = self.embed[tokens] + self.positions
+        stream = stream + self.attention(stream)
+        return (stream + self.mlp(stream)) @ self.unembed
+
+
+def high_precision_loss(logits: Tensor, answers: Tensor) -> Tensor:
+    """Cross-entropy in float64: in float32 it stops at 1e-7 and grokking with it."""
+    return nn.functional.cross_entropy(logits.double(), answers)
+
+
+def train(
+    model: OneLayer, tokens: Tensor, answers: Tensor, steps: int, compiled: bool, look: Callable[[int], None]
+) -> None:
+    """The full batch at every step; the learning rate rises over the first ten."""
+    cuda = tokens.device.type == "cuda"
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=1.0, fused=cuda)
+    warmup = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min((step + 1) / 10, 1.0))
+    forward = torch.compile(model) if compiled else model
+    for step in range(steps):
+        look(step)
+        loss = high_precision_loss(forward(tokens)[:, -1], answers)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        warmup.step()
+    look(steps)
+
+
+def final_spectra(model: OneLayer, task: Task) -> dict[str, Any]:
+    """Key frequencies by the neurons' votes, and where embedding and logits have their power."""
+    device, basis = model.embed.device, task.basis()
+    tokens, answers = torch.tensor(task.tokens, device=device), torch.tensor(task.answers, device=device)
+    held: list[Tensor] = []
+    handle = model.mlp.act.register_forward_hook(lambda module, inputs, output: held.append(output[:, -1]))
+    with torch.no_grad():
+        logits = model(tokens)[:, -1, : task.classes]
+    handle.remove()
+    keys = voted_modes(held[0][None], task, basis)[0].nonzero().flatten() + 1
+    parts = {
+        "embedding": model.embed.detach()[: task.symbols],
+        "logits": means_of(logits[None], answers, task.symbols).means[0],
+    }
+    shares = {name: _shares(spectrum(part[None], basis).power[0].sum(dim=-1)) for name, part in parts.items()}
+    return {"key_frequencies": keys.tolist(), "power_shares": shares}
+
+
+def _shares(power: Tensor) -> dict[str, float]:
+    """The frequencies with at least a hundredth of the power, strongest first."""
+    share = power / power.sum()
+    return {str(int(f) + 1): round(float(share[f]), 4) for f in share.argsort(descending=True) if share[f] >= 0.01}
+
+
+def main(
+    device: str = "cpu",
+    steps: int = 20_000,
+    out: Path | None = None,
+    every: int = 100,
+    seed: int = 0,
+    p: int = 113,
+    compiled: bool = False,
+) -> dict[str, Any]:
+    """Train, measure again with the last look's keys, and write one JSON."""
+    torch.manual_seed(seed)
+    task = named_task(f"add_mod{p}")
+    rows = torch.tensor(split(task, 0.3, seed).train.copy())
+    is_train = torch.zeros(len(task.inputs), dtype=torch.bool)
+    is_train[rows] = True
+    model = OneLayer(task.vocabulary).to(device)
+    tokens, answers = (torch.tensor(part, device=device)[rows.to(device)] for part in (task.tokens, task.answers))
+    monitor = Monitor(task, sites=[SITE], measures=MEASURES, every=every, train=is_train)
+    kept: dict[int, dict[str, Tensor]] = {}
+    begun = time.perf_counter()
+
+    def look(step: int) -> None:
+        if step % every == 0:
+            kept[step] = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
+            row = monitor.step(step)
+            if row is not None and step % (10 * every) == 0:
+                print(_line(row), flush=True)
+
+    with monitor.attach(model):
+        train(model, tokens, answers, steps, compiled, look)
+    seconds = time.perf_counter() - begun
+    found = final_spectra(model, task)
+    later = Monitor(task, [SITE], ["trig", "excluded"], every, train=is_train, keys=found["key_frequencies"])
+    for step, weights in kept.items():
+        model.load_state_dict(weights)
+        later.measure(model, step)
+    timeline, columns = monitor.timeline(), monitor.columns()
+    columns |= {f"{name}_with_final_keys": later.columns()[name] for name in ("trig", "excluded")}
+    result = {
+        "provenance": provenance(device),
+        "settings": {"p": p, "steps": steps, "every": every, "seed": seed, "compiled": compiled, "train_fraction": 0.3},
+        "seconds": round(seconds, 1),
+        "outcome": timeline.outcome.name.lower(),
+        "memorized": timeline.memorized,
+        "grokked": timeline.grokked,
+        "fsd_synchronized": timeline.sync.step,
+        **found,
+        "printed": PRINTED,
+        "log": {name: [value if value == value else None for value in values] for name, values in columns.items()},
+    }
+    print(f"{timeline.outcome}: memorised at {timeline.memorized}, grokked at {timeline.grokked}, {seconds:.0f} s")
+    print(f"key frequencies {found['key_frequencies']}; the paper's run has {PRINTED['key_frequencies']}")
+    if out is not None:
+        write_atomically(out, (json.dumps(result) + "\n").encode())
+        print(f"wrote {out}")
+    return result
+
+
+def _line(row: dict[str, Any]) -> str:
+    return (
+        f"step {row['step']:>6}  train {row['train_loss']:.2e}  validation {row['validation_loss']:.2e} "
+        f"({row['validation_accuracy']:.2f})  FSD {row['fsd']:.2f}  rank {row['rank']:.0f}  "
+        f"restricted {row['trig']:.2e}  excluded {row['excluded']:.2e}  keys {row['key_modes']:.0f}"
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--out", type=Path, default=None, help="where to write the result, as JSON")
+    parser.add_argument("--every", type=int, default=100, help="steps between looks")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--p", type=int, default=113)
+    parser.add_argument("--compile", dest="compiled", action="store_true", help="compile the forward pass")
+    main(**vars(parser.parse_args()))

@@ -1,0 +1,26 @@
+"""Monitor and controller for other people's models: three lines in any PyTorch loop.
+
+The core needs torch and numpy; an adapter imports its framework when it is called.
+"""
+
+from grokscope.attach.checkpoints import convert, load_weights, read_weights
+from grokscope.attach.controller import Schedule, WeightDecayController
+from grokscope.attach.encoders import ENCODERS, a_b_sep, a_op_b_equals, one_hot
+from grokscope.attach.measures import ATTACHED
+from grokscope.attach.monitor import Monitor
+from grokscope.attach.operations import own_task
+
+__all__ = [
+    "ATTACHED",
+    "ENCODERS",
+    "Monitor",
+    "Schedule",
+    "WeightDecayController",
+    "a_b_sep",
+    "a_op_b_equals",
+    "convert",
+    "load_weights",
+    "one_hot",
+    "own_task",
+    "read_weights",
+]

@@ -1,0 +1,59 @@
+"""A Lightning callback."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from grokscope.attach.adapters.framework import framework
+from grokscope.attach.adapters.watching import Watching
+from grokscope.attach.controller import Rule
+from grokscope.attach.monitor import Monitor
+
+__all__ = ["lightning_callback"]
+
+
+def lightning_callback(monitor: Monitor, rule: Rule | None = None, **options: Any) -> Any:
+    """A `lightning.pytorch.Callback` that looks at the module every `monitor.every` optimiser steps.
+
+    What it sees is logged as `grokscope/fsd` and so on, for loggers, `ModelCheckpoint` and `EarlyStopping`. With a rule
+    (and `bounds`, `hold`) it controls the weight decay of the first optimiser. Log and controller go into Lightning's
+    checkpoints.
+    """
+    return _callback_class()(Watching(monitor, rule, options))
+
+
+@lru_cache(maxsize=1)
+def _callback_class() -> Any:
+    base = framework("lightning.pytorch").Callback
+
+    class GrokscopeCallback(base):  # type: ignore[misc, valid-type]
+        """Looks at the module while it trains."""
+
+        def __init__(self, watching: Watching) -> None:
+            self.watching = watching
+
+        @property
+        def controller(self) -> Any:
+            """The weight-decay controller, once training has begun; None without a rule."""
+            return self.watching.controller
+
+        def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+            optimizers = trainer.optimizers
+            self.watching.begin(pl_module, optimizers[0] if optimizers else None, trainer.global_step)
+
+        def on_train_batch_end(self, trainer: Any, pl_module: Any, *batch: Any, **more: Any) -> None:
+            row = self.watching.look(pl_module, trainer.global_step)
+            if row is not None:
+                numbers = {name: float(value) for name, value in row.items() if not isinstance(value, str)}
+                pl_module.log_dict({f"grokscope/{name}": value for name, value in numbers.items() if name != "step"})
+
+        def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+            self.watching.monitor.finish()
+
+        def state_dict(self) -> dict[str, Any]:
+            return self.watching.state_dict()
+
+        def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+            self.watching.load_state_dict(state_dict)
+
+    return GrokscopeCallback

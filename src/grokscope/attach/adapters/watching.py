@@ -1,0 +1,55 @@
+"""What every callback does: look when due, let the rule decide, keep both in the framework's checkpoint."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from grokscope.attach.controller import Rule, WeightDecayController
+from grokscope.attach.monitor import Monitor, Row
+from grokscope.errors import InputError
+
+__all__ = ["Watching"]
+
+
+class Watching:
+    """A monitor and, if there is a rule, a controller, which is made once the framework has made its optimiser."""
+
+    def __init__(self, monitor: Monitor, rule: Rule | None = None, options: Mapping[str, Any] | None = None) -> None:
+        self.monitor, self.rule, self.options = monitor, rule, dict(options or {})
+        self.controller: WeightDecayController | None = None
+        self._waiting: Mapping[str, Any] | None = None
+
+    def begin(self, model: nn.Module, optimizer: torch.optim.Optimizer | None, step: int) -> None:
+        """Check the model, take the optimiser, and look for the first time."""
+        self.monitor.check(model)
+        self.monitor.optimizer = optimizer
+        if self.rule is not None:
+            if optimizer is None:
+                raise InputError("a rule needs an optimiser, and the framework gave none")
+            self.controller = WeightDecayController(optimizer, self.monitor, self.rule, **self.options)
+            if self._waiting is not None:
+                self.controller.load_state_dict(self._waiting)
+        if not self.monitor.log:
+            self.look(model, step)
+
+    def look(self, model: nn.Module, step: int) -> Row | None:
+        """Look if a step is due and was not looked at, and let the rule decide."""
+        seen = self.monitor.log[-1]["step"] if self.monitor.log else None
+        if step % self.monitor.every or seen == step:
+            return None
+        row = self.monitor.measure(model, step)
+        if self.controller is not None:
+            self.controller.step()
+        return row
+
+    def state_dict(self) -> dict[str, Any]:
+        """The monitor's log, and the controller's state."""
+        control = None if self.controller is None else self.controller.state_dict()
+        return {"monitor": self.monitor.state_dict(), "controller": control}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state; the controller takes its part when it is made."""
+        self.monitor.load_state_dict(state["monitor"])
+        self._waiting = state["controller"]

@@ -1,0 +1,91 @@
+"""Published weights into a model: safetensors only; a `.pt` file is converted first, by a process of its own."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import safetensors.torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.training.checkpoint import named
+
+__all__ = ["convert", "load_weights", "read_weights"]
+
+Renaming = Mapping[str, str] | Callable[[str], str]
+SAFE = ".safetensors"
+PICKLES = (".pt", ".pth", ".bin", ".ckpt")
+SECONDS = 600
+
+
+def read_weights(path: Path | str) -> dict[str, Tensor]:
+    """The tensors of a safetensors file. A pickle is refused, and never opened."""
+    path = Path(path)
+    if path.suffix.lower() != SAFE:
+        hint = f"; make one with: grokscope convert {path.name}" if path.suffix.lower() in PICKLES else ""
+        raise InputError(f"weights are read from {SAFE} files only, got {named(path)}{hint}")
+    try:
+        return safetensors.torch.load(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"the weights {named(path)} cannot be read: {error.strerror}") from None
+    except (SafetensorError, ValueError) as error:
+        raise InputError(f"{named(path)} is not a safetensors file: {error}") from None
+
+
+def load_weights(model: nn.Module, path: Path | str, rename: Renaming | None = None) -> None:
+    """Load published weights into a model of one's own, renamed where names differ; all or nothing.
+
+    `rename` maps the file's names to the model's: a dict for some of them, or a function for all. Every tensor of the
+    model must come, in its shape; tensors of the file that are renamed to the empty text are left out.
+    """
+    found = read_weights(path)
+    called = rename if callable(rename) else lambda name: (rename or {}).get(name, name)
+    given = {called(name): tensor for name, tensor in found.items() if called(name)}
+    own = model.state_dict()
+    for name, tensor in given.items():
+        if name not in own:
+            raise InputError(f"{type(model).__name__} has no tensor {shown(name)}{did_you_mean(name, own)}; see rename")
+        if tensor.shape != own[name].shape:
+            raise InputError(
+                f"{name} is {list(own[name].shape)} in the model and {list(tensor.shape)} in {named(Path(path))}"
+            )
+    missing = [name for name in own if name not in given]
+    if missing:
+        raise InputError(f"{named(Path(path))} lacks {len(missing)} tensors of the model, such as {shown(missing[0])}")
+    model.load_state_dict(given)
+
+
+def convert(source: Path | str, target: Path | str | None = None) -> Path:
+    """A `.pt` file's tensors as safetensors, read by a separate process that lets only tensors be unpickled.
+
+    Nested dictionaries become dotted names; lists and tuples too, by number. Anything that is not a tensor or a
+    plain number is left out. `weights_only` lowers the risk of a pickle and does not end it: convert files of
+    people you trust.
+    """
+    source = Path(source)
+    target = source.with_suffix(SAFE) if target is None else Path(target)
+    if source.suffix.lower() not in PICKLES:
+        raise InputError(f"convert takes {', '.join(PICKLES)} files, got {named(source)}")
+    if not source.is_file():
+        raise InputError(f"there is no file {named(source)}")
+    if target.exists():
+        raise InputError(f"{named(target)} exists already; nothing was overwritten")
+    # The process runs in an empty folder, with nothing of ours in its environment but where Python finds packages.
+    known = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME") if name in os.environ}
+    command = [sys.executable, "-m", "grokscope.attach.unpickling", str(source.resolve()), str(target.resolve())]
+    with tempfile.TemporaryDirectory() as empty:
+        try:
+            done = subprocess.run(
+                command, cwd=empty, env=known, capture_output=True, text=True, check=False, timeout=SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            raise InputError(f"{named(source)} was not read within {SECONDS} seconds") from None
+    if done.returncode != 0:
+        said = [line for line in done.stderr.splitlines() if line.strip()]
+        why = said[-1].removeprefix("grokscope: ") if said else "no reason given"
+        raise InputError(f"{named(source)} could not be converted: {why}")
+    return target

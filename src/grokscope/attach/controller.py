@@ -1,0 +1,183 @@
+"""Weight decay that follows what a monitor sees, for any optimiser that has it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from grokscope.attach.monitor import Monitor, Row
+from grokscope.errors import InputError, shown
+from grokscope.interventions import controlled, decision
+from grokscope.specs import ClosedLoop, ReadingSpec, Trigger
+
+__all__ = ["Rule", "Schedule", "Verdict", "WeightDecayController"]
+
+Rule = Any
+"""A `Trigger`, a `Schedule`, the closed loop's settings, or a function of (λ at the start, looks) that gives λ."""
+WATCHED = {"fsd": ("fsd",), "train_accuracy": ("train_accuracy",), "step": ()}
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """λ by step, whatever is seen.
+
+    >>> Schedule(((500, 3.0), (2000, 1.0))).at(700, before=1.0)
+    (500, 3.0)
+    """
+
+    changes: tuple[tuple[int, float], ...]
+    """(step, λ): from that step on λ is this."""
+
+    def at(self, step: int, before: float) -> tuple[int, float]:
+        """The last change until a step, and its λ; (0, before) if there was none."""
+        return max(((at, decay) for at, decay in self.changes if at <= step), default=(0, before))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a rule says after everything seen so far."""
+
+    weight_decay: float
+    """λ from now on."""
+    why: str
+    """In a few words."""
+
+
+class WeightDecayController:
+    """Sets an optimiser's weight decay by a rule: raise, hold, restore, within bounds, and say why.
+
+    A rule is a pure function of the monitor's log, so that training continued from a checkpoint goes on as it would
+    have. Groups keep their proportions: one without decay (biases) stays without, unless none has any.
+
+    >>> model = torch.nn.Linear(2, 2)
+    >>> optimizer = torch.optim.AdamW(model.parameters(), weight_decay=1.0)
+    >>> monitor = Monitor("add_mod7", encode="one_hot", train=torch.eye(7, dtype=torch.bool))
+    >>> controller = WeightDecayController(optimizer, monitor, rule=Schedule(((100, 5.0),)))
+    >>> monitor.log.append({"step": 100})
+    >>> controller.step(), optimizer.param_groups[0]["weight_decay"]
+    (5.0, 5.0)
+    """
+
+    def __init__(
+        self,
+        optimizer: torch.optim.Optimizer,
+        monitor: Monitor,
+        rule: Rule = Trigger(restore_after_grokking=True),  # noqa: B008 (frozen)
+        *,
+        bounds: tuple[float, float] = (0.0, 10.0),
+        hold: int | None = None,
+    ) -> None:
+        """What is controlled, by what it sees, and how.
+
+        Args:
+            optimizer: Any with `param_groups` that have a `weight_decay`.
+            monitor: Whose log is read.
+            rule: When λ changes, and to what.
+            bounds: λ never leaves these.
+            hold: With a trigger, λ returns to where it began this many steps after it fired, if not before.
+        """
+        self.groups = [group for group in getattr(optimizer, "param_groups", []) if "weight_decay" in group]
+        if not self.groups:
+            raise InputError(f"{type(optimizer).__name__} has no weight decay to control")
+        low, high = bounds
+        if not 0 <= low <= high:
+            raise InputError(f"bounds must be 0 ≤ lowest ≤ highest, got {shown(bounds)}")
+        if hold is not None and hold < 1:
+            raise InputError(f"hold must be at least 1 step, got {hold}")
+        self.monitor, self.rule, self.bounds, self.hold = monitor, rule, bounds, hold
+        self.start = max(float(group["weight_decay"]) for group in self.groups)
+        # Each group's λ for one of the whole: biases that do not decay have 0.
+        self.shares = [float(group["weight_decay"]) / self.start if self.start else 1.0 for group in self.groups]
+        self.log: list[Row] = []
+        self._refuse_blind(rule)
+        monitor.optimizer = optimizer
+
+    @property
+    def weight_decay(self) -> float:
+        """λ in force: the largest of any group."""
+        return max(float(group["weight_decay"]) for group in self.groups)
+
+    def step(self) -> float:
+        """Let the rule decide on what the monitor has logged, and set λ; λ from now on.
+
+        Call it after `monitor.step`; between looks it changes nothing.
+        """
+        looks = self.monitor.log
+        if looks:
+            verdict = self._verdict(looks)
+            wanted = min(max(verdict.weight_decay, self.bounds[0]), self.bounds[1])
+            if wanted != self.weight_decay:
+                self._set(wanted, int(looks[-1]["step"]), verdict)
+        return self.weight_decay
+
+    def state_dict(self) -> dict[str, Any]:
+        """λ at the start, in each group, and what was done; the monitor's log has its own."""
+        return {
+            "start": self.start,
+            "shares": list(self.shares),
+            "weight_decay": self.weight_decay,
+            "log": [dict(row) for row in self.log],
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state: λ is set as it was."""
+        if len(state["shares"]) != len(self.groups):
+            raise InputError(
+                f"the state has {len(state['shares'])} groups with weight decay, the optimiser {len(self.groups)}"
+            )
+        self.start, self.shares = float(state["start"]), [float(share) for share in state["shares"]]
+        self.log = [dict(row) for row in state["log"]]
+        self._apply(float(state["weight_decay"]))
+
+    def _set(self, wanted: float, step: int, verdict: Verdict) -> None:
+        limited = "" if wanted == verdict.weight_decay else f", kept within {self.bounds[0]:g} to {self.bounds[1]:g}"
+        self.log.append({"step": step, "was": self.weight_decay, "weight_decay": wanted, "why": verdict.why + limited})
+        self._apply(wanted)
+
+    def _apply(self, weight_decay: float) -> None:
+        for group, share in zip(self.groups, self.shares, strict=True):
+            rate = float(group.get("lr", 0.0))
+            if rate * weight_decay * share >= 1:
+                raise InputError(
+                    f"learning_rate × weight_decay must stay below 1, got {rate:g} × {weight_decay * share:g}"
+                )
+            group["weight_decay"] = weight_decay * share
+
+    def _verdict(self, looks: Sequence[Row]) -> Verdict:
+        if isinstance(self.rule, Trigger):
+            return self._triggered(self.rule, looks)
+        if isinstance(self.rule, Schedule):
+            since, decay = self.rule.at(int(looks[-1]["step"]), self.start)
+            return Verdict(decay, f"scheduled from step {since}")
+        if isinstance(self.rule, ClosedLoop):
+            found = controlled(self.rule, self.start, looks)
+            return Verdict(found.weight_decay, str(found.phase))
+        said = self.rule(self.start, looks)
+        return Verdict(float(getattr(said, "weight_decay", said)), str(getattr(said, "phase", "your rule")))
+
+    def _triggered(self, rule: Trigger, looks: Sequence[Row]) -> Verdict:
+        found, grokked = decision(rule, self.start, looks), ReadingSpec().grokked
+        if found.restored_at is not None:
+            why = f"validation accuracy reached {grokked:g} at step {found.restored_at}"
+            return Verdict(found.weight_decay, why)
+        if found.fired_at is None:
+            return Verdict(found.weight_decay, "not fired")
+        if self.hold is not None and looks[-1]["step"] >= found.fired_at + self.hold:
+            return Verdict(self.start, f"held for {self.hold} steps")
+        return Verdict(found.weight_decay, f"{rule.signal} reached {rule.threshold:g} at step {found.fired_at}")
+
+    def _refuse_blind(self, rule: Rule) -> None:
+        """Say what a rule looks at and the monitor does not see."""
+        if isinstance(rule, Trigger) and rule.signal == "random":
+            raise InputError("a random trigger needs the last step: draw one, and use Trigger('step', at_least=…)")
+        is_closed_loop = isinstance(rule, ClosedLoop)
+        if not isinstance(rule, Trigger | Schedule) and not is_closed_loop and not callable(rule):
+            raise InputError(f"rule must be a Trigger, a Schedule, a closed loop or a function, got {shown(rule)}")
+        needed = WATCHED[rule.signal] if isinstance(rule, Trigger) else ("train_accuracy",) if is_closed_loop else ()
+        if isinstance(rule, Trigger) and rule.restore_after_grokking:
+            needed = (*needed, "validation_accuracy")
+        if "fsd" in needed and ("fsd" not in self.monitor.measures or not self.monitor.sites):
+            raise InputError("the rule looks at fsd, and the monitor does not measure it: give it a site and 'fsd'")
+        if {"train_accuracy", "validation_accuracy"} & {*needed} and self.monitor.is_train is None:
+            raise InputError("the rule looks at accuracies, and the monitor lacks the training pairs: Monitor(train=…)")

@@ -1,0 +1,232 @@
+"""Somebody else's model, measured while it trains: three lines in any PyTorch loop."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from grokscope.activations import Conditioning, condition_of, conditioning_basis
+from grokscope.attach.encoders import Encode, encoder
+from grokscope.attach.journal import Journal
+from grokscope.attach.measures import ATTACHED, attached_measure, why_undefined
+from grokscope.attach.operations import own_task, without_group
+from grokscope.attach.pass_over import Pass, train_pairs
+from grokscope.attach.sites import Site, find_sites, site_name
+from grokscope.attach.undisturbed import bare, undisturbed
+from grokscope.errors import InputError, shown
+from grokscope.tasks import Basis
+from grokscope.timeline import Timeline, timeline_of
+
+__all__ = ["Monitor", "Row"]
+
+Row = dict[str, Any]
+"""One look: step, accuracies, losses, norm, λ, every measure's columns, and why any of them is undefined."""
+ALWAYS = ("memorization", "norms")  # what every look has, asked for or not
+
+
+class Monitor:
+    """Measures a model over all pairs of its task every so many steps, and keeps the log.
+
+    >>> model = nn.Sequential(nn.Linear(14, 32), nn.ReLU(), nn.Linear(32, 7))
+    >>> monitor = Monitor("add_mod7", sites=["1"], every=10, encode="one_hot")
+    >>> with monitor.attach(model):
+    ...     rows = [monitor.step(step) for step in range(21)]
+    >>> [row["step"] for row in monitor.log], sorted(monitor.log[0])[:4]
+    ([0, 10, 20], ['accuracy', 'answer_share', 'constant_share', 'fsd'])
+    """
+
+    def __init__(
+        self,
+        task: Any,
+        sites: Sequence[Site] | Site = (),
+        measures: Sequence[str] = ("fsd", "rank"),
+        every: int = 100,
+        *,
+        symbols: int | None = None,
+        encode: str | Encode = "a_b_sep",
+        readout: Callable[[Any], Tensor] | None = None,
+        position: int | None = -1,
+        train: Any = None,
+        by: Conditioning = "answer",
+        basis: str = "",
+        keys: Sequence[int] | None = None,
+        chunk: int | None = None,
+        out: Path | str | None = None,
+        model_name: str = "",
+        seed: int = 0,
+    ) -> None:
+        """What is measured, where and when.
+
+        Args:
+            task: The operation: a task's name, a function of (a, b), or a table; a `Task` too.
+            sites: Where activations are read; columns of the first have plain names, those of others end in `@SITE`.
+            measures: Names from `ATTACHED`; accuracies, losses, norm and answer share are always there.
+            every: Steps between looks.
+            symbols: n, for an operation given as a function.
+            encode: From (a, b) to the model's inputs: a ready encoder's name, or a function.
+            readout: From the model's output to logits [inputs, classes]; by default found, at the last position.
+            position: Which position of [inputs, positions, …] is read; None takes all of them as neurons.
+            train: The training pairs: a mask over `task.inputs`, an n × n mask, or pairs [k, 2].
+            by: What activations are conditioned on, `answer` or `sum`.
+            basis: The basis in which they are read; the task's faithful one by default.
+            keys: Key modes, counted from 1, for `trig` and `excluded`; those of each look if not given.
+            chunk: Pairs in one forward pass; as many as the device likes if not given.
+            out: A folder of runs in which the log is kept, for `grokscope list`, `show` and `report`.
+            model_name: What to call the model there; its class if not given.
+            seed: What tells apart monitored runs of one model there.
+        """
+        if every < 1:
+            raise InputError(f"every must be at least 1, got {every}")
+        self.task = own_task(task, symbols)
+        self.every, self.position, self.by = every, position, by
+        self.sites: tuple[Site, ...] = (sites,) if isinstance(sites, str) or callable(sites) else tuple(sites)
+        self.basis: Basis | None = conditioning_basis(self.task, by, basis) if self.task.bases else None
+        self.measures = self._offered([name for name in dict.fromkeys(measures) if name not in ALWAYS])
+        self.encode, self.readout, self.chunk = encoder(encode, self.task.symbols), readout, chunk
+        self.is_train = None if train is None else train_pairs(self.task, train)
+        self.keys = None if keys is None else self._chosen(keys)
+        self.log: list[Row] = []
+        self.optimizer: torch.optim.Optimizer | None = None
+        self.journal = None if out is None else Journal(Path(out), self.task, self.is_train, every, model_name, seed)
+        self._model: nn.Module | None = None
+
+    @contextmanager
+    def attach(self, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> Iterator["Monitor"]:
+        """Watch this model inside: sites, inputs and classes are checked at once, before any training.
+
+        With the optimiser, λ is logged too. A log that is kept on the disk is closed at the end.
+        """
+        if self._model is not None:
+            raise InputError("this monitor is attached already; each model needs a monitor of its own")
+        self.check(model)
+        self._model, self.optimizer = model, optimizer or self.optimizer
+        try:
+            yield self
+        finally:
+            self._model = None
+        self.finish()
+
+    def step(self, step: int) -> Row | None:
+        """Look at the attached model if the step is due; what was seen, or None."""
+        if self._model is None:
+            raise InputError("the monitor watches no model: use `with monitor.attach(model):`, or monitor.measure")
+        return self.measure(self._model, step) if step % self.every == 0 else None
+
+    def measure(self, model: nn.Module, step: int) -> Row:
+        """Look at a model now, and log it. Training goes on as if nobody had looked, bit for bit."""
+        if self.log and step < self.log[-1]["step"]:
+            raise InputError(
+                f"step {step} comes after step {self.log[-1]['step']} was logged; go back with load_state_dict"
+            )
+        row = self.look(model, step)
+        if self.log and self.log[-1]["step"] == step:
+            self.log.pop()
+        self.log.append(row)
+        if self.journal is not None:
+            self.journal.append(row, model, self.log[0].get("weight_decay"))
+        return row
+
+    def look(self, model: nn.Module, step: int = 0) -> Row:
+        """What is seen of a model now, without logging it."""
+        inside = bare(model)
+        with undisturbed(inside):
+            seen = self._pass().over(inside)
+            norm = sum(p.detach().double().square().sum().item() for p in inside.parameters()) ** 0.5
+            row: Row = {"step": step, **seen.scores, "norm": norm}
+            decay = self._weight_decay()
+            if decay is not None:
+                row["weight_decay"] = decay
+            reasons = []
+            for i, site in enumerate(self.sites):
+                reading, name = seen.reading(i), site_name(site)
+                columns = self._columns(reading)
+                row |= {column if i == 0 else f"{column}@{name}": value for column, value in columns.items()}
+                if any(value != value for value in columns.values()):
+                    reasons.append(why_undefined(reading, name))
+        if seen.scores.get("loss", 0.0) != seen.scores.get("loss", 0.0):
+            reasons.append("logits are not numbers")
+        return row | {"undefined": "; ".join(reasons)}
+
+    def check(self, model: nn.Module) -> None:
+        """Refuse a model that cannot be read: a site it lacks, inputs it refuses, too few or too many classes."""
+        inside = bare(model)
+        find_sites(inside, self.sites)
+        with undisturbed(inside):
+            self._pass().probe(inside)
+
+    def finish(self) -> None:
+        """Close the log on the disk: how the run ended, by the same rules as grokscope's own."""
+        if self.journal is not None and self.log:
+            self.journal.finish(self.log)
+
+    def columns(self) -> dict[str, list[int | float]]:
+        """The log by columns, text left out; NaN where a look lacks one."""
+        names = dict.fromkeys(name for row in self.log for name, value in row.items() if not isinstance(value, str))
+        return {name: [row.get(name, nan) for row in self.log] for name in names}
+
+    def timeline(self) -> Timeline:
+        """When it memorised, synchronised and grokked, by the paper's thresholds; needs the training pairs."""
+        if self.is_train is None:
+            raise InputError("a timeline needs the training pairs: give Monitor(train=…)")
+        return timeline_of(self.columns())
+
+    def state_dict(self) -> dict[str, Any]:
+        """The log, for a checkpoint of the training that it belongs to."""
+        return {"log": [dict(row) for row in self.log]}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go back to a log; what was written to the disk after it is dropped."""
+        self.log = [dict(row) for row in state["log"]]
+        if self.journal is not None:
+            self.journal.rewind(self.log)
+
+    def _pass(self) -> Pass:
+        return Pass(
+            task=self.task,
+            basis=self.basis,
+            condition=torch.tensor(condition_of(self.task, self.by)),
+            sites=self.sites,
+            encode=self.encode,
+            readout=self.readout,
+            position=self.position,
+            is_train=self.is_train,
+            keys=self.keys,
+            holds_all=any(attached_measure(name).needs_all for name in self.measures),
+            chunk=self.chunk,
+        )
+
+    def _columns(self, reading: Any) -> dict[str, float]:
+        names = [*self.measures, *([] if "answer_share" in self.measures else ["answer_share"])]
+        found = {column: float(value) for name in names for column, value in ATTACHED[name].compute(reading).items()}
+        return {column: value if isfinite(value) else nan for column, value in found.items()}
+
+    def _offered(self, names: list[str]) -> tuple[str, ...]:
+        """The measures that this operation has; what it lacks is told once."""
+        lacking = [name for name in names if attached_measure(name).needs_basis and self.basis is None]
+        if lacking:
+            warnings.warn(
+                f"{without_group(self.task)}: {', '.join(lacking)} need a basis and are left out; accuracies, losses, "
+                "norm and answer share are measured",
+                stacklevel=3,
+            )
+        return tuple(name for name in names if name not in lacking)
+
+    def _chosen(self, keys: Sequence[int]) -> Tensor:
+        if self.basis is None:
+            raise InputError(f"{without_group(self.task)}: it has no modes to choose keys from")
+        count = len(self.basis.modes)
+        wrong = [key for key in keys if not 1 <= key <= count]
+        if wrong:
+            raise InputError(f"keys are modes from 1 to {count}, got {shown(wrong[0])}")
+        chosen = torch.zeros(1, count, dtype=torch.bool)
+        chosen[0, [key - 1 for key in keys]] = True
+        return chosen
+
+    def _weight_decay(self) -> float | None:
+        groups = [] if self.optimizer is None else self.optimizer.param_groups
+        return max((float(group["weight_decay"]) for group in groups if "weight_decay" in group), default=None)

@@ -1,0 +1,56 @@
+"""A model, looked at and left exactly as it was: modes, chance and hooks."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+
+import numpy as np
+import torch
+from torch import nn
+
+__all__ = ["bare", "device_of", "undisturbed"]
+
+
+def bare(model: nn.Module) -> nn.Module:
+    """The module inside `torch.compile`, `DataParallel` and `DistributedDataParallel`; they share its parameters.
+
+    Reading it leaves compiled graphs alone, and asks no other process for anything.
+    """
+    while True:
+        inside = getattr(model, "_orig_mod", None)
+        if isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
+            inside = model.module
+        if not isinstance(inside, nn.Module):
+            return model
+        model = inside
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where a model takes its inputs: where its first parameter is."""
+    return next((tensor.device for tensor in chain(model.parameters(), model.buffers())), torch.device("cpu"))
+
+
+@contextmanager
+def undisturbed(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode, no gradients, full precision; afterwards every mode and every source of chance is put back.
+
+    Each submodule has its own mode back: one that its owner keeps in evaluation stays there. Autocast is off inside:
+    what is read varies by 1e-4 of the activations, which half precision cannot hold.
+    """
+    modes = [(module, module.training) for module in model.modules()]
+    numbers, arrays, bits = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    on_cuda = torch.cuda.get_rng_state_all() if device_of(model).type == "cuda" else None
+    try:
+        for module, _ in modes:
+            module.training = False
+        with torch.no_grad(), torch.autocast(device_of(model).type, enabled=False):
+            yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+        random.setstate(numbers)
+        np.random.set_state(arrays)
+        torch.set_rng_state(bits)
+        if on_cuda is not None:
+            torch.cuda.set_rng_state_all(on_cuda)

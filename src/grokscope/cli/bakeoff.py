@@ -1,0 +1,118 @@
+"""`grokscope bakeoff`: every way of grokking sooner on the same tasks, seeds and budget, and the table of who wins."""
+
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as Printed
+
+from grokscope.cli.progress import run_with_progress
+from grokscope.cli.train import INTERRUPTED, Device, Precision, device_named, write_plan
+from grokscope.experiments import Store
+from grokscope.experiments.bakeoff import TASKS, bakeoff_plan, quick_plan, tuning_plan
+from grokscope.experiments.records import RunRecord, record_of, save_records
+from grokscope.experiments.reproduction import run_steps
+from grokscope.experiments.speed import measured_speed, read_speed, save_speed
+from grokscope.report.bakeoff import bakeoff_table, tuned
+from grokscope.report.render import read_aloud, write_table
+from grokscope.report.tables import Table
+from grokscope.specs import Plan
+
+__all__ = ["bakeoff"]
+
+RECORDS, SPEED = "bakeoff.records.gz", "speed.json"
+
+
+def bakeoff(
+    tasks: tuple[str, ...] = TASKS,
+    n_seeds: int = 32,
+    device: Device = "auto",
+    precision: Precision = "float32",
+    out: Path = Path("runs/bakeoff"),
+    dry_run: bool = False,
+    plan_only: Path | None = None,
+    quick: bool = False,
+    tune: bool = False,
+    time: bool = False,
+) -> None:
+    """Compare fixed λ, the paper's triggers, our closed loop, Grokfast and orthogonal gradients, all else equal.
+
+    Trains what is not yet in the folder, then prints the table and writes it as CSV, Markdown and LaTeX, beside the
+    records of all runs in one file. On a CPU the whole of it takes weeks: see what it costs with --dry-run, see what it
+    looks like with --quick, or write a plan for a machine with a GPU.
+
+    Example: grokscope bakeoff --tasks add_mod97 --n-seeds 32 --out runs/bakeoff
+
+    Args:
+        tasks: What is learnt.
+        n_seeds: Runs of each arm on each task.
+        device: Where to train; auto takes CUDA if there is one.
+        precision: float32 is the reference; tf32 and bf16 are faster.
+        out: The folder for runs, table and records.
+        dry_run: Say what would be trained, and train nothing.
+        plan_only: Write the plan to this file, to be run by `python -m grokscope.worker --spec FILE`; the same command
+            without this option then finds the runs in the folder and makes the table.
+        quick: Two seeds of a small task with a small model: minutes on a CPU, and no result.
+        tune: Train the closed loop's candidates on the tuning seeds instead, and say which one the rule chooses.
+        time: Measure what a step costs in each arm, so that the table has seconds too.
+    """
+    place = "cuda" if plan_only is not None and device == "cuda" else device_named(device)  # a plan may travel
+    if tune:
+        plan = tuning_plan(str(out), n_seeds=n_seeds, precision=precision, device=place)
+    elif quick:
+        plan = quick_plan(str(out), device=place)
+    else:
+        plan = bakeoff_plan(str(out), tasks, n_seeds=n_seeds, precision=precision, device=place)
+    if dry_run:
+        print(_cost(plan))
+    elif plan_only is not None:
+        write_plan(plan, plan_only)
+    else:
+        records = _trained(plan)
+        _finish(tuned(records)[1] if tune else _table(records, plan, out / SPEED, time), records, out)
+
+
+def _cost(plan: Plan) -> str:
+    """What a plan is, and how long it takes at the most."""
+    tasks = ", ".join(dict.fromkeys(run.task for run in plan.runs))
+    kinds = len(plan.runs) // len({(run.task, run.seeds) for run in plan.runs})
+    return (
+        f"{len(plan.runs):,} runs ({kinds} for each seed of {tasks}) of at most {run_steps(plan):,} run-steps in all; "
+        f"a run ends {plan.stop_after_grokking:,} steps after it groks"
+    )
+
+
+def _trained(plan: Plan) -> list[RunRecord]:
+    """The records of the plan's runs; those that are finished already are not trained again."""
+    store = Store(plan.out)
+    finished = {folder.spec.content_hash for folder in store if folder.outcome is not None}
+    is_complete = finished.issuperset(run.content_hash for run in plan.runs)
+    if not is_complete and not run_with_progress(plan):
+        print(f"stopped; everything is stored: continue with the same command, or `grokscope resume {plan.out}`")
+        sys.exit(INTERRUPTED)
+    return [record_of(store.add(run)) for run in plan.runs]
+
+
+def _table(records: list[RunRecord], plan: Plan, path: Path, is_timed: bool) -> Table:
+    if is_timed:
+        save_speed(measured_speed(plan), path)
+    speed = read_speed(path)
+    return bakeoff_table(records) if speed is None else bakeoff_table(records, speed.seconds_per_step, speed.place)
+
+
+def _finish(table: Table, records: list[RunRecord], out: Path) -> None:
+    """Print the table, and write it beside the records."""
+    heads, body = read_aloud(table)
+    printed = Printed(box=None)
+    for place, head in enumerate(heads):
+        printed.add_column(escape(head), justify="left" if place < 2 else "right")
+    for row in body:
+        printed.add_row(*map(escape, row))
+    console = Console(highlight=False)
+    console.print(printed)
+    for note in table.notes:
+        console.print(escape(note), soft_wrap=True)
+    save_records(out / RECORDS, records)
+    files = [*write_table(table, out), out / RECORDS]
+    print(f"wrote {', '.join(path.name for path in files)} to {out}")

@@ -1,0 +1,139 @@
+"""What `grokscope watch` shows, as a pure function of what is known: a line per cohort, and what has just happened."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan, nan
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["Line", "Watched", "duration", "frame", "sparkline"]
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+ASCII = "_.-=+*%#"
+SHOWN_ALERTS = 12
+WIDE = 100  # columns of a window
+
+
+@dataclass(frozen=True)
+class Line:
+    """One cohort."""
+
+    label: str
+    """What its runs have in common."""
+    runs: int
+    """How many there are."""
+    finished: int
+    """How many have ended."""
+    synchronized: int
+    """How many have synchronised so far."""
+    grokked: int
+    """How many have grokked so far."""
+    progress: float
+    """Steps taken, as a share of all that may be."""
+    validation: tuple[float, ...]
+    """Mean validation accuracy over time; NaN where nothing was measured."""
+    fsd: tuple[float, ...]
+    """Mean FSD over time."""
+    rate: float | None
+    """Steps of all its runs together per second; None if nothing is being written, or not known yet."""
+    left: float | None
+    """Seconds until its last run ends if none ends early; None without a rate."""
+    quiet: float | None
+    """Seconds since anything was written; None if all have ended, or none has begun."""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A folder at one moment."""
+
+    folder: str
+    """Where."""
+    groups: str
+    """What the runs of one line have in common, in words."""
+    lines: tuple[Line, ...]
+    """The cohorts."""
+    alerts: tuple[str, ...]
+    """What happened since the watch began, oldest first."""
+
+
+def frame(state: Watched, width: int = 120, ascii_only: bool = False) -> Group:
+    """A picture of the state for a window of some width; the same state gives the same picture."""
+    runs, finished = sum(line.runs for line in state.lines), sum(line.finished for line in state.lines)
+    rates = [line.rate for line in state.lines if line.rate]
+    speed = f", {sum(rates):,.0f} run-steps/s" if rates else ""
+    heading = Text(f"{state.folder}: {finished:,} of {runs:,} runs finished{speed}", style="bold")
+    if not state.lines:
+        return Group(heading, Text("no run here yet"))
+    table = Table(box=None, pad_edge=False, padding=(0, 1 if width < WIDE else 2, 0, 0))
+    for column in ("cohort", "done", "validation", "FSD", "sync", "grok", "steps/s", "left"):
+        is_left = column in ("cohort", "validation", "FSD")
+        table.add_column(
+            column, justify="left" if is_left else "right", no_wrap=True, min_width=None if column == "cohort" else 4
+        )
+    for line in state.lines:
+        table.add_row(*(Text(cell) for cell in _cells(line, width, ASCII if ascii_only else BLOCKS)))
+    alerts = [Text(alert, style="bold") for alert in state.alerts[-SHOWN_ALERTS:]]
+    explained = Text(f"a line stands for {state.groups}", style="dim")
+    return Group(heading, explained, Text(""), table, *([Text(""), *alerts] if alerts else []))
+
+
+def _cells(line: Line, width: int, letters: str) -> tuple[str, ...]:
+    room = 8 if width < WIDE else 12 if width < 120 else 24
+    longest = max(width - 2 * room - (46 if width < WIDE else 56), 12)
+    return (
+        line.label if len(line.label) <= longest else f"{line.label[: longest - 1]}…",
+        f"{line.progress:.0%}",
+        f"{sparkline(_shortened(line.validation, room), letters)} {_last(line.validation)}",
+        f"{sparkline(_shortened(line.fsd, room), letters)} {_last(line.fsd)}",
+        f"{line.synchronized:,}",
+        f"{line.grokked:,}",
+        "–" if line.rate is None else f"{line.rate:,.0f}",
+        _left(line),
+    )
+
+
+def _shortened(values: Sequence[float], count: int) -> list[float]:
+    """At most so many values, each the last known one of its part."""
+    size = -(-len(values) // count)
+    parts = [values[start : start + size] for start in range(0, len(values), size)] if size else []
+    return [next((value for value in reversed(part) if not isnan(value)), nan) for part in parts]
+
+
+def _left(line: Line) -> str:
+    if line.finished == line.runs:
+        return "finished"
+    if line.left is not None:
+        return duration(line.left)
+    return "waiting" if line.quiet is None else f"quiet {duration(line.quiet)}"
+
+
+def sparkline(values: Sequence[float], letters: str = BLOCKS) -> str:
+    """Values from 0 to 1 as a row of letters; a gap where there is none.
+
+    >>> sparkline([0.0, 0.5, nan, 1.0])
+    '▁▅ █'
+    """
+    top = len(letters) - 1
+    return "".join(" " if isnan(value) else letters[round(min(max(value, 0), 1) * top)] for value in values)
+
+
+def _last(values: Sequence[float]) -> str:
+    known = next((value for value in reversed(values) if not isnan(value)), nan)
+    return "   –" if isnan(known) else f"{known:.2f}"
+
+
+def duration(seconds: float) -> str:
+    """A time for people.
+
+    >>> [duration(seconds) for seconds in (5, 90, 7260, 200_000)]
+    ['5 s', '2 min', '2 h 01', '2 d 08 h']
+    """
+    minutes = round(seconds / 60)
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if minutes < 100:
+        return f"{minutes} min"
+    hours = minutes // 60
+    return f"{hours} h {minutes % 60:02d}" if hours < 48 else f"{hours // 24} d {hours % 24:02d} h"

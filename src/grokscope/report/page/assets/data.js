@@ -1,0 +1,75 @@
+// What the page knows: `data.rows`, one for each run, and each run's columns of numbers.
+let data = null;
+
+async function inflated(text) {
+  const letters = atob(text.trim()), bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
+}
+
+// All first bytes stand before all second ones: put each number's own together again.
+function numbers(bytes, start, count, size, kind) {
+  const found = new Uint8Array(count * size);
+  for (let byte = 0; byte < size; byte++) {
+    const from = start + byte * count;
+    for (let i = 0; i < count; i++) found[i * size + byte] = bytes[from + i];
+  }
+  return new kind(found.buffer);
+}
+
+async function read(factsText, columnsText) {
+  const [factBytes, columnBytes] = await Promise.all([inflated(factsText), inflated(columnsText)]);
+  const facts = JSON.parse(new TextDecoder().decode(factBytes)), bytes = new Uint8Array(columnBytes);
+  const total = facts.lengths.reduce((sum, length) => sum + length, 0);
+  const steps = numbers(bytes, 0, total, 4, Int32Array);
+  for (let i = 1; i < total; i++) steps[i] += steps[i - 1];
+  const size = facts.digits === null ? 8 : 4, columns = { step: steps };
+  facts.columns.forEach((name, place) => {
+    columns[name] = numbers(bytes, 4 * total + place * total * size, total, size, size === 8 ? Float64Array : Float32Array);
+  });
+  let from = 0;
+  facts.rows.forEach((row, place) => {
+    const until = from + facts.lengths[place];
+    row.place = place;
+    row.forked = row.fork ? row.fork.step : null;
+    row.log = {};
+    for (const [name, values] of Object.entries(columns)) {
+      const part = values.subarray(from, until);
+      if (name === "step" || part.some(value => value === value)) row.log[name] = part;
+    }
+    row.begun = until > from;
+    from = until;
+  });
+  facts.byLink = new Map(facts.rows.map(row => [row.link, row]));
+  facts.byName = new Map(facts.rows.map(row => [row.name, row]));
+  return facts;
+}
+
+// Looks that came in live: those before `keep` stay, the others are these.
+function extend(row, changes, keep, looks) {
+  Object.assign(row, changes);
+  for (const name of Object.keys(looks)) if (name !== "step" && !data.columns.includes(name)) data.columns.push(name);
+  const names = new Set([...Object.keys(row.log), ...Object.keys(looks)]), count = looks.step.length;
+  for (const name of names) {
+    const old = row.log[name], next = new Float64Array(keep + count).fill(NaN);
+    if (old) next.set(old.subarray(0, keep));
+    if (looks[name]) next.set(looks[name].map(value => value === null ? NaN : value), keep);
+    row.log[name] = next;
+  }
+  row.begun = row.log.step.length > 0;
+}
+
+const TITLES = {
+  validation_accuracy: "Validation accuracy", train_accuracy: "Train accuracy", fsd: "FSD", rank: "Median Fourier rank",
+  norm: "Weight norm ‖W‖", train_loss: "Train loss", validation_loss: "Validation loss", fsd_mode: "Dominant mode",
+  answer_share: "Answer share", weight_decay: "Weight decay λ",
+};
+const OUTCOMES = ["grokked", "grokked, then unstable †", "never within the budget", "unstable ‡", "diverged", "unfinished, grokked", "unfinished"];
+const shownNumber = value => data.digits === null ? value : Number(value.toPrecision(data.digits));
+const branch = row => row.fork ? `fork at ${row.fork.step}${row.fork.norm === "free" ? "" : `, norm ${row.fork.norm}`}${row.fork.scale === 1 ? "" : `, × ${row.fork.scale}`}` : "from the start";
+const GROUPINGS = {
+  task: ["task", row => row.task], seed: ["seed", row => `seed ${row.seed}`], weight_decay: ["λ", row => `λ = ${row.weight_decay}`],
+  outcome: ["outcome", row => row.outcome], train_fraction: ["train fraction", row => `train fraction ${row.train_fraction}`],
+  model: ["model", row => row.model], fork: ["fork", branch], trigger: ["trigger", row => row.trigger ? `${row.trigger.signal}, λ = ${row.trigger.weight_decay}` : "no trigger"],
+  shuffled: ["labels", row => row.shuffled ? "shuffled labels" : "true labels"], precision: ["precision", row => row.precision],
+};

@@ -1,0 +1,48 @@
+// What is looked at, in the address: every view has a link.
+const DEFAULTS = {
+  view: "overview", run: "", sel: "", q: "", task: "", outcome: "", sort: "name", dir: "up", y: "validation_accuracy",
+  by: "auto", family: "", law: "", group: "", at: "", verdict: "",
+};
+let state = { ...DEFAULTS };
+
+function parsed(hash) {
+  const [view, query] = hash.replace(/^#\/?/, "").split("?"), found = { ...DEFAULTS };
+  if (VIEWS[view]) found.view = view;
+  for (const [key, value] of new URLSearchParams(query || "")) if (key in DEFAULTS && key !== "view") found[key] = value;
+  return found;
+}
+
+function address(changes = {}) {
+  const next = { ...state, ...changes }, query = new URLSearchParams();
+  for (const [key, value] of Object.entries(next)) if (key !== "view" && value !== DEFAULTS[key]) query.set(key, value);
+  return `#/${next.view}${String(query) ? `?${query}` : ""}`;
+}
+
+function go(changes) {
+  const from = state.view;
+  state = { ...state, ...changes };
+  if (state.view !== from) history.pushState(null, "", address());
+  else history.replaceState(null, "", address());
+  show();
+}
+
+const selected = () => new Set(state.sel ? state.sel.split(",") : []);
+
+function filtered() {
+  const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+  return data.rows.filter(row => {
+    if (state.task && row.task !== state.task) return false;
+    if (state.outcome && row.outcome !== state.outcome) return false;
+    if (!words.length) return true;
+    const text = `${row.name} ${row.task} ${row.outcome} ${row.model} λ=${row.weight_decay} seed=${row.seed} ${branch(row)}`.toLowerCase();
+    return words.every(word => text.includes(word));
+  });
+}
+
+// The rows that drive every plot: those selected, or else those that pass the filter.
+function chosen() {
+  const ids = selected(), rows = filtered();
+  return ids.size ? data.rows.filter(row => ids.has(row.link)) : rows;
+}
+
+const currentRun = () => data.byLink.get(state.run) || chosen().find(row => row.place in data.details) || chosen().find(row => row.begun) || data.rows[0];

@@ -1,0 +1,70 @@
+"""The page that opens a folder of results: verdicts, answers, claims, tables, figures, and where they come from."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from grokscope.report.claims import Verdict
+from grokscope.report.render import markdown_of, markdown_text
+from grokscope.report.tables import Table
+
+__all__ = ["claims_summary", "page_of"]
+
+Row = Mapping[str, Any]
+
+
+def page_of(
+    claims: Sequence[Row],
+    sentences: Mapping[str, str],
+    tables: Mapping[str, Table],
+    figures: Mapping[str, str],
+    provenance: Mapping[str, Any],
+) -> str:
+    """The page as Markdown; `figures` are titles by name, their pictures stand in `figures/`."""
+    parts = [
+        "# Results",
+        f"{_made_of(provenance)} Every number below is computed from `*.records.gz` by `grokscope reproduce`; each "
+        "table stands in `tables` or `answers` as CSV, Markdown and LaTeX, each figure in `figures` with its data.",
+        "## Verdicts",
+        claims_summary(claims),
+        "## What the paper could not know",
+        "\n".join(f"- {markdown_text(text)} ([table](answers/{name}.md))" for name, text in sentences.items()),
+        "## Claims",
+        "A verdict follows from a rule that was fixed before the first result (`claims.json` has each rule in full); "
+        "it is over the runs that the paper has, with all our seeds beside it.",
+        _claims_table(claims),
+        "## Figures",
+        *(f"### {markdown_text(title)}\n\n![{name}](figures/{name}.svg)" for name, title in figures.items()),
+        "## Tables",
+        *(markdown_of(table).decode().rstrip() for table in tables.values()),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def claims_summary(claims: Sequence[Row]) -> str:
+    """How many claims have which verdict."""
+    counted = Counter(row["verdict"] for row in claims)
+    cells = [(str(verdict), str(counted[verdict])) for verdict in Verdict if counted[verdict]]
+    heads, numbers = (" | ".join(part) for part in zip(*cells, strict=True))
+    return f"| {heads} |\n|{'---|' * len(cells)}\n| {numbers} |"
+
+
+def _made_of(provenance: Mapping[str, Any]) -> str:
+    made = provenance["runs_made_with"]
+    devices = ", ".join(dict.fromkeys(one["device"] for one in made))
+    commits = ", ".join(f"`{commit}`" for commit in dict.fromkeys(one["commit"] for one in made))
+    return (
+        f"{provenance['runs']:,} runs, {provenance['run_steps']:,} optimiser steps, {provenance['precision']}, on "
+        f"{devices}, from {commits}."
+    )
+
+
+def _claims_table(claims: Sequence[Row]) -> str:
+    lines = ["| claim | paper | ours | n | verdict | why | beside: all seeds |", "|---|---|---|---|---|---|---|"]
+    for row in claims:
+        folder = "figures" if row["table"].startswith("fig") else "tables"
+        ending = "svg" if folder == "figures" else "md"
+        said = f"[{markdown_text(row['statement'])}]({folder}/{row['table']}.{ending}) ({markdown_text(row['where'])})"
+        cells = [row["printed"], row["value"], str(row["n"]), row["verdict"], row["why"], row["beside"]]
+        lines.append(f"| {said} | {' | '.join(map(markdown_text, cells))} |")
+    return "\n".join(lines)

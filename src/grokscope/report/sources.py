@@ -1,0 +1,46 @@
+"""Where evidence lies: a folder of runs, packed records, or a folder of these."""
+
+from collections import Counter
+from pathlib import Path
+from typing import get_args
+
+from grokscope.errors import InputError
+from grokscope.experiments.catalogue import Precision
+from grokscope.experiments.records import RunRecord, unpacked
+from grokscope.experiments.reproduction import records_in
+from grokscope.experiments.runs import open_runs
+from grokscope.experiments.store import Store
+from grokscope.report.evidence import Evidence, evidence_of
+from grokscope.training.checkpoint import named
+
+__all__ = ["evidence_at", "records_at"]
+
+PACKED = "*.records.gz"
+NAMED_SEEDS = {42, 123}  # far from the others, which are counted from 0
+MOST_PRINTED = 6  # seeds of a study that are printed, and so are not counted
+MOST_SEEDS = 256
+
+
+def records_at(path: Path) -> list[RunRecord]:
+    """The records of a packed file; of a folder's packed files together; or of the runs stored in a folder."""
+    if path.is_file():
+        found = unpacked(path)
+    else:
+        open_runs(path)  # refuses what is no folder, and names the nearest
+        files = sorted(path.glob(PACKED))
+        found = [record for file in files for record in unpacked(file)] if files else records_in(Store(path))
+    if not found:
+        raise InputError(f"{named(path)} holds no finished runs and no records ({PACKED})")
+    return list({record.spec.content_hash: record for record in found}.values())
+
+
+def evidence_at(path: Path) -> Evidence:
+    """The catalogue's studies with the records that lie there: as many seeds as there are, in their usual precision."""
+    records = records_at(path)
+    known = [record.spec.precision for record in records if record.spec.precision in get_args(Precision)]
+    precision = Counter(known).most_common(1)[0][0] if known else "float32"
+    seeds = {seed for record in records for seed in (record.spec.seeds.split, record.spec.seeds.data_order)}
+    counted = [seed for seed in seeds - NAMED_SEEDS if seed < MOST_SEEDS]
+    n_seeds = max(counted, default=0) + MOST_PRINTED
+    full, quick = (evidence_of(records, n_seeds, precision, quick) for quick in (False, True))
+    return max(full, quick, key=lambda one: sum(map(len, one.records.values())))

@@ -1,0 +1,114 @@
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+import safetensors.torch
+import torch
+from torch import nn
+
+from grokscope.attach import convert, load_weights, read_weights
+from grokscope.cli import run
+from grokscope.errors import InputError
+
+
+def small() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+
+
+def test_weights_come_back_renamed(tmp_path: Path) -> None:
+    published, own = small(), small()
+    theirs = {f"net.{name}": value for name, value in published.state_dict().items()} | {"step": torch.ones(1)}
+    safetensors.torch.save_file(theirs, tmp_path / "a.safetensors")
+    with torch.no_grad():
+        own[0].weight.zero_()
+    load_weights(own, tmp_path / "a.safetensors", lambda name: name.removeprefix("net.") if name != "step" else "")
+    assert torch.equal(own[0].weight, published[0].weight)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda given: given | {"0.wieght": torch.zeros(4)}, "has no tensor '0.wieght'; did you mean '0.weight'"),
+        (lambda given: given | {"0.bias": torch.zeros(5)}, r"0.bias is \[4\] in the model and \[5\] in"),
+        (lambda given: {"0.bias": given["0.bias"]}, "lacks 3 tensors of the model, such as '0.weight'"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused_and_change_nothing(tmp_path: Path, change: Any, sentence: str) -> None:
+    model = small()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    safetensors.torch.save_file(change(dict(small().state_dict())), tmp_path / "a.safetensors")
+    with pytest.raises(InputError, match=sentence):
+        load_weights(model, tmp_path / "a.safetensors")
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def test_a_pt_file_is_converted_by_another_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = small()
+    shared = {"model": model.state_dict(), "tied": model[0].weight, "epoch": 7, "losses": [torch.ones(2)], "note": "x"}
+    torch.save(shared, tmp_path / "a.pt")
+    assert run(["convert", str(tmp_path / "a.pt")]) == 0
+    assert capsys.readouterr().out.strip().endswith("a.safetensors: 7 tensors")
+    found = read_weights(tmp_path / "a.safetensors")
+    assert sorted(found) == [
+        "epoch",
+        "losses.0",
+        "model.0.bias",
+        "model.0.weight",
+        "model.2.bias",
+        "model.2.weight",
+        "tied",
+    ]
+    assert torch.equal(found["tied"], model[0].weight)
+    load_weights(
+        small(), tmp_path / "a.safetensors", lambda name: name.removeprefix("model.") if "model" in name else ""
+    )
+
+
+class Hostile:
+    """Runs a command when it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> Any:
+        return os.system, (f"touch {self.mark}",)
+
+
+@pytest.mark.parametrize("save", [torch.save, lambda thing, path: path.write_bytes(pickle.dumps(thing))])
+def test_a_pickle_with_a_program_inside_is_refused_and_not_run(tmp_path: Path, save: Any) -> None:
+    mark = tmp_path / "ran"
+    save({"w": torch.ones(1), "x": Hostile(mark)}, tmp_path / "a.pt")
+    with pytest.raises(InputError, match="could not be converted: it holds more than tensors, or is damaged"):
+        convert(tmp_path / "a.pt")
+    assert not mark.exists()
+    assert not (tmp_path / "a.safetensors").exists()
+
+
+def test_what_cannot_be_converted_is_one_sentence_and_status_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch.save({"note": "no tensors"}, tmp_path / "a.pt")
+    assert run(["convert", str(tmp_path / "a.pt")]) == 2
+    assert capsys.readouterr().err.strip().endswith("a.pt' could not be converted: it holds no tensors")
+    (tmp_path / "b.safetensors").write_bytes(b"")
+    for arguments, sentence in (
+        ((tmp_path / "missing.pt",), "there is no file"),
+        ((tmp_path / "b.safetensors",), "convert takes .pt"),
+        ((tmp_path / "a.pt", tmp_path / "b.safetensors"), "exists already; nothing was overwritten"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            convert(*arguments)
+
+
+def test_only_safetensors_are_read(tmp_path: Path) -> None:
+    (tmp_path / "b.safetensors").write_bytes(b"not one")
+    for name, sentence in (
+        ("a.pt", r"files only, got .*; make one with: grokscope convert a.pt"),
+        ("none.safetensors", "cannot be read: No such file"),
+        ("b.safetensors", "is not a safetensors file"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            read_weights(tmp_path / name)

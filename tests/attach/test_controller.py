@@ -1,0 +1,182 @@
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from own_models import Attended, pairs_of, train
+
+from grokscope import Monitor, WeightDecayController, specs
+from grokscope.attach import Schedule
+from grokscope.errors import InputError
+from grokscope.interventions import decision
+from grokscope.specs import Trigger
+
+SITE = "mlp.1"
+
+
+def watched(**given: Any) -> Monitor:
+    return Monitor("add_mod7", SITE, **({"train": pairs_of("add_mod7")[2]} | given))
+
+
+def optimizer_with(*decays: float, kind: Any = torch.optim.AdamW) -> torch.optim.Optimizer:
+    return kind([{"params": [nn.Parameter(torch.ones(2))], "weight_decay": decay} for decay in decays], lr=1e-3)
+
+
+def look(step: int, fsd: float = 0.1, train_accuracy: float = 1.0, validation: float = 0.1) -> dict[str, Any]:
+    row = {"step": step, "fsd": fsd, "train_accuracy": train_accuracy, "validation_accuracy": validation}
+    return row | {"train_loss": 0.01, "undefined": ""}
+
+
+def steps(controller: WeightDecayController, rows: list[dict[str, Any]]) -> list[float]:
+    found = []
+    for row in rows:
+        controller.monitor.log.append(row)
+        found.append(controller.step())
+    return found
+
+
+def test_the_fsd_trigger_raises_holds_and_restores_and_says_why() -> None:
+    rows = [look(0), look(100, fsd=0.85), look(200, fsd=0.5), look(300, validation=0.96), look(400)]
+    controller = WeightDecayController(optimizer_with(1.0), watched(), Trigger(restore_after_grokking=True))
+    assert steps(controller, rows) == [1.0, 3.0, 3.0, 1.0, 1.0]
+    assert [(row["step"], row["was"], row["weight_decay"]) for row in controller.log] == [
+        (100, 1.0, 3.0),
+        (300, 3.0, 1.0),
+    ]
+    assert [row["why"] for row in controller.log] == [
+        "fsd reached 0.8 at step 100",
+        "validation accuracy reached 0.95 at step 300",
+    ]
+
+
+@pytest.mark.parametrize("signal", ["fsd", "train_accuracy", "step"])
+def test_it_decides_as_the_stacked_engine_does(signal: Any) -> None:
+    rule = Trigger(signal, restore_after_grokking=True)
+    rows = [
+        look(100 * i, fsd=0.1 * i, train_accuracy=0.3 * i, validation=0.11 * i)
+        | {"fsd": float("nan") if i == 8 else 0.1 * i}
+        for i in range(11)
+    ]
+    controller = WeightDecayController(optimizer_with(1.0), watched(), rule)
+    assert steps(controller, rows) == [decision(rule, 1.0, rows[: i + 1]).weight_decay for i in range(len(rows))]
+
+
+def test_hold_ends_a_raised_decay_that_did_not_grok() -> None:
+    rows = [look(step, fsd=0.9) for step in (0, 100, 200, 300)]
+    controller = WeightDecayController(optimizer_with(1.0), watched(), Trigger(), hold=200)
+    assert steps(controller, rows) == [3.0, 3.0, 1.0, 1.0]
+    assert controller.log[-1]["why"] == "held for 200 steps"
+
+
+def test_a_schedule_is_followed_between_looks_too() -> None:
+    controller = WeightDecayController(optimizer_with(1.0), watched(), Schedule(((100, 2.0), (250, 0.5))))
+    assert steps(controller, [look(0), look(200), look(300)]) == [1.0, 2.0, 0.5]
+
+
+def test_bounds_are_kept_and_told() -> None:
+    controller = WeightDecayController(optimizer_with(1.0), watched(), lambda start, looks: 50.0, bounds=(0.5, 4.0))
+    assert steps(controller, [look(0)]) == [4.0]
+    assert controller.log[0]["why"] == "your rule, kept within 0.5 to 4"
+
+
+def test_groups_keep_their_proportions() -> None:
+    optimizer = optimizer_with(2.0, 0.0, 1.0)
+    controller = WeightDecayController(optimizer, watched(), Schedule(((0, 4.0),)))
+    steps(controller, [look(0)])
+    assert [group["weight_decay"] for group in optimizer.param_groups] == [4.0, 0.0, 2.0]
+
+
+def test_an_optimiser_that_begins_without_decay_can_be_given_some() -> None:
+    optimizer = optimizer_with(0.0, 0.0, kind=torch.optim.SGD)
+    steps(WeightDecayController(optimizer, watched(), Schedule(((0, 0.3),))), [look(0)])
+    assert [group["weight_decay"] for group in optimizer.param_groups] == [0.3, 0.3]
+
+
+def test_a_restored_controller_goes_on_as_the_first_would_have() -> None:
+    rows = [look(100 * i, fsd=0.2 * i, validation=0.15 * i) for i in range(9)]
+    rule = Trigger(restore_after_grokking=True)
+    whole = WeightDecayController(optimizer_with(1.0), watched(), rule)
+    expected = steps(whole, rows)
+    first = WeightDecayController(optimizer_with(1.0), watched(), rule)
+    begun = steps(first, rows[:5])
+    second = WeightDecayController(optimizer_with(7.0), watched(), rule)
+    second.monitor.load_state_dict(first.monitor.state_dict())
+    second.load_state_dict(first.state_dict())
+    assert begun + steps(second, rows[5:]) == expected
+    assert second.log == whole.log
+
+
+def test_it_changes_real_training_and_the_log_shows_it() -> None:
+    tokens, answers, is_train = pairs_of("add_mod7")
+    torch.manual_seed(0)
+    model = Attended(8, 7)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=1.0)
+    monitor = Monitor("add_mod7", SITE, every=10, train=is_train)
+    controller = WeightDecayController(optimizer, monitor, Trigger("step", at_least=20, weight_decay=9.0))
+
+    def after_step(step: int) -> None:
+        monitor.step(step)
+        controller.step()
+
+    with monitor.attach(model):
+        train(model, tokens, answers, 40, after_step, optimizer)
+    assert monitor.columns()["weight_decay"] == [1.0, 1.0, 1.0, 9.0, 9.0]
+
+
+def test_the_closed_loop_raises_backs_off_and_restores() -> None:
+    rows = [look(0), look(100), look(200) | {"train_accuracy": 0.9}, look(300), look(400, validation=1.0)]
+    closed_loop = specs.ClosedLoop(factor=2.0)
+    controller = WeightDecayController(optimizer_with(1.0), watched(), closed_loop)
+    assert steps(controller, rows) == [2.0, 4.0, 2.0, 2.0, 1.0]
+    assert controller.log[2]["why"] == "train accuracy or loss left its bound"
+
+
+class Undecayed(torch.optim.Optimizer):
+    """An optimiser that knows no weight decay."""
+
+    def __init__(self, parameters: Any) -> None:
+        super().__init__(parameters, {"lr": 0.1})
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda: WeightDecayController(Undecayed([nn.Parameter(torch.ones(1))]), watched()),
+            "Undecayed has no weight decay to control",
+        ),
+        (lambda: WeightDecayController(optimizer_with(1.0), watched(), "fsd"), "rule must be a Trigger, .* got 'fsd'"),
+        (
+            lambda: WeightDecayController(optimizer_with(1.0), watched(measures=["rank"])),
+            "the rule looks at fsd, and the monitor does not measure it",
+        ),
+        (
+            lambda: WeightDecayController(optimizer_with(1.0), watched(train=None)),
+            "the monitor lacks the training pairs",
+        ),
+        (lambda: WeightDecayController(optimizer_with(1.0), watched(), Trigger("random")), "needs the last step"),
+        (lambda: WeightDecayController(optimizer_with(1.0), watched(), bounds=(2.0, 1.0)), "bounds must be 0 ≤ lowest"),
+        (lambda: WeightDecayController(optimizer_with(1.0), watched(), hold=0), "hold must be at least 1 step, got 0"),
+        (
+            lambda: steps(
+                WeightDecayController(optimizer_with(1.0), watched(), Schedule(((0, 2000.0),)), bounds=(0.0, 5000.0)),
+                [look(0)],
+            ),
+            "learning_rate × weight_decay must stay below 1, got 0.001 × 2000",
+        ),
+        (
+            lambda: WeightDecayController(optimizer_with(1.0), watched()).load_state_dict(
+                WeightDecayController(optimizer_with(1.0, 2.0), watched()).state_dict()
+            ),
+            "the state has 2 groups with weight decay, the optimiser 1",
+        ),
+    ],
+)
+def test_bad_input_is_one_sentence(make: Any, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        make()

@@ -1,0 +1,24 @@
+"""Tiny runs, and names that a page must survive."""
+
+from dataclasses import replace
+
+from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training
+
+HOSTILE_TASKS = (
+    "<img src=x onerror=\"document.title='broken'\">",
+    "</script><script>document.title='broken'</script>",
+    "\"quoted\" and 'quoted' `too`",
+    "\u202egnp.exe\u2066",
+    "=1+1",
+    "long" * 2500,
+)
+HOSTILE_FOLDER = "<img src=x onerror=document.title='broken'>"
+TINY = RunSpec(
+    task="add_mod7",
+    train_fraction=0.6,
+    architecture=Architecture(layers=1, width=16, heads=2, mlp_width=32),
+    training=Training(steps=12, batch_size=16, learning_rate=0.05),
+    checkpoints=Cadence(every=4),
+    measurements=Cadence(every=2),
+)
+TINY_FORK = replace(TINY, fork=Fork(TINY.content_hash, 4), training=replace(TINY.training, weight_decay=3.0))

@@ -1,0 +1,112 @@
+"""`grokscope bakeoff`, from the plan to the files, on runs of a few steps."""
+
+import importlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grokscope.cli import run
+from grokscope.experiments import Store, run_all
+from grokscope.experiments.bakeoff import ARMS, arm_of, quick_plan
+from grokscope.experiments.records import unpacked
+from grokscope.specs import Architecture, Cadence, Plan
+
+BAKEOFF = importlib.import_module("grokscope.cli.bakeoff")
+PROGRESS = importlib.import_module("grokscope.cli.progress")
+
+
+def trained_here(plan: Plan, report: Callable[[dict[str, Any]], None]) -> bool:
+    """What workers do, in this process."""
+    options = {"keep": plan.keep, "stop_after_grokking": plan.stop_after_grokking}
+    run_all(plan.runs, Store(plan.out), compiled=False, **options)
+    return True
+
+
+def shortened(out: str, device: str = "cpu") -> Plan:
+    """The quick plan, of 6 steps and one seed."""
+    plan = quick_plan(out, device=device)
+    architecture = Architecture(layers=1, width=16, heads=2, mlp_width=32)
+    runs = [
+        replace(
+            spec,
+            architecture=architecture,
+            training=replace(spec.training, steps=6, batch_size=16),
+            measurements=Cadence(3),
+        )
+        for spec in plan.runs[: len(ARMS)]
+    ]
+    return replace(plan, runs=tuple(runs))
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(PROGRESS, "run_locally", trained_here)
+    monkeypatch.setattr(BAKEOFF, "quick_plan", shortened)
+    monkeypatch.setenv("COLUMNS", "250")
+    return tmp_path
+
+
+def test_it_trains_prints_and_writes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bakeoff", "--quick", "--device", "cpu", "--out", "bake"]) == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in ARMS)
+    assert "add_mod17: nobody wins" in said
+    assert "No speed was measured" in said
+    assert sorted(path.name for path in Path("bake").glob("*.*")) == [
+        "bakeoff.records.gz",
+        "tab-bakeoff.csv",
+        "tab-bakeoff.md",
+        "tab-bakeoff.tex",
+    ]
+    assert [arm_of(record.spec) for record in unpacked(Path("bake/bakeoff.records.gz"))] == list(ARMS)
+    before = {path: path.read_bytes() for path in Path("bake").glob("*.*")}
+    assert run(["bakeoff", "--quick", "--device", "cpu", "--out", "bake"]) == 0
+    assert {path: path.read_bytes() for path in Path("bake").glob("*.*")} == before, "nothing is trained twice"
+
+
+def test_a_measured_speed_gives_seconds(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    real = BAKEOFF.measured_speed
+    monkeypatch.setattr(BAKEOFF, "measured_speed", lambda plan: real(plan, slots=1, steps=2, compiled=False))
+    assert run(["bakeoff", "--quick", "--device", "cpu", "--out", "bake", "--time"]) == 0
+    assert "1 runs at once, float32; looks are not counted" in capsys.readouterr().out
+    assert set(json.loads(Path("bake/speed.json").read_text())["seconds_per_step"]) == set(ARMS)
+
+
+def test_a_dry_run_says_what_it_costs_and_touches_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bakeoff", "--dry-run", "--device", "cpu", "--n-seeds", "2"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("88 runs (")
+    assert "11 for each seed of add_mod97, mult_mod97, S5, add_mod59" in said
+    assert "704,000 run-steps" in said
+    assert not list(Path().iterdir())
+
+
+@pytest.mark.parametrize(("options", "count"), [([], 11), (["--tune"], 4)], ids=["bake-off", "tuning"])
+def test_a_plan_for_a_gpu_elsewhere_can_be_written_here(options: list[str], count: int) -> None:
+    arguments = ["--tasks", "add_mod97", "--n-seeds", "1", "--device", "cuda", "--plan-only", "plan.json", *options]
+    assert run(["bakeoff", *arguments]) == 0
+    plan = Plan.from_json(Path("plan.json").read_text())
+    assert (plan.device, len(plan.runs), plan.keep) == ("cuda", count, "forks")
+    assert [path.name for path in Path().iterdir()] == ["plan.json"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--tasks", "ad_mod97"], "did you mean 'add_mod97'"),
+        (["--n-seeds", "0"], "n_seeds must lie in [1, 10000), got 0"),
+        (["--quick", "--plan-only", "there.json"], "exists already; nothing was overwritten"),
+        (["--device", "cuda", "--dry-run"], "device cuda was asked for, and there is none"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("there.json").write_text("kept")
+    device = [] if "--device" in arguments else ["--device", "cpu"]
+    assert run(["bakeoff", *arguments, *device]) == 2
+    assert sentence in capsys.readouterr().err
+    assert Path("there.json").read_text() == "kept"

@@ -1,0 +1,123 @@
+"""Every command's help has examples, and every example runs.
+
+The commands are those of the registry, so a new one is covered without a word here. An example is a line
+`Example: grokscope …` of the docstring. It runs in a folder of its own, where the folders of PREPARED that it mentions
+have been made: an example that needs runs says `runs/first` or `runs/demo`, and finds three small ones, add_mod97_s0 to
+s2, of which the first has a state to fork from at step 1000. A command that has `--dry-run` or `--plan-only` is run
+so; one that cannot end by itself names the test that runs its example in RUN_ELSEWHERE.
+"""
+
+import inspect
+import re
+import shlex
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from grokscope import cli
+from grokscope.experiments import Store, run_all
+from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
+
+ROOT = Path(__file__).parents[2]
+SMALL = RunSpec(
+    task="add_mod97",
+    architecture=Architecture(layers=1, width=8, heads=1, mlp_width=8),
+    training=Training(steps=1004, batch_size=8),
+    checkpoints=Cadence(every=1000, at=(1000,)),
+    measurements=Cadence(every=500),
+)
+WITHOUT_WORK = {"dry_run": ["--dry-run"], "plan_only": ["--plan-only", "plan.json"]}
+RUN_ELSEWHERE: dict[str, str] = {}  # command → tests/…::test_…
+
+
+def small_runs(folder: Path) -> None:
+    torch.set_num_threads(1)
+    short = replace(SMALL, training=replace(SMALL.training, steps=8), checkpoints=Cadence(every=4))
+    run_all([SMALL, short.with_seed(1), short.with_seed(2)], Store(folder), compiled=False)
+
+
+PREPARED: dict[str, Callable[[Path], None]] = {"runs/first": small_runs, "runs/demo": small_runs}
+
+
+def examples(command: str) -> list[str]:
+    text = inspect.getdoc(cli.COMMANDS[command]) or ""
+    return re.findall(r"^\s*Example: (grokscope .+)$", text, re.MULTILINE)
+
+
+EXAMPLES = [(command, example) for command in cli.COMMANDS for example in examples(command)]
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    made: dict[Callable[[Path], None], Path] = {}
+
+    def folder(name: str) -> Path:
+        make = PREPARED[name]
+        if make not in made:
+            made[make] = tmp_path_factory.mktemp("prepared")
+            make(made[make])
+        return made[make]
+
+    return folder
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_every_command_has_an_example_of_itself_that_its_help_shows(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert examples(command)
+    assert all(shlex.split(example)[1] == command for example in examples(command))
+    monkeypatch.setenv("COLUMNS", "400")
+    with pytest.raises(SystemExit) as stop:
+        cli.run([command, "--help"])
+    assert stop.value.code == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert all(" ".join(example.split()) in shown for example in examples(command))
+
+
+@pytest.mark.parametrize(("command", "example"), EXAMPLES, ids=[example for _, example in EXAMPLES])
+def test_every_example_runs(
+    command: str,
+    example: str,
+    prepared: Callable[[str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if command in RUN_ELSEWHERE:
+        path, _, name = RUN_ELSEWHERE[command].partition("::")
+        assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8")
+        return
+    monkeypatch.chdir(tmp_path)
+    options = inspect.signature(cli.COMMANDS[command]).parameters
+    words = shlex.split(example)[1:]
+    idle = next((more for option, more in WITHOUT_WORK.items() if option in options and more[0] not in words), [])
+    for name in PREPARED:
+        if re.search(rf"(^|[\s'\"]){re.escape(name)}($|[\s/'\"])", example) and not idle:
+            shutil.copytree(prepared(name), tmp_path / name)
+    assert cli.run([*words, *idle]) == 0, capsys.readouterr().err
+    assert capsys.readouterr().out.strip()
+
+
+def test_the_demo_is_made_of_commands_that_run(
+    prepared: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    recipe = re.search(r"^demo:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    assert recipe is not None
+    lines = [shlex.split(line)[1:] for line in recipe[1].splitlines() if "grokscope" in line]
+    assert [words[0] for words in lines[:4]] == ["tasks", "train", "fork", "list"]
+    monkeypatch.chdir(tmp_path)
+    assert cli.run([*lines[1], "--plan-only", "plan.json"]) == 0
+    plan = Plan.from_json(Path("plan.json").read_text())
+    assert [spec.seeds.data_order for spec in plan.runs] == [42, 0, 1]
+    assert all(1000 in spec.checkpoints.at for spec in plan.runs), "so that forking need not train up to there again"
+    shutil.copytree(prepared("runs/demo"), "runs/demo")
+    for words in lines[2:]:  # on the small runs, whose seeds are others
+        capsys.readouterr()
+        assert cli.run([word.replace("add_mod97_s42", "add_mod97_s0") for word in words]) == 0
+    assert "Forked add_mod97_s0 at step 1,000, changing nothing but λ:" in capsys.readouterr().out

@@ -1,0 +1,198 @@
+"""`grokscope reproduce` and `claims`, with the catalogue's runs at a size that a test can train."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grokscope import worker
+from grokscope.cli import run
+from grokscope.experiments import Store, catalogue
+from grokscope.experiments.catalogue import STUDIES
+from grokscope.experiments.doctor import damaged_runs
+from grokscope.experiments.records import unpacked
+from grokscope.report.claims import CLAIMS, rules_digest
+from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
+from grokscope.version import __version__
+
+
+def small_run(task: str, seed: int, precision: str, **changes: object) -> RunSpec:
+    spec = RunSpec(
+        task=f"{task.partition('_')[0]}_mod7",
+        train_fraction=0.7,
+        architecture=Architecture(width=16, heads=2, mlp_width=32),
+        training=Training(steps=12, batch_size=16),
+        checkpoints=Cadence(6, at=(6, 12)),
+        measurements=Cadence(3),
+    )
+    return replace(spec.with_seed(seed), **changes)
+
+
+def small_fork(n: int | None, precision: str) -> dict[str, RunSpec]:
+    parent = small_run("add_mod97", 42, precision)
+    return {f"add_mod97_s42_x{decay:g}": catalogue.fork_of(parent, 6, decay) for decay in (1.0, 3.0)}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_catalogue() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        patch.setenv("GROKSCOPE_COMMIT", "the same")  # it is part of the records
+        patch.setattr(catalogue, "base_run", small_run)
+        patch.setattr(catalogue, "FORK_BUDGET", 12)
+        for name in set(STUDIES) - {"base"}:
+            patch.setitem(STUDIES, name, lambda n, precision: {})
+        patch.setitem(STUDIES, "fork", small_fork)
+        yield
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of the whole small catalogue."""
+    out = tmp_path_factory.mktemp("made") / "first"
+    assert run(["reproduce", "all", "--out", str(out), "--device", "cpu"]) == 0
+    return out
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """What follows from the runs: everything but the runs themselves and where they were made."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and "runs" not in path.parts]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_two_empty_folders_end_alike_to_the_byte(made: Path, tmp_path: Path) -> None:
+    again = tmp_path / "second"
+    assert run(["reproduce", "all", "--out", str(again), "--device", "cpu"]) == 0
+    one, other = content(made), content(again)
+    assert one.keys() == other.keys()
+    assert {name for name in one if one[name] != other[name]} == set()
+    assert {"tables/tab-wd.csv", "figures/fig-wd.svg", "answers/ans-law.md", "claims.json", "RESULTS.md"} <= set(one)
+
+
+def test_what_is_finished_is_used_again(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (made / "runs").rglob("*.jsonl")}
+    (made / "tables" / "tab-wd.csv").unlink()
+    assert run(["reproduce", "tab-wd", "--out", str(made), "--device", "cpu"]) == 0
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert (made / "tables" / "tab-wd.csv").exists()
+    said = capsys.readouterr().out
+    assert f"{len(CLAIMS)} claims: " in said
+    assert "too few runs" in said
+    assert "runs in" in said
+
+
+def test_the_results_say_where_they_come_from_and_by_which_rules(made: Path) -> None:
+    told = json.loads((made / "provenance.json").read_text())
+    records = unpacked(made / "reproduction.records.gz")
+    assert told["rules"] == rules_digest()
+    assert told["runs"] == len(records) == sum(one["runs"] for one in told["runs_made_with"])
+    assert told["run_steps"] == sum(12 - (r.spec.fork.step if r.spec.fork else 0) for r in records)
+    assert {"device", "commit", "torch", "grokscope"} <= set(told["runs_made_with"][0])
+
+
+def test_claims_are_printed_for_people_and_programs(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["claims", str(made), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in rows] == [claim.name for claim in CLAIMS]
+    assert all(row["verdict"] and row["rule"] and row["why"] for row in rows)
+    assert run(["claims", str(made)]) == 0
+    assert f"{len(CLAIMS)} claims: " in capsys.readouterr().out
+
+
+def test_without_results_the_rules_are_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["claims", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0].keys() == {"name", "statement", "where", "printed", "rule", "table"}
+    assert run(["claims", "nowhere"]) == 2
+    assert "has no claims.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["tab-kann"], "there is nothing called 'tab-kann' to reproduce; did you mean 'tab-kan'"),
+        (["all", "--without", "sensitivty"], "there is nothing called 'sensitivty' to reproduce"),
+        (["all", "--n-seeds", "0"], "--n-seeds must lie in 1 to 10,000, got 0"),
+        (["all", "--quick", "--n-seeds", "4"], "--quick has its own seeds"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_said_in_a_sentence(
+    arguments: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["reproduce", *arguments, "--out", str(tmp_path / "new")]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_of_another_version_or_kind_is_left_alone(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "old").mkdir()
+    theirs = {"grokscope": "0.0.7", "precision": "float32", "quick": False}
+    (tmp_path / "old" / "reproduction.json").write_text(json.dumps(theirs))
+    assert run(["reproduce", "all", "--out", str(tmp_path / "old"), "--device", "cpu"]) == 2
+    said = capsys.readouterr().err
+    assert "0.0.7" in said
+    assert __version__ in said
+    assert [path.name for path in (tmp_path / "old").iterdir()] == ["reproduction.json"]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("x")
+    assert run(["reproduce", "all", "--out", str(tmp_path / "mine"), "--device", "cpu"]) == 2
+    assert "was not made by `grokscope reproduce`" in capsys.readouterr().err
+    assert run(["reproduce", "all", "--out", str(made), "--device", "cpu", "--precision", "bf16"]) == 2
+    assert "precision 'float32'" in capsys.readouterr().err
+
+
+def spoiled(made: Path, tmp_path: Path) -> tuple[Path, str]:
+    out = tmp_path / "spoiled"
+    shutil.copytree(made, out)
+    folder = next(one for one in Store(out / "runs") if one.spec.fork)
+    content = (folder.path / "log.jsonl").read_bytes()
+    (folder.path / "log.jsonl").write_bytes(content[:40] + b"X" + content[41:])
+    return out, folder.name
+
+
+def test_a_damaged_run_is_named_and_nothing_is_made_of_it(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, name = spoiled(made, tmp_path)
+    assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cpu"]) == 2
+    said = capsys.readouterr().err
+    assert f"{name} is damaged: " in said
+    assert "log.jsonl has 1 torn or altered records" in said
+    assert "--damaged rerun or --damaged skip" in said
+
+
+def test_a_damaged_run_is_trained_again_on_request(made: Path, tmp_path: Path) -> None:
+    out, name = spoiled(made, tmp_path)
+    assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cpu", "--damaged", "rerun"]) == 0
+    assert (out / "runs" / f".damaged-{name}").is_dir()
+    assert damaged_runs(Store(out / "runs")) == {}
+    assert (out / "reproduction.records.gz").read_bytes() == (made / "reproduction.records.gz").read_bytes()
+
+
+def test_a_damaged_run_is_left_out_on_request(made: Path, tmp_path: Path) -> None:
+    out, _ = spoiled(made, tmp_path)
+    assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cpu", "--damaged", "skip"]) == 0
+    assert len(unpacked(out / "reproduction.records.gz")) == len(unpacked(made / "reproduction.records.gz")) - 1
+
+
+def test_whole_runs_are_not_called_damaged(made: Path) -> None:
+    assert damaged_runs(Store(made / "runs")) == {}
+
+
+def test_a_plan_for_elsewhere_is_written_and_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan, out = tmp_path / "plan.json", tmp_path / "out"
+    assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cpu", "--dry-run"]) == 0
+    assert "3 runs, 24 optimiser steps in all" in capsys.readouterr().out
+    assert not out.exists()
+    assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cpu", "--plan-only", str(plan)]) == 0
+    assert len(Plan.from_json(plan.read_text()).runs) == 3
+    assert worker.main(["--spec", str(plan)]) == 0
+    assert len(list(Store(out / "runs"))) == 3

@@ -1,0 +1,248 @@
+"""Grokfast and ⊥Grad: the stack, the optimiser wrappers around PyTorch's AdamW, and the papers' equations agree."""
+
+from copy import deepcopy
+from dataclasses import replace
+
+import pytest
+import torch
+from plain_runs import (
+    TWO_LAYERS,
+    PlainRun,
+    assert_near,
+    assert_same_bits,
+    by_name,
+    copy_of,
+    fresh,
+    in_slot,
+    padding_in,
+    small_run,
+)
+from torch import Tensor
+
+from grokscope.errors import InputError
+from grokscope.interventions import Grokfast, OrthogonalGradient
+from grokscope.specs import RunSpec
+from grokscope.training import Cohort, advance
+from grokscope.training.checkpoint import cut, padded_row
+from grokscope.training.gradients import grokfast_, orthogonal
+
+STEPS = 25
+# Where a gradient is zero but for rounding (unused symbols, biases of keys), Adam with its usual ε amplifies that.
+CALM = {"epsilon": 1e-3}
+GROKFAST = [
+    small_run("add_mod11", 1, gradient="grokfast", **CALM),
+    small_run("mult_mod7", 2, gradient="grokfast", grokfast_alpha=0.5, grokfast_lamb=5.0, weight_decay=3.0, **CALM),
+    small_run("S3", 3, gradient="grokfast", grokfast_alpha=0.0, weight_decay=0.0, **CALM),
+]
+ORTHOGONAL = [replace(run, training=replace(run.training, gradient="orthogonal")) for run in GROKFAST]
+
+
+def wrapped(run: RunSpec) -> PlainRun:
+    """The run alone in plain PyTorch, with the wrapper that a user would take."""
+    plain = PlainRun(run)
+    training = run.training
+    if training.gradient == "grokfast":
+        plain.optimizer = Grokfast(plain.optimizer, training.grokfast_alpha, training.grokfast_lamb)
+    else:
+        plain.optimizer = OrthogonalGradient(plain.optimizer)
+    return plain
+
+
+@pytest.mark.parametrize("runs", [GROKFAST, ORTHOGONAL], ids=["grokfast", "orthogonal"])
+def test_the_stack_equals_the_wrapper_around_torchs_adamw(runs: list[RunSpec]) -> None:
+    state, cohort = fresh(runs)
+    advance(state, cohort, STEPS)
+    plain_stack, plain_cohort = fresh([replace(r, training=replace(r.training, gradient="plain")) for r in runs])
+    advance(plain_stack, plain_cohort, STEPS)
+    for slot, run in enumerate(runs):
+        alone = wrapped(run).trained(STEPS)
+        assert_near(in_slot(cohort, state.weights, slot), by_name(alone.twin), 1e-12)
+        assert padding_in(cohort, state.weights, slot).eq(0).all()
+        if run.training.gradient == "grokfast":
+            slow = by_name(alone.twin, lambda parameter, own=alone: own.optimizer.slow[parameter])
+            assert_near(in_slot(cohort, state.slow, slot), slow, 1e-12)
+        if run.training.grokfast_alpha:  # with α = 0 the average is the gradient, and Adam forgets a constant scale
+            assert (state.weights[slot] - plain_stack.weights[slot]).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("runs", [GROKFAST, ORTHOGONAL], ids=["grokfast", "orthogonal"])
+def test_adam_is_given_the_same_gradients(runs: list[RunSpec]) -> None:
+    runs = [replace(run, training=replace(run.training, beta1=0.0)) for run in runs]  # its first moment is the gradient
+    state, cohort = fresh(runs)
+    plain = [wrapped(run) for run in runs]
+    for _ in range(4):
+        advance(state, cohort, 1)
+        for slot, alone in enumerate(plain):
+            alone.step()
+            given = by_name(alone.twin, lambda parameter: parameter.grad)
+            assert_near(in_slot(cohort, state.first, slot), given, 1e-12)
+
+
+def test_clipping_comes_first() -> None:
+    run = small_run(seed=1, architecture=TWO_LAYERS, gradient="grokfast", clip_norm=0.3, **CALM)
+    state, cohort = fresh([run])
+    advance(state, cohort, 15)
+    assert_near(in_slot(cohort, state.weights, 0), by_name(wrapped(run).trained(15).twin), 1e-12)
+
+
+def test_grokfast_is_its_sum_written_out() -> None:
+    gradients = torch.randn(6, 2, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    alpha, lamb = torch.tensor([0.9, 0.5], dtype=torch.float64), torch.tensor([2.0, 1.0], dtype=torch.float64)
+    slow, active = torch.zeros(2, 5, dtype=torch.float64), torch.tensor([True, True])
+    for t in range(6):
+        found = grokfast_(slow, gradients[t], active, alpha, lamb)
+        for run in range(2):
+            a = alpha[run].item()
+            average = sum((1 - a) * a ** (t - s) * gradients[s, run] for s in range(t + 1))
+            assert torch.allclose(found[run], gradients[t, run] + lamb[run] * average, rtol=1e-13, atol=1e-14)
+
+
+def test_an_orthogonal_gradient_is_orthogonal_as_long_and_in_the_plane_of_both() -> None:
+    draw = torch.Generator().manual_seed(0)
+    weights, gradient = (torch.randn(3, 4, 5, dtype=torch.float64, generator=draw) for _ in range(2))
+    found = orthogonal(weights, gradient)
+    for w, g, x in zip(weights.flatten(1), gradient.flatten(1), found.flatten(1), strict=True):
+        assert abs(w @ x) < 1e-12
+        assert x.norm().item() == pytest.approx(g.norm().item(), rel=1e-12)
+        coefficients = torch.linalg.lstsq(torch.stack([w, g], dim=1), x[:, None]).solution
+        assert torch.allclose(torch.stack([w, g], dim=1) @ coefficients, x[:, None], atol=1e-12)
+        assert coefficients[1] > 0
+
+
+def test_where_there_are_no_weights_or_no_gradient_nothing_is_undefined() -> None:
+    zeros, ones = torch.zeros(1, 3), torch.ones(1, 3)
+    assert torch.equal(orthogonal(zeros, ones), ones)
+    assert torch.equal(orthogonal(ones, zeros), zeros)
+
+
+# Plain cohorts are what they were.
+
+
+def test_a_plain_state_and_its_checkpoint_have_no_average() -> None:
+    state, cohort = fresh([small_run()])
+    assert state.slow.shape == (1, 0)
+    tensors = cut(state.row(0), cohort.layout, 7)
+    assert not any(name.startswith("slow") for name in tensors)
+    assert {name.partition(".")[0] for name in tensors} >= {"first", "second", "embed", "step"}
+
+
+def test_grokfast_that_adds_nothing_equals_plain_bit_for_bit() -> None:
+    plain, cohort = fresh([small_run(seed=1)])
+    advance(plain, cohort, 12)
+    nothing, own = fresh([small_run(seed=1, gradient="grokfast", grokfast_lamb=0.0)])
+    advance(nothing, own, 12)
+    assert torch.equal(plain.weights, nothing.weights)
+    assert torch.equal(plain.second, nothing.second)
+    assert nothing.slow.abs().max() > 0
+
+
+def test_plain_steps_never_reach_the_transform(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: Tensor) -> None:
+        raise AssertionError("a plain cohort transforms nothing")
+
+    monkeypatch.setattr("grokscope.training.loop.Trainer._transform", refuse)
+    state, cohort = fresh([small_run()])
+    advance(state, cohort, 2)
+    with pytest.raises(AssertionError, match="transforms nothing"):
+        advance(*fresh(GROKFAST[:1]), 2)
+
+
+def test_kinds_of_gradients_do_not_share_a_stack() -> None:
+    with pytest.raises(InputError, match="got 2 kinds"):
+        Cohort([small_run(), small_run(gradient="grokfast")])
+
+
+# The average is state: idle runs keep it, checkpoints hold it.
+
+
+def test_a_finished_run_keeps_its_average() -> None:
+    state, cohort = fresh([small_run(seed=1, steps=6, gradient="grokfast"), small_run(seed=2, gradient="grokfast")])
+    advance(state, cohort, 6)
+    finished = copy_of(state)
+    advance(state, cohort, 5)
+    assert_same_bits(state, finished, slots=[0])
+    assert not torch.equal(state.slow[1], finished.slow[1])
+
+
+def test_a_stored_average_continues_bit_for_bit() -> None:
+    state, cohort = fresh(GROKFAST)
+    advance(state, cohort, 10)
+    rows = [cut(state.row(slot), cohort.layout, cohort.tasks[slot].symbols) for slot in range(3)]
+    assert "slow.embed.W_E" in rows[0]
+    again, other = fresh(GROKFAST)
+    for slot, tensors in enumerate(rows):
+        again.put(slot, padded_row(tensors, other.layout, other.tasks[slot].symbols))
+    assert_same_bits(again, state)
+    advance(state, cohort, 7)
+    advance(again, other, 7)
+    assert_same_bits(again, state)
+
+
+# The wrappers, as a user has them.
+
+
+@pytest.mark.parametrize("kind", [Grokfast, OrthogonalGradient])
+def test_a_wrapper_keeps_schedulers_groups_and_state(kind: type) -> None:
+    def made() -> tuple[torch.nn.Linear, torch.optim.Optimizer]:
+        torch_model = torch.nn.Linear(3, 2, dtype=torch.float64)
+        with torch.no_grad():
+            torch_model.weight.copy_(torch.arange(6.0).view(2, 3) / 7)
+            torch_model.bias.fill_(0.1)
+        return torch_model, kind(torch.optim.AdamW(torch_model.parameters(), lr=0.1, weight_decay=0.5))
+
+    def train(model: torch.nn.Linear, optimizer: torch.optim.Optimizer, steps: range) -> None:
+        for step in steps:
+            optimizer.zero_grad()
+            inputs = torch.sin(torch.arange(3.0, dtype=torch.float64) + step)
+            model(inputs).square().sum().backward()
+            optimizer.step()
+
+    model, optimizer = made()
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+    train(model, optimizer, range(3))
+    scheduler.step()
+    assert optimizer.param_groups[0]["lr"] == 0.05 == optimizer.optimizer.param_groups[0]["lr"]
+    stored = deepcopy(optimizer.state_dict())
+    copied, other = made()
+    copied.load_state_dict({name: value.clone() for name, value in model.state_dict().items()})
+    other.load_state_dict(stored)
+    assert other.param_groups[0]["lr"] == 0.05
+    train(model, optimizer, range(3, 6))
+    train(copied, other, range(3, 6))
+    assert torch.equal(model.weight, copied.weight)
+    assert torch.equal(model.bias, copied.bias)
+
+
+def test_a_closure_is_called_once_and_its_gradient_changed() -> None:
+    weight = torch.nn.Parameter(torch.tensor([1.0]))
+    optimizer = Grokfast(torch.optim.SGD([weight], lr=0.1), alpha=0.0, lamb=1.0)
+    calls = []
+
+    def closure() -> Tensor:
+        calls.append(1)
+        optimizer.zero_grad()
+        loss = weight.sum()
+        loss.backward()
+        return loss
+
+    assert optimizer.step(closure).item() == 1.0
+    assert len(calls) == 1
+    assert weight.item() == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda sgd: Grokfast(sgd, alpha=1.0), r"alpha must lie in \[0, 1\), got 1.0"),
+        (lambda sgd: Grokfast(sgd, lamb=-1.0), "lamb must be at least 0, got -1.0"),
+        (lambda sgd: Grokfast(sgd).load_state_dict({}), "is not one of Grokfast: it has no entry 'optimizer'"),
+        (lambda sgd: Grokfast(sgd).load_state_dict({"optimizer": sgd.state_dict()}), "must have 1 averages, got 0"),
+        (lambda sgd: small_run(grokfast_alpha=1.0), r"grokfast_alpha must lie in \[0, 1\), got 1.0"),
+        (lambda sgd: small_run(grokfast_lamb=-1.0), "grokfast_lamb must be at least 0"),
+        (lambda sgd: small_run(gradient="grokfst"), "gradient must be one of .* did you mean .*grokfast"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, sentence: str) -> None:
+    sgd = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
+    with pytest.raises(InputError, match=sentence):
+        make(sgd)
