@@ -165,7 +165,7 @@ def test_a_damaged_run_is_named_and_nothing_is_made_of_it(
     assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cpu"]) == 2
     said = capsys.readouterr().err
     assert f"{name} is damaged: " in said
-    assert "log.jsonl has 1 torn or altered records" in said
+    assert "log.jsonl' has 1 torn or altered records" in said
     assert "--damaged rerun or --damaged skip" in said
 
 

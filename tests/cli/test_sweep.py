@@ -124,6 +124,8 @@ def test_a_remote_place_is_swept_pulled_and_examined(tmp_path: Path, capsys: pyt
     [
         ("sweep --task add_mod --out runs", "'add_mod' is not a task"),
         ("sweep --seeds x --out runs", "seeds must be numbers"),
+        ("sweep --task add_mod7 --measures fsdd --out runs", "there is no measure 'fsdd'"),
+        ("sweep --out file:///tmp/none --track tensorboard", "trackers follow a folder"),
         ("sweep --runs none.jsonl --out runs", "the runs 'none.jsonl' cannot be read"),
         ("sweep --out nowhere://x", "the address 'nowhere://x' cannot be used"),
         ("cancel runs", "there are no runs in runs"),
