@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint type contracts fast slow gpu interop bench gap chromium clean
+.PHONY: help setup demo test lint type contracts fast slow gpu interop faults cluster bench gap chromium clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -63,6 +63,12 @@ interop: setup ## the monitor inside Lightning, Hugging Face, torchmetrics, Tran
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[interop,trackers]'
 	$(BIN)/python -m pytest -q -m interop
 
+faults: setup ## inject every fault for real, clusters and remote stores included; prints injected, survived, lost
+	$(BIN)/python -m pytest -q -m faults tests/faults
+
+cluster: setup ## a Ray cluster of two nodes and submitit's jobs, on this machine
+	$(BIN)/python -m pytest -q -m cluster tests/faults
+
 gap:
 	@command -v gap >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq gap-core; } || \
 	  { echo "make slow needs GAP; install it with: sudo apt-get install gap-core"; exit 1; }
@@ -71,6 +77,7 @@ bench: setup ## measure speed and memory; results go to benchmarks/results
 	$(BIN)/python -m benchmarks.groups
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.measures
+	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.monitor
 	$(BIN)/python -m benchmarks.listing
 	$(BIN)/python -m benchmarks.report

@@ -35,10 +35,10 @@ LINES = sum(len(spec.measurements.steps(spec.training.steps)) for spec in RUNS)
 def contents(store: Path) -> dict[str, object]:
     """Every file of the store to its last byte, but for the commit, which may change while tests run."""
     found: dict[str, object] = {}
-    for path in sorted(path for path in store.rglob("*") if path.is_file()):
+    for path in sorted(path for path in store.rglob("*") if path.is_file() and path.name[:7] != ".stack-"):
         found[str(path.relative_to(store))] = path.read_bytes()
         if path.name == "outcome.json":
-            found[str(path.relative_to(store))] = {**json.loads(path.read_bytes()), "provenance": None}
+            found[str(path.relative_to(store))] = {**json.loads(path.read_bytes()), "provenance": None, "sha256": None}
     return found
 
 

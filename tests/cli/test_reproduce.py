@@ -13,7 +13,7 @@ from grokscope import worker
 from grokscope.cli import run
 from grokscope.experiments import Store, catalogue
 from grokscope.experiments.catalogue import STUDIES
-from grokscope.experiments.damage import damaged_runs
+from grokscope.experiments.doctor import damaged_runs
 from grokscope.experiments.records import unpacked
 from grokscope.report.claims import CLAIMS, rules_digest
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
@@ -164,7 +164,8 @@ def test_a_damaged_run_is_named_and_nothing_is_made_of_it(
     out, name = spoiled(made, tmp_path)
     assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cpu"]) == 2
     said = capsys.readouterr().err
-    assert f"{name} is damaged: 1 lines of its logs are torn or altered" in said
+    assert f"{name} is damaged: " in said
+    assert "log.jsonl' has 1 torn or altered records" in said
     assert "--damaged rerun or --damaged skip" in said
 
 

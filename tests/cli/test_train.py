@@ -23,6 +23,7 @@ from grokscope.specs import Architecture, Cadence, Fork, Plan, RunSpec, Training
 from grokscope.worker import main
 
 TRAIN = importlib.import_module("grokscope.cli.train")  # the package has a function of this name
+PROGRESS = importlib.import_module("grokscope.cli.progress")
 TINY = RunSpec(
     task="add_mod7",
     train_fraction=0.7,
@@ -66,15 +67,15 @@ def trained_here(plan: Plan, report: Callable[[dict[str, Any]], None], stop_afte
 
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TRAIN, "run_locally", trained_here)
+    monkeypatch.setattr(PROGRESS, "run_locally", trained_here)
 
 
 def contents(path: Path) -> dict[str, object]:
     found: dict[str, object] = {}
-    for file in sorted(file for file in path.rglob("*") if file.is_file()):
+    for file in sorted(file for file in path.rglob("*") if file.is_file() and file.parent.name != "plans"):
         found[str(file.relative_to(path))] = file.read_bytes()
         if file.name == "outcome.json":  # but for the commit, which may change while tests run
-            found[str(file.relative_to(path))] = {**json.loads(file.read_bytes()), "provenance": None}
+            found[str(file.relative_to(path))] = {**json.loads(file.read_bytes()), "provenance": None, "sha256": None}
     return found
 
 
@@ -196,7 +197,7 @@ def test_interrupted_it_says_how_to_go_on_and_resuming_ends_where_a_straight_run
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = "train add_mod7 --seeds 0:2 --spec tiny.json --out"
-    monkeypatch.setattr(TRAIN, "run_locally", functools.partial(trained_here, stop_after=3))
+    monkeypatch.setattr(PROGRESS, "run_locally", functools.partial(trained_here, stop_after=3))
     with pytest.raises(SystemExit) as stop:
         run([*words(command), "runs"])
     assert stop.value.code == 75
@@ -207,7 +208,7 @@ def test_interrupted_it_says_how_to_go_on_and_resuming_ends_where_a_straight_run
     assert run(words("list runs --json")) == 0
     assert [row["outcome"] for row in json.loads(capsys.readouterr().out)] == ["unfinished"] * 2
     assert run(words("show add_mod7_s1 --out runs")) == 0
-    monkeypatch.setattr(TRAIN, "run_locally", trained_here)
+    monkeypatch.setattr(PROGRESS, "run_locally", trained_here)
     assert run(words("resume runs")) == 0
     assert run([*words(command), "straight"]) == 0
     assert contents(here / "runs") == contents(here / "straight")
@@ -432,11 +433,11 @@ def test_words_that_make_no_command_exit_with_status_2(arguments: str, here: Pat
 def test_runs_that_had_not_begun_when_it_stopped_are_resumed_too(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(TRAIN, "run_locally", functools.partial(trained_here, stop_after=2))
+    monkeypatch.setattr(PROGRESS, "run_locally", functools.partial(trained_here, stop_after=2))
     with pytest.raises(SystemExit):
         run(words("train add_mod7 --seeds 0:3 --spec tiny.json --out runs"))
     assert [len(one.folder.log()) > 0 for one in grokscope.open("runs")].count(True) == 1
-    monkeypatch.setattr(TRAIN, "run_locally", trained_here)
+    monkeypatch.setattr(PROGRESS, "run_locally", trained_here)
     assert run(words("resume runs")) == 0
     assert [one.folder.outcome is not None for one in grokscope.open("runs")] == [True] * 3
 

@@ -27,10 +27,10 @@ RUNS = tuple(FIRST.with_seed(seed) for seed in range(3))
 
 def contents(store: Path) -> dict[str, object]:
     found: dict[str, object] = {}
-    for path in sorted(path for path in store.rglob("*") if path.is_file()):
+    for path in sorted(path for path in store.rglob("*") if path.is_file() and path.name[:7] != ".stack-"):
         found[str(path.relative_to(store))] = path.read_bytes()
         if path.name == "outcome.json":  # but for the commit, which may change while tests run
-            found[str(path.relative_to(store))] = {**json.loads(path.read_bytes()), "provenance": None}
+            found[str(path.relative_to(store))] = {**json.loads(path.read_bytes()), "provenance": None, "sha256": None}
     return found
 
 
@@ -160,3 +160,32 @@ def test_workers_do_not_outlive_a_failure_of_ours(fake: Fake, tmp_path: Path) ->
     with pytest.raises(ZeroDivisionError):
         run_locally(PLAN, fail, workers=1)
     assert trace.exists()
+
+
+def test_a_killed_worker_is_started_again_so_often(fake: Fake, tmp_path: Path) -> None:
+    trace = tmp_path / "starts"
+    fake(f"""
+        with open({str(trace)!r}, "a") as file:
+            file.write("x")
+        if len(open({str(trace)!r}).read()) < 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        {SAY.strip()}
+    """)
+    seen: list[dict[str, Any]] = []
+    assert run_locally(PLAN, seen.append, workers=1) is True
+    assert trace.read_text() == "xxx"
+    told = [line["notice"] for line in seen if "notice" in line]
+    assert [sentence.partition(";")[0] for sentence in told] == ["a worker died (status -9): it said nothing"] * 2
+
+
+def test_a_worker_that_hangs_is_ended_and_started_again(fake: Fake, tmp_path: Path) -> None:
+    trace = tmp_path / "starts"
+    fake(f"""
+        if not os.path.exists({str(trace)!r}):
+            open({str(trace)!r}, "w").close()
+            time.sleep(60)
+        {SAY.strip()}
+    """)
+    seen: list[dict[str, Any]] = []
+    assert run_locally(PLAN, seen.append, workers=1, patience=1.0) is True
+    assert ["process" in line for line in seen] == [False, True]

@@ -94,7 +94,7 @@ def test_a_full_disk_is_told_and_training_goes_on_when_space_returns(
         file.write(bytes(shutil.disk_usage(small_disk).free - left))
     assert work(store, tmp_path) == BAD_INPUT
     sentence = the_sentence(capsys)
-    assert f"{store}/{run_name(SPEC)}/" in sentence
+    assert f"'{store}/" in sentence
     assert "could not be written: No space left on device; " in sentence
     assert " bytes are free there" in sentence
     assert not list(store.rglob("*.partial"))

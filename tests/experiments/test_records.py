@@ -99,7 +99,8 @@ def test_keeping_forks_stores_the_listed_states_and_nothing_else(store: Store, t
     other = Store(tmp_path)
     run_all([ADD, FORK], other, compiled=False, keep="forks")
     names = {path.name for path in folder(other, ADD).path.iterdir()}
-    assert names == {"log.jsonl", "spec.json", "outcome.json", "manifest.json", "state-00000006.safetensors"}
+    always = {"format", "log.jsonl", "spec.json", "outcome.json", "manifest.json"}
+    assert names == {*always, "state-00000006.safetensors"}
     assert (folder(other, FORK).path / "log.jsonl").read_bytes() == (
         folder(store, FORK).path / "log.jsonl"
     ).read_bytes()

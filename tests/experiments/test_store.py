@@ -74,8 +74,8 @@ def names_of(folder: RunFolder) -> list[str]:
 def test_a_hostile_name_makes_one_folder_inside_the_store(task: str, tmp_path: Path) -> None:
     store = Store(tmp_path / "a" / "b" / "runs")
     folder = store.add(replace(SPEC, task=task))
-    made = [p for p in tmp_path.rglob("*") if p.is_file()]
-    assert made == [store.path / folder.name / "spec.json"]
+    made = {p for p in tmp_path.rglob("*") if p.is_file()}
+    assert made == {store.path / folder.name / "format", store.path / folder.name / "spec.json"}
     assert len(folder.name) <= 100
     assert set(folder.name) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+-.")
     assert [found.spec for found in store] == [folder.spec]

@@ -96,3 +96,11 @@ def test_one_sentence_for_a_run(store: Store) -> None:
         "memorised at step 300 (‖W‖ 30.0, FSD 0.10), grokked at step 4,000 (‖W‖ 30.0, FSD 0.95), grokked at step "
         "4,000, λ = 1"
     )
+
+
+def test_a_run_that_was_stopped_early_is_marked(store: Store) -> None:
+    folder = parent(store).folder
+    assert "early" not in story([Run(folder)]) + sentence(Run(folder))
+    folder.finish({"outcome": "grokked", "failed_at": None, "stopped_early": True})
+    assert "It was stopped early after grokking, so leads of runs like it are biased." in story([Run(folder)])
+    assert "grokked, stopped early at step 4,000" in sentence(Run(folder))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lifelike import lifelike
 
 from grokscope.experiments.catalogue import studies
 from grokscope.experiments.records import RunRecord
@@ -14,6 +15,7 @@ from grokscope.report import Evidence, evidence_of
 from grokscope.report.printed import PRINTED
 from grokscope.report.render import csv_of, latex_of, markdown_of
 from grokscope.report.tables import TABLES, Cell, Column, Table
+from grokscope.report.tables.table import cut_short
 from grokscope.specs import RunSpec
 from paper_tables import (
     ARCH_ABLATION,
@@ -450,3 +452,13 @@ def test_many_missing_runs_are_counted() -> None:
 def test_a_row_of_the_wrong_length_is_refused() -> None:
     with pytest.raises(ValueError, match="a row of 2 cells for 1 columns"):
         Table("x", "tab:x", "x", (Column("a"),), ((Cell(1), Cell(2)),))
+
+
+def test_runs_that_were_stopped_early_are_named_in_a_note() -> None:
+    whole = lifelike(None, ["base"])
+    assert cut_short(whole.stopped_early()) == ()
+    runs = dict(whole.study("base"))
+    name = "add_mod97_s42"
+    runs[name] = replace(runs[name], outcome={**runs[name].outcome, "stopped_early": True})
+    cut = Evidence({"base": runs}, whole.planned)
+    assert cut_short(cut.stopped_early()) == (f"Stopped early after grokking, so that their leads are biased: {name}.",)

@@ -15,6 +15,7 @@ from grokscope.cli.query import query
 from grokscope.cli.report import report, serve
 from grokscope.cli.reproduce import claims, remake, reproduce
 from grokscope.cli.runs import export, list_runs, show, tell
+from grokscope.cli.sweep import cancel, doctor, pull_runs, status, sweep
 from grokscope.cli.tasks import tasks
 from grokscope.cli.train import fork, resume, train
 from grokscope.cli.watch import watch
@@ -28,6 +29,11 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "train": train,
     "resume": resume,
     "fork": fork,
+    "sweep": sweep,
+    "status": status,
+    "cancel": cancel,
+    "doctor": doctor,
+    "pull": pull_runs,
     "watch": watch,
     "list": list_runs,
     "show": show,
@@ -57,7 +63,7 @@ Start here:
   grokscope list runs/first    what became of them
   grokscope story runs/first   the same in plain words
   grokscope fork add_mod97_s0 --at 1000 --weight-decay 2 3 --out runs/first
-  grokscope report runs/first  the same as a page to look at and send
+  grokscope report runs/first   the same as a page to look at and send
   grokscope measures fsd       a measure: formula, source, null, example
   grokscope reproduce --quick --dry-run    the paper, run again and judged
   grokscope groups S5          a group: classes, characters, modes, checks

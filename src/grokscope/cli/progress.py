@@ -1,27 +1,33 @@
 """Training with a progress bar: how far, how many memorised and grokked, how fast, how long still."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from grokscope.errors import InputError
 from grokscope.executors import run_locally
-from grokscope.experiments import Store, refuse_impossible
+from grokscope.experiments import is_available, is_remote, open_store, refuse_impossible, remember, run_name
+from grokscope.experiments.refusals import refuse_unmeasurable
 from grokscope.specs import Plan, ReadingSpec
 from grokscope.trackers import Word, mirrored
 
-__all__ = ["run_with_progress"]
+__all__ = ["Execute", "run_with_progress"]
 
+Execute = Callable[[Plan, Callable[[dict[str, Any]], None]], bool]
 MEMORIZED, GROKKED = ReadingSpec().memorized, ReadingSpec().grokked
+MOST_FOLDERS = 1000  # made before training begins; two files each, flushed, and a plan may name a hundred thousand
 
 
-def run_with_progress(plan: Plan, track: Sequence[Word] = ()) -> bool:
-    """Train a plan's unfinished runs, mirrored by these trackers; whether all of them came to their end."""
-    refuse_impossible(plan.runs, Store(plan.out), plan.device)
-    # All at once, so that whoever watches sees what is to come, and `resume` knows of runs that had not begun.
-    waiting_runs = [folder.name for folder in map(Store(plan.out).add, plan.runs) if folder.outcome is None]
+def run_with_progress(plan: Plan, track: Sequence[Word] = (), execute: Execute | None = None) -> bool:
+    """Train a plan's unfinished runs, mirrored by these trackers; whether all of them came to their end.
+
+    They are trained on this machine, or by the executor given. What cannot be is refused before anything is written;
+    then the plan is remembered beside its runs, for `resume`.
+    """
+    waiting_runs = _prepared(plan, track, is_here=execute is None)
     console = Console(stderr=True)
     total = sum(spec.training.steps - (spec.fork.step if spec.fork else 0) for spec in plan.runs)
     seen: dict[str, int] = {}
@@ -38,6 +44,9 @@ def run_with_progress(plan: Plan, track: Sequence[Word] = ()) -> bool:
         waiting = bar.add_task(f"{len(plan.runs)} runs", total=total, facts="starting (compiling takes a while)")
 
         def report(line: dict[str, Any]) -> None:
+            if "notice" in line:
+                console.print(f"note: {escape(line['notice'])}", soft_wrap=True)
+                return
             name, row = line["run"], line["row"]
             bar.advance(waiting, line["step"] - seen.get(name, line["step"]))
             seen[name] = line["step"]
@@ -53,4 +62,22 @@ def run_with_progress(plan: Plan, track: Sequence[Word] = ()) -> bool:
             console.print(f"warning: {escape(sentence)}", soft_wrap=True)
 
         with mirrored(track, plan.out, waiting_runs, warn):
-            return run_locally(plan, report)
+            return (execute or run_locally)(plan, report)
+
+
+def _prepared(plan: Plan, track: Sequence[Word], is_here: bool) -> list[str]:
+    """The names of the runs to train, once nothing speaks against the plan and it is remembered."""
+    if track and is_remote(plan.out):
+        raise InputError(f"trackers follow a folder, and {plan.out} is none; leave out --track")
+    device = plan.device if is_here or is_available(plan.device) else "cpu"  # what a cluster has, it knows itself
+    with open_store(plan.out) as store:
+        refuse_impossible(plan.runs, store, device)
+        refuse_unmeasurable(plan.runs, (*plan.measures, *plan.milestones), device)
+        remember(plan, store)
+        store.reopen()
+        if is_remote(plan.out):
+            return []
+        waiting = [spec for spec in plan.runs if not store.is_finished(spec)]
+        for spec in waiting if len(waiting) <= MOST_FOLDERS else ():  # whoever watches sees what is to come
+            store.add(spec)
+    return [run_name(spec) for spec in waiting]

@@ -20,7 +20,7 @@ from grokscope.cli.train import INTERRUPTED, Device, device_named, write_plan
 from grokscope.errors import InputError, shown
 from grokscope.experiments import Run, Store, run_name
 from grokscope.experiments.catalogue import SHOWN, Precision
-from grokscope.experiments.damage import damaged_runs, set_aside
+from grokscope.experiments.doctor import damaged_runs, set_aside
 from grokscope.experiments.records import RunRecord, save_records, unpacked
 from grokscope.experiments.reproduction import records_in, reproduction_plan, run_steps
 from grokscope.report.claims import CLAIMS

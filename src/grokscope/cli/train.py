@@ -8,22 +8,44 @@ from typing import Annotated, Literal
 import torch
 import tyro
 
-from grokscope.cli.progress import run_with_progress
+from grokscope.cli.progress import Execute, run_with_progress
 from grokscope.errors import InputError, shown
-from grokscope.experiments import Run, Store, is_available, open_runs, refuse_impossible
+from grokscope.executors import Executor, executor_named
+from grokscope.experiments import (
+    Run,
+    Store,
+    is_available,
+    is_remote,
+    open_runs,
+    open_store,
+    refuse_impossible,
+    remembered,
+)
 from grokscope.report.story import sentence
 from grokscope.specs import Cadence, Fork, Plan, RunSpec, Training
 from grokscope.tasks import named_task, pinned_task_name
 from grokscope.trackers import Word
 from grokscope.training.checkpoint import named, write_atomically
 
-__all__ = ["INTERRUPTED", "Device", "device_named", "fork", "resume", "seeds_of", "train", "write_plan"]
+__all__ = [
+    "INTERRUPTED",
+    "Device",
+    "base_spec",
+    "device_named",
+    "fork",
+    "resume",
+    "run_plan",
+    "seeds_of",
+    "train",
+    "write_plan",
+]
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["float32", "tf32", "bf16"]
 Keep = Literal["weights", "state", "forks", "none"]
 Track = tuple[Word, ...]
 INTERRUPTED = 75
+MOST_STORIES = 100
 
 
 def train(
@@ -71,7 +93,7 @@ def train(
         plan_only: Write the plan to this file, to be run by `python -m grokscope.worker --spec FILE`.
     """
     named_task(task)
-    base, usual = _base(spec), _base(None)
+    base, usual = base_spec(spec), base_spec(None)
     one = replace(
         base,
         task=pinned_task_name(task),
@@ -93,32 +115,45 @@ def train(
         return
     if stop_after_grokking is not None:
         print("note: runs end early after grokking, so leads computed from them are biased", file=sys.stderr)
-    _run(plan, track)
+    run_plan(plan, track)
 
 
 def resume(
-    out: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    out: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
     device: Device = "auto",
     keep: Keep = "weights",
     stop_after_grokking: int | None = None,
+    executor: Executor = "local",
+    address: str = "auto",
     track: Track = (),
 ) -> None:
-    """Continue every unfinished run of a folder from its newest whole state.
+    """Continue every unfinished run of a folder from its newest whole state, as its plan says.
 
     Example: grokscope resume runs/first
 
     Args:
-        out: A folder of runs.
-        device: Where to train; exact continuation needs the device the runs began on.
-        keep: As it was given to `train`.
-        stop_after_grokking: As it was given to `train`.
+        out: A folder of runs, or a remote address.
+        device: Where to train; auto is where the plan says, and exact continuation needs the device the runs began on.
+        keep: As it was given to `train`, for runs that no plan of the folder names.
+        stop_after_grokking: As it was given to `train`, for runs that no plan of the folder names.
+        executor: Where workers are: on this machine, or on a cluster, as for `grokscope sweep`.
+        address: Of the Ray cluster.
         track: Mirror the logs to wandb, tensorboard or trackio, from where they stopped.
     """
-    unfinished = tuple(run.spec for run in open_runs(out) if run.folder.outcome is None)
-    if not unfinished:
+    with open_store(out) as store:
+        if not is_remote(out):
+            open_runs(out)  # refuses what is not there
+        plans = [plan for plan in remembered(store) if not all(map(store.is_finished, plan.runs))]
+        planned = {spec for plan in remembered(store) for spec in plan.runs}
+        others = tuple(run.spec for run in store if run.outcome is None and run.spec not in planned)
+    if device != "auto":
+        plans = [replace(plan, device=device_named(device)) for plan in plans]
+    if others:
+        plans.append(Plan(out, others, device_named(device), keep, stop_after_grokking))
+    for plan in plans:  # whole plans: what is finished leaves its slot empty, and the others keep theirs
+        run_plan(plan, track, None if executor == "local" else executor_named(executor, plan, address))
+    if not plans:
         print(f"every run in {out} is finished")
-        return
-    _run(Plan(str(out), unfinished, device_named(device), keep, stop_after_grokking), track)
 
 
 def fork(
@@ -154,7 +189,7 @@ def fork(
         replace(parent.spec, fork=origin, training=replace(parent.spec.training, weight_decay=decay, steps=last))
         for decay in weight_decay or (parent.spec.training.weight_decay,)
     )
-    _run(Plan(str(out), branches, device_named(device), stop_after_grokking=stop_after_grokking), track)
+    run_plan(Plan(str(out), branches, device_named(device), stop_after_grokking=stop_after_grokking), track)
 
 
 def seeds_of(text: str) -> list[int]:
@@ -185,7 +220,8 @@ def write_plan(plan: Plan, path: Path) -> None:
     print(f"wrote a plan of {len(plan.runs):,} runs; run it with: python -m grokscope.worker --spec {path}")
 
 
-def _base(path: Path | None) -> RunSpec:
+def base_spec(path: Path | None) -> RunSpec:
+    """The run's spec in a file, or the one that `train` begins with."""
     if path is None:
         return RunSpec(training=Training(steps=8000))
     try:
@@ -209,16 +245,18 @@ def device_named(name: Device) -> str:
     return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
 
-def _run(plan: Plan, track: Track = ()) -> None:
-    """Train with a progress bar, then say what happened."""
-    finished = run_with_progress(plan, track)
-    runs = [Run(Store(plan.out).add(spec)) for spec in plan.runs]
-    for run in runs:
-        print(sentence(run))
+def run_plan(plan: Plan, track: Track = (), execute: Execute | None = None) -> None:
+    """Train a plan with a progress bar, here or by the executor given, then say what happened."""
+    finished = run_with_progress(plan, track, execute)
+    if is_remote(plan.out) or len(plan.runs) > MOST_STORIES:
+        print(f"{len(plan.runs):,} runs; see `grokscope status {plan.out}`")
+    else:
+        for spec in plan.runs:
+            print(sentence(Run(Store(plan.out).add(spec))))
     if not finished:
         print(f"stopped; everything is stored: continue with `grokscope resume {plan.out}`")
         sys.exit(INTERRUPTED)
-    for run in runs:
-        if run.folder.outcome is None:
-            with run.folder.locked():  # refuses, and says whose it is
+    for spec in plan.runs if not is_remote(plan.out) else ():
+        if not Store(plan.out).is_finished(spec):
+            with Store(plan.out).add(spec).locked():  # refuses, and says whose it is
                 pass

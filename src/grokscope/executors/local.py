@@ -1,4 +1,7 @@
-"""Workers on this machine: one per core with one thread each, or a few for the accelerator."""
+"""Workers on this machine: one per core with one thread each, or a few for the accelerator.
+
+They share the whole plan, each taking what no other holds, so nothing has to be cut into shards here.
+"""
 
 import json
 import os
@@ -8,12 +11,14 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
 from grokscope.errors import InputError
+from grokscope.experiments import is_remote
 from grokscope.specs import Plan
 from grokscope.training import cohort_key
 from grokscope.worker import BAD_INPUT, TRY_AGAIN
@@ -22,7 +27,7 @@ __all__ = ["cores", "run_locally", "stacks_of"]
 
 # While one compiles its stack, another trains; more would only share the same accelerator.
 WORKERS_PER_ACCELERATOR = 4
-Heard = queue.Queue[str | None]
+Heard = queue.Queue[tuple["_Worker", str | None]]
 
 
 def cores() -> int:
@@ -30,10 +35,18 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_locally(plan: Plan, report: Callable[[dict[str, Any]], None], workers: int | None = None) -> bool:
+def run_locally(
+    plan: Plan,
+    report: Callable[[dict[str, Any]], None],
+    workers: int | None = None,
+    retries: int = 3,
+    patience: float = 3600.0,
+) -> bool:
     """Run a plan to its end, or until interrupted; whether it is finished.
 
     The first Ctrl-C lets the workers store everything, the second ends them at once; the store is valid either way.
+    A worker that is killed (the system was out of memory, say), or is silent for `patience` seconds and is then killed
+    by us, is started again and continues, so often as `retries` says.
     """
     most = workers or (cores() if plan.device == "cpu" else WORKERS_PER_ACCELERATOR)
     count = min(most, stacks_of(plan))
@@ -45,8 +58,14 @@ def run_locally(plan: Plan, report: Callable[[dict[str, Any]], None], workers: i
         heard: Heard = queue.Queue()
         started = [_Worker(command, environment, heard) for _ in range(count)]
         with _interruptible(started) as asked:
-            for line in _lines(heard, count):
-                report(line)
+            for line in _lines(heard, started, patience):
+                if isinstance(line, dict):
+                    report(line)
+                elif line.status < 0 and not asked and retries > 0:
+                    retries -= 1
+                    line.close()
+                    report({"notice": f"{line.complaint()}; it is started again, at most {retries} more times"})
+                    started[started.index(line)] = _Worker(command, environment, heard)
     for worker in started:
         # A worker that is interrupted before it listens, or for the second time, dies of it: that is no complaint.
         if worker.status == BAD_INPUT or (worker.status not in (0, TRY_AGAIN) and not asked):
@@ -56,6 +75,8 @@ def run_locally(plan: Plan, report: Callable[[dict[str, Any]], None], workers: i
 
 def stacks_of(plan: Plan) -> int:
     """How many workers could find something to do: one run each on a CPU, one kind of run on an accelerator."""
+    if is_remote(plan.out):  # where nothing is locked: all would train the same runs
+        return 1
     if plan.device == "cpu":
         return len(plan.runs)
     return len({(cohort_key(spec), spec.fork is None) for spec in plan.runs})
@@ -72,8 +93,9 @@ class _Worker:
         assert self.process.stderr is not None
         self.streams = (self.process.stdout, self.process.stderr)
         self.errors: list[str] = []
+        self.heard_at = time.monotonic()
         self.listeners = [
-            threading.Thread(target=_listen, args=(self.streams[0], heard), daemon=True),
+            threading.Thread(target=self._listen, args=(self.streams[0], heard), daemon=True),
             threading.Thread(target=self.errors.extend, args=(self.streams[1],), daemon=True),
         ]
         for listener in self.listeners:
@@ -91,26 +113,34 @@ class _Worker:
             listener.join()
             stream.close()
 
+    def _listen(self, stream: TextIO, heard: Heard) -> None:
+        for line in stream:
+            self.heard_at = time.monotonic()
+            heard.put((self, line))
+        heard.put((self, None))
+
     def complaint(self) -> str:
         last = [line.strip() for line in self.errors if line.strip()]
         sentence = last[-1].removeprefix("grokscope: ") if last else "it said nothing"
         return sentence if self.status == BAD_INPUT else f"a worker died (status {self.status}): {sentence}"
 
 
-def _listen(stream: TextIO, heard: Heard) -> None:
-    for line in stream:
-        heard.put(line)
-    heard.put(None)
-
-
-def _lines(heard: Heard, workers: int) -> Iterator[dict[str, Any]]:
-    """What the workers say, as they say it, until all have fallen silent."""
-    while workers:
-        line = heard.get()
+def _lines(heard: Heard, workers: list[_Worker], patience: float) -> Iterator[dict[str, Any] | _Worker]:
+    """What the workers say, as they say it, and each worker that has fallen silent, until all have."""
+    ended: set[_Worker] = set()
+    while not ended.issuperset(workers):
+        try:
+            worker, line = heard.get(timeout=min(1.0, patience))
+        except queue.Empty:
+            for late in workers:
+                if late not in ended and time.monotonic() - late.heard_at > patience:
+                    late.process.kill()
+            continue
         if line is None:
-            workers -= 1
-        elif line.startswith("{"):
-            yield json.loads(line)
+            ended.add(worker)
+            yield worker
+        elif line.startswith("{") and "alive" not in (facts := json.loads(line)):
+            yield facts
 
 
 @contextmanager

@@ -1,19 +1,22 @@
 """Named runs: stored, continued, and read again."""
 
-from grokscope.experiments.devices import is_available, slots_that_fit
+from grokscope.experiments.devices import bytes_per_run, is_available, slots_in, slots_that_fit
 from grokscope.experiments.measuring import Measuring, Reading, measured
+from grokscope.experiments.plans import remember, remembered
 from grokscope.experiments.refusals import refuse_impossible
-from grokscope.experiments.runner import Stopped, run_all
+from grokscope.experiments.runner import Stopped, generations, run_all
 from grokscope.experiments.runs import Checkpoint, Run, Runs, open_runs
-from grokscope.experiments.stack import Progress
+from grokscope.experiments.stack import Notice, Progress
 from grokscope.experiments.states import state_at
 from grokscope.experiments.store import BusyError, Keep, RunFolder, Store, run_name
+from grokscope.experiments.stores import is_remote, open_store, pull
 
 __all__ = [
     "BusyError",
     "Checkpoint",
     "Keep",
     "Measuring",
+    "Notice",
     "Progress",
     "Reading",
     "Run",
@@ -21,12 +24,20 @@ __all__ = [
     "Runs",
     "Stopped",
     "Store",
+    "bytes_per_run",
+    "generations",
     "is_available",
+    "is_remote",
     "measured",
     "open_runs",
+    "open_store",
+    "pull",
     "refuse_impossible",
+    "remember",
+    "remembered",
     "run_all",
     "run_name",
+    "slots_in",
     "slots_that_fit",
     "state_at",
 ]

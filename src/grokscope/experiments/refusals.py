@@ -10,7 +10,7 @@ from grokscope.experiments.store import Store, run_name
 from grokscope.interventions import needs_sibling, sibling_of
 from grokscope.measures.registry import measure_named
 from grokscope.specs import RunSpec
-from grokscope.tasks import named_task, split
+from grokscope.tasks import named_task, train_size
 from grokscope.training import cohort_key
 from grokscope.training.checkpoint import named
 
@@ -26,8 +26,8 @@ def refuse_impossible(specs: Sequence[RunSpec], store: Store, device: str) -> No
     for spec in specs:
         if spec.model:
             raise InputError(f"{run_name(spec)} was only monitored: {shown(spec.model)} is trained elsewhere")
-    for task, fraction, seed in {(spec.task, spec.train_fraction, spec.seeds.split) for spec in specs}:
-        split(named_task(task), fraction, seed)
+    for task, fraction in {(spec.task, spec.train_fraction) for spec in specs}:
+        train_size(named_task(task), fraction)
     nearest = next(place for place in (store.path, *store.path.parents, Path()) if place.exists())
     if not nearest.is_dir():
         raise InputError(f"the folder {named(store.path)} could not be made: {named(nearest)} is a file")
@@ -49,7 +49,7 @@ def refuse_unmeasurable(specs: Sequence[RunSpec], measures: Sequence[str], devic
 
 
 def _refuse_impossible_forks(specs: Sequence[RunSpec], store: Store) -> None:
-    stored = {folder.spec.content_hash: folder for folder in store}
+    stored = store.having({spec.fork.parent for spec in specs if spec.fork is not None})
     known = {name: folder.spec for name, folder in stored.items()} | {spec.content_hash: spec for spec in specs}
     for spec in specs:
         if spec.fork is not None:

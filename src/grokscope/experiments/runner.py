@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from math import ceil
 from time import sleep
@@ -13,13 +13,13 @@ from grokscope.errors import InputError
 from grokscope.experiments.devices import slots_that_fit
 from grokscope.experiments.measuring import Measuring
 from grokscope.experiments.refusals import refuse_impossible, refuse_unmeasurable
-from grokscope.experiments.stack import Progress, Stack
+from grokscope.experiments.stack import Report, Stack
 from grokscope.experiments.states import is_compiled
 from grokscope.experiments.store import BusyError, Keep, RunFolder, Store, run_name
 from grokscope.specs import RunSpec
 from grokscope.training import CohortKey, advance, cohort_key
 
-__all__ = ["Stopped", "run_all"]
+__all__ = ["Stopped", "generations", "run_all"]
 
 NOTHING = Measuring()
 WAIT = 0.5  # seconds between looks at what another process is doing
@@ -35,7 +35,7 @@ def run_all(
     *,
     device: str = "cpu",
     keep: Keep = "weights",
-    report: Callable[[Progress], None] = lambda progress: None,
+    report: Report = lambda said: None,
     should_stop: Callable[[], bool] = lambda: False,
     compiled: bool | None = None,
     stop_after_grokking: int | None = None,
@@ -71,7 +71,7 @@ def _cohorts(specs: Sequence[RunSpec], store: Store) -> list[tuple[CohortKey, li
     same stack: they keep their slots, and with them every bit.
     """
     found: dict[tuple[int, CohortKey, int], list[RunSpec]] = {}
-    for spec, generation in _generations(specs).items():
+    for spec, generation in generations(specs).items():
         found.setdefault((generation, cohort_key(spec), spec.training.steps.bit_length()), []).append(spec)
     in_order = sorted(found.items(), key=lambda item: item[0][0])
     kept = [(key, _unfinished(members, store)) for (_, key, _), members in in_order]
@@ -80,16 +80,23 @@ def _cohorts(specs: Sequence[RunSpec], store: Store) -> list[tuple[CohortKey, li
 
 def _unfinished(members: list[RunSpec], store: Store) -> list[RunSpec]:
     """Those to train; with the finished ones in their places if some of the others have begun."""
-    folders = {spec: RunFolder(store.path / run_name(spec), spec) for spec in members}
-    left = [spec for spec, folder in folders.items() if folder.outcome is None]
+    left = [spec for spec in members if not store.is_finished(spec)]
     for spec in set(members) - set(left):
-        folders[spec].tidy()
-    return members if any((folders[spec].path / "log.jsonl").exists() for spec in left) else left
+        _tidy(RunFolder(store.path / run_name(spec), spec))
+    return members if any(map(store.has_begun, left)) else left
 
 
-def _generations(specs: Sequence[RunSpec]) -> dict[RunSpec, int]:
+def _tidy(folder: RunFolder) -> None:
+    """Clear what a writer left behind that was killed when its run had just ended."""
+    if any((folder.path / name).exists() for name in ("lock", "passing.json")):
+        with suppress(BusyError), folder.locked():
+            folder.tidy()
+
+
+def generations(specs: Sequence[RunSpec]) -> dict[RunSpec, int]:
     """How many parents of each run are among the runs themselves: they have to be trained before it."""
-    by_name = {spec.content_hash: spec for spec in specs if any(other.fork for other in specs)}
+    has_forks = any(spec.fork for spec in specs)
+    by_name = {spec.content_hash: spec for spec in specs} if has_forks else {}
 
     def generation(spec: RunSpec) -> int:
         parent = by_name.get(spec.fork.parent) if spec.fork else None
@@ -118,7 +125,7 @@ def _run_cohort(
     store: Store,
     device: str,
     keep: Keep,
-    report: Callable[[Progress], None],
+    report: Report,
     should_stop: Callable[[], bool],
     compiled: bool | None,
     stop_after_grokking: int | None,
@@ -145,8 +152,8 @@ def _run_cohort(
             else:
                 folder.tidy()
         if any(by_slot):
-            going = Stack(by_slot, store, device, is_compiled(specs, device, compiled), measuring)
-            _train(going, keep, report, should_stop, stop_after_grokking)
+            going = Stack(by_slot, store, device, is_compiled(specs, device, compiled), measuring, report)
+            _train(going, keep, should_stop, stop_after_grokking)
 
 
 def _await_parents(specs: Sequence[RunSpec], store: Store, should_stop: Callable[[], bool]) -> None:
@@ -168,13 +175,12 @@ def _is_on_its_way(spec: RunSpec, store: Store) -> bool:
 def _train(
     going: Stack,
     keep: Keep,
-    report: Callable[[Progress], None],
     should_stop: Callable[[], bool],
     stop_after_grokking: int | None,
 ) -> None:
     cohort, state, steps, running = going.cohort, going.state, going.steps, set(going.folders)
     beginning = [slot for slot in running if not going.logs[slot]]
-    going.look(beginning, report)
+    going.look(beginning)
     going.measure({slot for slot in beginning if steps[slot] in going.saves[slot]})
     going.save({slot for slot in beginning if steps[slot] in going.saves[slot]}, keep)
     while True:
@@ -201,7 +207,7 @@ def _train(
                 going.finish(slot, failed)
                 continue
             steps[slot] += ahead
-        going.look([slot for slot in running if steps[slot] in going.looks[slot]], report)
+        going.look([slot for slot in running if steps[slot] in going.looks[slot]])
         due = {slot for slot in running if steps[slot] in going.saves[slot]}
         going.measure(due)
         going.save(due, keep)

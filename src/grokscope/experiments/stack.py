@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from torch import Tensor
+
 from grokscope.activations import subject_of
 from grokscope.experiments.measuring import STEPS_AT_ONCE, Measuring, rows_of
 from grokscope.experiments.provenance import provenance
@@ -11,13 +13,13 @@ from grokscope.experiments.states import changes_decay, decided, forked_state, l
 from grokscope.experiments.store import Keep, RunFolder, Store
 from grokscope.interventions import Control, Decision, needs_sibling, sibling_of
 from grokscope.measures import snapshot
-from grokscope.specs import ReadingSpec
+from grokscope.specs import ReadingSpec, RunSpec
 from grokscope.tasks import Task
 from grokscope.timeline import first_step, outcome
 from grokscope.training import Cohort, initial_state
 from grokscope.training.checkpoint import cut, padded_row
 
-__all__ = ["Progress", "Stack"]
+__all__ = ["Notice", "Progress", "Report", "Stack"]
 
 GROKKED, MEMORIZED = ReadingSpec().grokked, ReadingSpec().memorized
 
@@ -36,6 +38,19 @@ class Progress:
     """What was measured."""
 
 
+@dataclass(frozen=True)
+class Notice:
+    """Something about a run that a person should know, and that stops nothing."""
+
+    run: str
+    """Its folder's name."""
+    notice: str
+    """One sentence."""
+
+
+Report = Callable[[Progress | Notice], None]
+
+
 class Stack:
     """One cohort on its way: folders, state, and when each run is due."""
 
@@ -46,7 +61,9 @@ class Stack:
         device: str,
         compiled: bool | None,
         measuring: Measuring,
+        report: Report = lambda said: None,
     ) -> None:
+        self.report = report
         self.folders = {slot: folder for slot, folder in enumerate(by_slot) if folder is not None}
         self.compiled, self.measuring = compiled, measuring
         siblings = {
@@ -61,12 +78,12 @@ class Stack:
         self.saves = [set(spec.checkpoints.steps(spec.training.steps)) for spec in specs]
         self.steps = {slot: self._place(slot, folder, store) for slot, folder in self.folders.items()}
         for slot, sibling in siblings.items():
-            self.state.put(self.cohort.sibling_slot[slot], forked_state(sibling, store, compiled))
+            self.state.put(self.cohort.sibling_slot[slot], self._forked(sibling, self.folders[slot], store))
         self.logs = {slot: numbers_of(folder) for slot, folder in self.folders.items()}
 
     def _place(self, slot: int, folder: RunFolder, store: Store) -> int:
         """Put a run where it stopped, where it forks, or at its beginning."""
-        found = folder.latest_state(at_most=self._logged_until(slot, folder))
+        found = folder.latest_state(self._logged_until(slot, folder), self._teller(folder))
         # A run that follows a sibling begins anew: only from the fork on do both take every step together.
         if found is not None and not needs_sibling(folder.spec):
             step, tensors = found
@@ -75,9 +92,15 @@ class Stack:
             return step
         folder.rewind(-1)
         if folder.spec.fork is not None:
-            self.state.put(slot, forked_state(folder.spec, store, self.compiled))
+            self.state.put(slot, self._forked(folder.spec, folder, store))
             return folder.spec.fork.step
         return 0
+
+    def _forked(self, spec: RunSpec, folder: RunFolder, store: Store) -> dict[str, Tensor]:
+        return forked_state(spec, store, self.compiled, str(self.cohort.device), self._teller(folder))
+
+    def _teller(self, folder: RunFolder) -> Callable[[str], None]:
+        return lambda sentence: self.report(Notice(folder.name, sentence))
 
     def _logged_until(self, slot: int, folder: RunFolder) -> int:
         """The last step before the first measurement that the log lacks: what was lost is measured again."""
@@ -93,7 +116,7 @@ class Stack:
         """The next step at which a run is looked at or saved."""
         return min(s for s in self.looks[slot] | self.saves[slot] if s > step)
 
-    def look(self, due: list[int], report: Callable[[Progress], None]) -> None:
+    def look(self, due: list[int]) -> None:
         """Measure the runs that are due, log what was seen, and let their rules decide."""
         if not due:
             return
@@ -103,7 +126,7 @@ class Stack:
             logged = {"step": step, **row, "weight_decay": float(self.state.weight_decay[slot])}
             folder.append(logged)
             self.logs[slot].append(logged)
-            report(Progress(folder.name, step, self.cohort.specs[slot].training.steps, row))
+            self.report(Progress(folder.name, step, self.cohort.specs[slot].training.steps, row))
             found = self.decision(slot)
             if found is not None and changes_decay(found):
                 self.state.weight_decay[slot] = found.weight_decay

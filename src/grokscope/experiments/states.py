@@ -1,7 +1,7 @@
 """The full state of a run at any step: stored, forked from its parent's, or trained again."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +19,7 @@ from grokscope.training.checkpoint import padded_row
 
 __all__ = ["changes_decay", "decided", "forked_state", "is_compiled", "look_steps", "numbers_of", "state_at"]
 
+Tell = Callable[[str], None]
 COMPILE_PAYS_AFTER = 2500  # steps of the whole run, on a CPU
 
 
@@ -32,11 +33,13 @@ def is_compiled(specs: Sequence[RunSpec], device: str, compiled: bool | None) ->
     return compiled
 
 
-def forked_state(spec: RunSpec, store: Store, compiled: bool | None) -> dict[str, Tensor]:
+def forked_state(
+    spec: RunSpec, store: Store, compiled: bool | None, device: str = "cpu", tell: Tell = lambda sentence: None
+) -> dict[str, Tensor]:
     """The state a fork begins with: its parent's at that step, with its own λ if that is another."""
     assert spec.fork is not None
     parent = store.find(spec.fork.parent)
-    return forked(state_at(parent, spec.fork.step, store, compiled), spec, parent.spec)
+    return forked(state_at(parent, spec.fork.step, store, compiled, device, tell), spec, parent.spec)
 
 
 def look_steps(spec: RunSpec) -> set[int]:
@@ -71,17 +74,27 @@ def changes_decay(found: Decision | Control | None) -> bool:
     return found is not None and found.fired_at is not None
 
 
-def state_at(folder: RunFolder, step: int, store: Store, compiled: bool | None = None) -> dict[str, Tensor]:
-    """A run's full state at a step: as stored, or trained again from the newest state before it (on one slot)."""
+def state_at(
+    folder: RunFolder,
+    step: int,
+    store: Store,
+    compiled: bool | None = None,
+    device: str = "cpu",
+    tell: Tell = lambda sentence: None,
+) -> dict[str, Tensor]:
+    """A run's full state at a step: as stored, or trained again from the newest state before it, on one slot.
+
+    On an accelerator one slot may round otherwise than the stack the run was part of; whoever listens is told.
+    """
     first, last = folder.spec.fork.step if folder.spec.fork else 0, folder.spec.training.steps
     if not first <= step <= last:
         raise InputError(f"{folder.name} has states from step {first} to {last}, got {step}")
     task = named_task(folder.spec.task)
     layout = layout_of(folder.spec.architecture, padded_size(task.symbols))
-    found = folder.latest_state(at_most=step)
+    found = folder.latest_state(step, tell)
     if found is not None and found[0] == step:
         return padded_row(found[1], layout, task.symbols)
-    cohort = Cohort([folder.spec])
+    cohort = Cohort([folder.spec], device)
     state: State = initial_state(cohort)
     start = 0
     if found is not None:
@@ -89,11 +102,12 @@ def state_at(folder: RunFolder, step: int, store: Store, compiled: bool | None =
         state.put(0, padded_row(found[1], layout, task.symbols))
     elif folder.spec.fork is not None:
         start = folder.spec.fork.step
-        state.put(0, forked_state(folder.spec, store, compiled))
+        state.put(0, forked_state(folder.spec, store, compiled, device, tell))
     if step > start:
         if needs_sibling(folder.spec):
             raise InputError(f"{folder.name} follows its parent's norm: it has no state at step {step} but stored ones")
-        _train_again(folder, state, cohort, start, step, is_compiled([folder.spec], "cpu", compiled))
+        tell(f"{folder.name} stored no state at step {step}: trained again from step {start}, alone, on {device}")
+        _train_again(folder, state, cohort, start, step, is_compiled([folder.spec], device, compiled))
     return state.row(0)
 
 

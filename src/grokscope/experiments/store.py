@@ -1,6 +1,7 @@
 """A folder of runs: what each is, what was measured, and where it can be continued.
 
 DIR/add_mod97_s42-0123456789abcdef/
+format               the version of all that follows
 spec.json            what was run
 log.jsonl            one record per measurement, each with its checksum; append-only
 measures.jsonl       the same for what was measured at the checkpoints while training, where that was asked for
@@ -16,14 +17,14 @@ import os
 import re
 import socket
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from math import isfinite
 from os.path import isfile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from torch import Tensor
 
@@ -39,12 +40,14 @@ from grokscope.training.checkpoint import (
     write_atomically,
 )
 
-__all__ = ["BusyError", "Keep", "RunFolder", "Store", "run_name", "torn_lines"]
+__all__ = ["BusyError", "Keep", "RunFolder", "Store", "refuse_other_formats", "run_name"]
 
 Keep = Literal["weights", "state", "forks", "none"]
 Log = Literal["log", "measures"]
 LOGS: tuple[Log, ...] = ("log", "measures")
 GENERATIONS = 2
+CANCELLED = "cancelled"
+FORMAT = 1  # of logs, checkpoints and outcomes; folders from before it was written down are of the first
 CHECKPOINT = re.compile(r"(weights|state)-([0-9]{8})\.safetensors")
 
 
@@ -83,18 +86,25 @@ class RunFolder:
         """How it ended, and its provenance; None while it has not."""
         path = self.path / "outcome.json"
         try:
-            found = json.loads(path.read_bytes())
-        except FileNotFoundError:
+            content = path.read_bytes()
+        except (FileNotFoundError, ValueError):  # no file has a name with a NUL
             return None
+        try:
+            found = json.loads(content)
         except ValueError:
             raise DamagedError(f"{named(path)} is not valid JSON") from None
         if not isinstance(found, dict) or "outcome" not in found:
             raise DamagedError(f"{named(path)} does not say how the run ended")
+        digest = found.pop("sha256", None)  # those from before it was written have none
+        if digest not in (None, _digest(found)):
+            raise DamagedError(f"{named(path)} is damaged: it does not have the sha256 that it names")
         return found
 
     def finish(self, outcome: dict[str, Any]) -> None:
         """Record how it ended."""
-        write_atomically(self.path / "outcome.json", json.dumps(outcome, indent=1).encode())
+        facts = json.loads(json.dumps(outcome))  # as it is read again: lists, and names that are texts
+        facts["sha256"] = _digest(facts)
+        write_atomically(self.path / "outcome.json", json.dumps(facts, indent=1).encode())
         self.tidy()
 
     def tidy(self) -> None:
@@ -107,6 +117,10 @@ class RunFolder:
         """Every whole record, by step; of repeated steps the last counts."""
         rows = {row["step"]: row for row in _records(self._log_bytes(which))[0]}
         return [rows[step] for step in sorted(rows)]
+
+    def bad_records(self, which: Log = "log") -> int:
+        """How many records are torn or altered, and so not believed."""
+        return _records(self._log_bytes(which))[1]
 
     def append(self, row: dict[str, Any], which: Log = "log") -> None:
         """Add one record."""
@@ -181,14 +195,16 @@ class RunFolder:
             except OSError as error:
                 raise disk_error(path, error) from error
 
-    def latest_state(self, at_most: int | None = None) -> tuple[int, dict[str, Tensor]] | None:
-        """The newest full state that is whole, not after a step if one is given; a damaged one falls back."""
+    def latest_state(
+        self, at_most: int | None = None, tell: Callable[[str], None] = lambda sentence: None
+    ) -> tuple[int, dict[str, Tensor]] | None:
+        """The newest full state that is whole, not after a step if one is given; what is damaged is told and passed."""
         for step, path in reversed(self.checkpoints("state").items()):
             if at_most is None or step <= at_most:
                 try:
                     return step, load_tensors(path)
-                except DamagedError:
-                    continue
+                except DamagedError as error:
+                    tell(f"{error}; an earlier state serves")
         return None
 
     def weights_at(self, step: int) -> dict[str, Tensor]:
@@ -210,6 +226,15 @@ class RunFolder:
                 yield
             finally:
                 lock.unlink(missing_ok=True)
+
+    @property
+    def owner(self) -> str | None:
+        """Who writes it, as the lock tells; the lock of a process that died may still lie there."""
+        try:
+            with (self.path / "lock").open("rb") as file:
+                return _owner(file.fileno())
+        except OSError:
+            return None
 
     def is_held(self) -> bool:
         """Whether a living process writes this run."""
@@ -237,8 +262,47 @@ class Store:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is left to do: what was written is on the disk."""
+
     def __iter__(self) -> Iterator[RunFolder]:
         return map(self.folder, self.paths())
+
+    @property
+    def address(self) -> str:
+        """Where it lies, as a plan names it."""
+        return str(self.path)
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether somebody asked every worker to stop."""
+        return (self.path / CANCELLED).exists()
+
+    def cancel(self) -> None:
+        """Ask every worker, wherever it runs, to store everything and stop."""
+        self.put(CANCELLED, b"")
+
+    def reopen(self) -> None:
+        """Take back what `cancel` asked."""
+        (self.path / CANCELLED).unlink(missing_ok=True)
+
+    def put(self, name: str, content: bytes) -> None:
+        """Keep a file beside the runs."""
+        path = self.path / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise InputError(f"the folder {named(path.parent)} could not be made: {why}") from None
+        write_atomically(path, content)
+
+    def kept(self, folder: str) -> dict[str, bytes]:
+        """The files kept in a folder beside the runs, by name."""
+        files = sorted((self.path / folder).glob("[!.]*"))
+        return {path.name: path.read_bytes() for path in files if path.is_file()}
 
     def names(self) -> list[str]:
         """The runs' folders, in order; none of them is read."""
@@ -270,11 +334,25 @@ class Store:
             return RunFolder(path, spec)  # equal but for the place of a table, which may have moved
         content = (json.dumps(spec.to_dict(), indent=1, sort_keys=True) + "\n").encode()
         try:
+            write_atomically(path / "format", f"grokscope run {FORMAT}\n".encode())
             write_atomically(path / "spec.json", content)
         except InputError:
             if not (path / "spec.json").exists():  # else another worker was quicker, and has tidied up already
                 raise
         return RunFolder(path, spec)
+
+    def having(self, hashes: Container[str]) -> dict[str, RunFolder]:
+        """The stored runs among these, by content hash; no other spec is read."""
+        names = (name for name in self.names() if name.rpartition("-")[2] in hashes)
+        return {folder.spec.content_hash: folder for folder in map(self.folder, names)}
+
+    def is_finished(self, spec: RunSpec) -> bool:
+        """Whether a run has ended; an outcome that is damaged is named."""
+        return RunFolder(self.path / run_name(spec), spec).outcome is not None
+
+    def has_begun(self, spec: RunSpec) -> bool:
+        """Whether anything of a run was measured yet."""
+        return (self.path / run_name(spec) / "log.jsonl").exists()
 
     @contextmanager
     def claimed(self, specs: Sequence[RunSpec]) -> Iterator[None]:
@@ -283,8 +361,9 @@ class Store:
         lock = self.path / f".stack-{digest}.lock"
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"the folder {named(self.path)} could not be made: {error.strerror}") from None
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise InputError(f"the folder {named(self.path)} could not be made: {why}") from None
         with os.fdopen(_held(lock, f"a stack of {len(specs)} runs")):
             try:
                 yield
@@ -295,7 +374,7 @@ class Store:
         """The run with this name, hash, or unambiguous beginning of either."""
         if re.fullmatch(r"[0-9a-f]{16}", name):  # the usual case, and quick among thousands
             for path in self.path.glob(f"*-{name}"):
-                if (path / "spec.json").is_file():
+                if not path.name.startswith(".") and (path / "spec.json").is_file():
                     return self.folder(path)
         parts = {path: path.name.rpartition("-") for path in self.paths()}
         exact = [path for path, (word, _, end) in parts.items() if name in (path.name, word, end)]
@@ -313,12 +392,31 @@ class Store:
         raise InputError(f"there is no run {shown(name)} in {named(self.path)}{did_you_mean(name, known)}")
 
     def folder(self, name: str | Path) -> RunFolder:
-        """The run in exactly this folder, as `names` and `paths` list them."""
-        path = name if isinstance(name, Path) else self.path / name
+        """The run in the folder of exactly this name, as `names` and `paths` list them."""
+        path = self.path / Path(name).name
+        refuse_other_formats(path)
         try:
             return RunFolder(path, RunSpec.from_json((path / "spec.json").read_text()))
         except (OSError, UnicodeDecodeError, InputError) as error:
             raise DamagedError(f"{named(path / 'spec.json')} cannot be read: {error}") from None
+
+
+def refuse_other_formats(folder: Path) -> None:
+    """A run that another version of the format wrote is named with both versions, and left as it is."""
+    try:
+        words = (folder / "format").read_bytes()[:80].split()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise DamagedError(f"{named(folder / 'format')} cannot be read: {error.strerror}") from None
+    if words != [b"grokscope", b"run", str(FORMAT).encode()]:
+        found = shown(b" ".join(words).decode(errors="replace"))
+        raise InputError(f"{named(folder)} is of format {found}, and this is a reader of 'grokscope run {FORMAT}'")
+
+
+def _digest(outcome: dict[str, Any]) -> str:
+    """The checksum of all that is said about a run's end."""
+    return sha256(json.dumps(outcome, sort_keys=True).encode()).hexdigest()
 
 
 def _record(row: dict[str, Any]) -> bytes:
@@ -338,11 +436,6 @@ def _records(content: bytes) -> tuple[list[dict[str, Any]], int]:
         elif line:
             bad += 1
     return rows, bad
-
-
-def torn_lines(folder: RunFolder) -> int:
-    """Lines of a run's logs that are torn or altered."""
-    return sum(_records(folder._log_bytes(which))[1] for which in LOGS)
 
 
 def _state_name(step: int) -> str:

@@ -19,6 +19,12 @@ class Evidence:
     planned: Mapping[str, int]
     """How many runs each study has in the catalogue, trained or not."""
 
+    def stopped_early(self) -> list[str]:
+        """The runs that were ended soon after grokking, so that a later crossing was not seen; in order."""
+        return sorted(
+            {name for runs in self.records.values() for name, one in runs.items() if one.outcome.get("stopped_early")}
+        )
+
     def study(self, name: str) -> Mapping[str, RunRecord]:
         """The records of a study, by name; empty if none of its runs was trained."""
         if name not in STUDIES:

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from grokscope.report.figures import FIGURES, write_figure
 from grokscope.report.render import write_table
 from grokscope.report.results_page import page_of
 from grokscope.report.sources import Scope
-from grokscope.report.tables import TABLES
+from grokscope.report.tables import TABLES, Table
+from grokscope.report.tables.table import cut_short
 from grokscope.training.checkpoint import write_atomically
 
 __all__ = ["claim_rows", "provenance_of", "write_json", "write_results"]
@@ -30,12 +31,13 @@ def write_results(
 ) -> list[dict[str, Any]]:
     """Write tables, answers, figures, claims, provenance and the page; the claims as rows. `done` hears each name."""
     tables, answers, figures = {}, {}, {}
+    doubt = cut_short(evidence.stopped_early())
     for name, build in TABLES.items():
-        tables[name] = build(evidence)
+        tables[name] = _with_notes(build(evidence), doubt)
         write_table(tables[name], folder / "tables")
         done(name)
     for name, build in ANSWERS.items():
-        answers[name] = build(evidence)
+        answers[name] = _with_notes(build(evidence), doubt)
         write_table(answers[name], folder / "answers")
         done(name)
     for name, draw in FIGURES.items():
@@ -51,6 +53,10 @@ def write_results(
     page = page_of(claims, sentences, tables | answers, figures, provenance)
     write_atomically(folder / "RESULTS.md", page.encode())
     return claims
+
+
+def _with_notes(table: Table, notes: tuple[str, ...]) -> Table:
+    return replace(table, notes=(*table.notes, *notes))
 
 
 def claim_rows(findings: Mapping[str, Finding]) -> list[dict[str, Any]]:

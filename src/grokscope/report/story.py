@@ -42,6 +42,8 @@ def sentence(run: Run) -> str:
         else:
             parts.append(f"not {word},")
     ended = outcome["outcome"].replace("_", " ") if outcome else "unfinished"
+    if outcome and outcome.get("stopped_early"):
+        ended += ", stopped early"
     parts.append(f"{ended} at step {log['step'][-1]:,.0f}, λ = {run.spec.training.weight_decay:g}")
     return " ".join(parts)
 
@@ -70,6 +72,8 @@ def _told(run: Run) -> str:
         words.append("pairs right that it had not seen.")
     words.append(_synchronized(timeline))
     words.append(_grokked(timeline))
+    if (run.folder.outcome or {}).get("stopped_early"):
+        words.append("It was stopped early after grokking, so leads of runs like it are biased.")
     if run.folder.outcome is None:
         words.append(f"It is not finished: continue it with `grokscope resume {run.folder.path.parent}`.")
     return " ".join(word for word in words if word)

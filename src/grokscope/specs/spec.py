@@ -50,6 +50,10 @@ class Spec:
         """The spec as plain JSON values, every field present, defaults included."""
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
 
+    def to_short_dict(self) -> dict[str, Any]:
+        """As `to_dict` without what is a default: `from_dict` gives back the same spec, for defaults never change."""
+        return _chosen(self)
+
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, ASCII; floats as the shortest digits that read back exactly."""
         return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -137,6 +141,8 @@ def _no_constant(name: str) -> float:
 
 def _accepted(name: str, value: Any, kind: Any) -> Any:
     """The value in the declared type, or a refusal that names the field."""
+    if isinstance(value, Spec) and type(value) is kind:  # it has checked itself; most of what a large plan is made of
+        return value
     origin, options = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         return None if value is None else _accepted(name, value, next(o for o in options if o is not NoneType))

@@ -5,7 +5,7 @@ from grokscope.tasks.families import FAMILIES, named_group
 from grokscope.tasks.group import MAX_ORDER, Group
 from grokscope.tasks.modes import Mode, Modes, fourier_modes, group_modes
 from grokscope.tasks.operations import OPERATIONS, group_of, named_task, pinned_task_name
-from grokscope.tasks.splitting import Split, shuffled_labels, split
+from grokscope.tasks.splitting import Split, shuffled_labels, split, train_size
 from grokscope.tasks.task import Basis, Task
 from grokscope.tasks.young import orthogonal_form, partitions
 
@@ -31,4 +31,5 @@ __all__ = [
     "pinned_task_name",
     "shuffled_labels",
     "split",
+    "train_size",
 ]

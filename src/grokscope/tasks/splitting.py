@@ -12,7 +12,7 @@ from grokscope.shapes import Int
 from grokscope.specs.spec import WORD_LIMIT, require
 from grokscope.tasks.task import Task
 
-__all__ = ["Split", "shuffled_labels", "split"]
+__all__ = ["Split", "shuffled_labels", "split", "train_size"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +32,13 @@ def split(task: Task, train_fraction: float, seed: int) -> Split:
     >>> split(named_task("add_mod97"), 0.3, seed=42).train.size
     2822
     """
+    size = train_size(task, train_fraction)
+    order = _drawn_order("split", seed, len(task.inputs))
+    return Split(order[:size], order[size:])
+
+
+def train_size(task: Task, train_fraction: float) -> int:
+    """How many pairs are trained on, whatever the seed: at least one."""
     if not 0 < train_fraction < 1:
         raise InputError(f"train_fraction must lie in (0, 1), got {train_fraction}")
     count = len(task.inputs)
@@ -39,8 +46,7 @@ def split(task: Task, train_fraction: float, seed: int) -> Split:
     size = int(Fraction(str(train_fraction)) * count)
     if size == 0:
         raise InputError(f"train_fraction {train_fraction} of the {count} pairs of {task.name} leaves no training pair")
-    order = _drawn_order("split", seed, count)
-    return Split(order[:size], order[size:])
+    return size
 
 
 def shuffled_labels(task: Task, seed: int) -> Int[np.ndarray, " inputs"]:

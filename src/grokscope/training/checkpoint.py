@@ -118,7 +118,7 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
     if not isinstance(expected, dict):
         raise DamagedError(f"the checkpoint {named(path)} is not in its folder's manifest")
     found, wanted = hashlib.sha256(content).hexdigest(), str(expected.get("sha256"))
-    if found != wanted:
+    if found != wanted or expected.get("bytes") != len(content):
         size = f"{len(content):,} bytes, expected {expected.get('bytes')}"
         raise DamagedError(
             f"the checkpoint {named(path)} is damaged: its sha256 is {found[:12]}… of {size} with {wanted[:12]}…"

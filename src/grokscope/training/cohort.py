@@ -13,7 +13,7 @@ from grokscope.errors import InputError
 from grokscope.model import Layout, initial_weights, layout_of, padded_size
 from grokscope.shapes import Bool, Float, Int
 from grokscope.specs import Architecture, RunSpec
-from grokscope.tasks import Task, named_task, shuffled_labels, split
+from grokscope.tasks import Task, named_task, shuffled_labels, split, train_size
 
 __all__ = ["Cohort", "CohortKey", "Tables", "cohort_key"]
 
@@ -48,7 +48,7 @@ def holds_norm(spec: RunSpec) -> bool:
 def cohort_key(spec: RunSpec) -> CohortKey:
     """The stack a run belongs to."""
     task = named_task(spec.task)
-    train = split(task, spec.train_fraction, spec.seeds.split).train.size
+    train = train_size(task, spec.train_fraction)
     batch = min(spec.training.batch_size or train, train)
     return CohortKey(
         architecture=spec.architecture,

@@ -29,7 +29,8 @@ def featured(runs: Sequence[ShownRun], wanted: Iterable[str]) -> list[int]:
     for word in wanted:
         exact = [place for place, run in enumerate(runs) if word in (run.name, *run.name.rpartition("-")[::2])]
         begins = [place for place, run in enumerate(runs) if run.name.startswith(word)]
-        matches = exact or begins
+        roots = [place for place in exact if runs[place].record.spec.fork is None]  # a run and its forks share a word
+        matches = roots if len(roots) == 1 else exact or begins
         if len(matches) != 1:
             raise InputError(f"--detail {ascii(word)[:80]} names {len(matches)} runs, expected one")
         if runs[matches[0]].stored is None or not runs[matches[0]].stored.steps:  # type: ignore[union-attr]

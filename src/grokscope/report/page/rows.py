@@ -61,6 +61,7 @@ def row_of(run: ShownRun) -> dict[str, Any]:
         "group": is_group(spec.task),
         "finished": run.is_finished,
         "outcome": _ended(run, events),
+        "stopped_early": bool(run.record.outcome.get("stopped_early")),
         "fork": None if spec.fork is None else spec.fork.to_dict(),
         "trigger": None if spec.trigger is None else spec.trigger.to_dict(),
         "fired": (run.record.outcome.get("trigger") or {}).get("fired_at"),

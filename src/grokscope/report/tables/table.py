@@ -7,7 +7,7 @@ from grokscope.errors import InputError
 from grokscope.report.printed import Value
 from grokscope.stats import Estimate
 
-__all__ = ["Cell", "Column", "Row", "Table", "estimated", "not_measured", "not_trained", "text"]
+__all__ = ["Cell", "Column", "Row", "Table", "cut_short", "estimated", "not_measured", "not_trained", "text"]
 
 NAMED = 12  # missing runs that a note names; of more it says how many
 
@@ -91,6 +91,11 @@ def not_trained(missing: Iterable[str]) -> tuple[str, ...]:
 def not_measured(what: str, runs: Iterable[str]) -> tuple[str, ...]:
     """The note that names runs of which something was not measured; none if there are none."""
     return _named(f"{what} not measured, so left empty", runs)
+
+
+def cut_short(runs: Iterable[str]) -> tuple[str, ...]:
+    """The note that names runs that were ended soon after grokking; none if there are none."""
+    return _named("Stopped early after grokking, so that their leads are biased", runs)
 
 
 def _named(sentence: str, runs: Iterable[str]) -> tuple[str, ...]:

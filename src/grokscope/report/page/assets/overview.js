@@ -52,12 +52,13 @@ const overview = {
     this.summary.textContent = `${counted(rows.length, "run")}${part} of ${counted(tasks.length, "task")}: ${tasks.slice(0, 6).map(task => clipped(task, 40)).join(", ")}${tasks.length > 6 ? " …" : ""}. `
       + `Weight decay ${decays.length > 1 ? `from ${short(decays[0])} to ${short(decays[decays.length - 1])}` : short(decays[0])}, ${counted(rows.filter(row => row.fork).length, "fork")}, ${whole(steps)} optimiser steps in all.`;
     const led = groks.filter(row => !row.fork && (row.lead !== null || row.lead_status === "grokked without it")), leads = led.map(row => row.lead).filter(isNumber);
+    const cut = led.filter(row => row.stopped_early).length;
     const tile = (name, value, note) => h("div", {}, h("dt", {}, name), h("dd", {}, h("strong", {}, value), h("small", {}, note)));
     this.tiles.replaceChildren(
       tile("grokked", `${whole(groks.length)} of ${whole(rows.length)}`, "reached 95 % validation accuracy"),
       tile("median grok step", groks.length ? whole(median(groks.map(row => row.grokked))) : DASH, `of the ${whole(groks.length)} that did`),
       tile("synchronised first", led.length ? `${whole(led.filter(row => row.lead > 0).length)} of ${whole(led.length)}` : DASH, "grokked runs that are no forks"),
-      tile("median lead", leads.length ? `${whole(median(leads))} steps` : DASH, leads.length < led.length ? `${counted(led.length - leads.length, "run")} never synchronised` : "from synchronisation to grokking"));
+      tile("median lead", leads.length ? `${whole(median(leads))} steps` : DASH, (leads.length < led.length ? `${counted(led.length - leads.length, "run")} never synchronised` : "from synchronisation to grokking") + (cut ? `; ${counted(cut, "run")} stopped early, which biases it` : "")));
     this.showOutcomes(rows);
     this.showHeadline(groks.filter(row => !row.fork && row.log.fsd));
     this.showLeads(led);

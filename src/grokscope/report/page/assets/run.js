@@ -64,7 +64,7 @@ const run = {
   tell(row) {
     const came = (step, word, not) => isNumber(step) ? `${word} at step ${whole(step)}` : not;
     this.story.textContent = row.begun ? `It ${came(row.memorized, "memorised", "has not memorised")}, ${came(row.sync, "synchronised", "has not synchronised")} and ${came(row.grokked, "grokked", "has not grokked")}`
-      + `${isNumber(row.lead) ? `: a lead of ${whole(row.lead)} steps` : ""}. ${row.finished ? "It ended" : "It stands"}: ${row.outcome}.${(row.sync_flags || []).length ? ` Synchronised ${row.sync_flags.join(", ")}.` : ""}` : "It has not been looked at yet.";
+      + `${isNumber(row.lead) ? `: a lead of ${whole(row.lead)} steps` : ""}. ${row.finished ? "It ended" : "It stands"}: ${row.outcome}.${(row.sync_flags || []).length ? ` Synchronised ${row.sync_flags.join(", ")}.` : ""}${row.stopped_early ? " It was stopped early after grokking, so leads of runs like it are biased." : ""}` : "It has not been looked at yet.";
     const facts = [["task", row.task], ["λ", short(row.weight_decay)], ["seeds", [...new Set([row.split_seed, row.init_seed, row.seed])].join(", ")], ["train fraction", short(row.train_fraction)], ["model", row.model], ["η", short(row.learning_rate)], ["steps", whole(row.steps)], ["precision", row.precision], ["hash", row.id]];
     const parent = row.fork && data.byLink.get(row.fork.parent);
     if (row.fork) facts.push(["fork of", h("span", {}, parent ? h("a", { href: address({ view: "run", run: parent.link, at: "" }) }, clipped(parent.name, 60)) : row.fork.parent, ` ${branch(row).replace("fork ", "")}`)]);

@@ -93,6 +93,6 @@ const runs = {
     const number = (value, title) => h("td", { class: "number", title: title || null }, whole(value));
     return h("tr", { class: tick.checked ? "ticked" : null, "data-link": row.link }, h("td", {}, tick), h("th", { scope: "row" }, h("a", { href: address({ view: "run", run: row.link, at: "" }), title: clipped(row.name, 300) }, h("bdi", {}, row.name))),
       h("td", { title: clipped(row.task, 300) }, h("bdi", {}, row.task)), h("td", { class: "number" }, String(row.seed)), h("td", { class: "number" }, short(row.weight_decay)), number(row.forked),
-      h("td", {}, h("span", { class: "dot", "data-outcome": row.outcome }), row.outcome), number(row.memorized), number(row.sync, (row.sync_flags || []).join(", ")), number(row.grokked), number(row.lead, row.lead_status), number(row.last));
+      h("td", {}, h("span", { class: "dot", "data-outcome": row.outcome }), row.outcome), number(row.memorized), number(row.sync, (row.sync_flags || []).join(", ")), number(row.grokked), number(row.lead, [row.lead_status, row.stopped_early ? "stopped early: leads are biased" : ""].filter(Boolean).join("; ")), number(row.last, row.stopped_early ? "stopped early after grokking" : ""));
   },
 };
