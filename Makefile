@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint type contracts fast slow gpu interop bench gap chromium clean
+.PHONY: help setup demo test lint type contracts fast slow gpu interop bench docs gap chromium clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -61,6 +61,11 @@ interop: setup ## the monitor inside Lightning, Hugging Face, torchmetrics, Tran
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[interop]'
 	$(BIN)/python -m pytest -q -m interop
 
+docs: setup ## build the documentation with the API reference; warnings are errors
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/python -m sphinx -b html -q -W --keep-going docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
 gap:
 	@command -v gap >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq gap-core; } || \
 	  { echo "make slow needs GAP; install it with: sudo apt-get install gap-core"; exit 1; }
@@ -75,5 +80,5 @@ bench: setup ## measure speed and memory; results go to benchmarks/results
 	$(BIN)/python -m benchmarks.page
 
 clean: ## remove everything that can be made again
-	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist docs/_build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
