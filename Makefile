@@ -51,7 +51,8 @@ chromium:
 	  { apt-get update -qq; apt-get install -y -qq chromium >/dev/null 2>&1; } && command -v chromium >/dev/null; } || \
 	  echo "no Chromium: the browser tests are skipped; install it with: sudo apt-get install chromium"
 
-slow: setup gap ## minutes-long tests, and a comparison with a fresh run of GAP
+slow: setup gap ## minutes-long tests, the notebook and the documentation, and a comparison with a fresh run of GAP
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	$(BIN)/python -m pytest -q -m slow
 
 gpu: setup ## what only a CUDA device can show
