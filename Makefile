@@ -64,7 +64,7 @@ interop: setup ## the monitor inside Lightning, Hugging Face, torchmetrics, Tran
 
 docs: setup ## build the documentation with the API reference; warnings are errors
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
-	$(BIN)/python -m sphinx -b html -q -W --keep-going docs docs/_build/html
+	$(BIN)/python -m sphinx -b html -q -E -W --keep-going docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 gap:
