@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint type contracts fast slow gpu interop faults cluster bench gap chromium clean
+.PHONY: help setup demo test lint type contracts fast slow gpu interop faults cluster bench docs gap chromium clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -53,7 +53,8 @@ chromium:
 	  { apt-get update -qq; apt-get install -y -qq chromium >/dev/null 2>&1; } && command -v chromium >/dev/null; } || \
 	  echo "no Chromium: the browser tests are skipped; install it with: sudo apt-get install chromium"
 
-slow: setup gap ## minutes-long tests, and a comparison with a fresh run of GAP
+slow: setup gap ## minutes-long tests, the notebook and the documentation, and a comparison with a fresh run of GAP
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	$(BIN)/python -m pytest -q -m slow
 
 gpu: setup ## what only a CUDA device can show
@@ -68,6 +69,11 @@ faults: setup ## inject every fault for real, clusters and remote stores include
 
 cluster: setup ## a Ray cluster of two nodes and submitit's jobs, on this machine
 	$(BIN)/python -m pytest -q -m cluster tests/faults
+
+docs: setup ## build the documentation with the API reference; warnings are errors
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/python -m sphinx -b html -q -E -W --keep-going docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
 
 gap:
 	@command -v gap >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq gap-core; } || \
@@ -84,5 +90,5 @@ bench: setup ## measure speed and memory; results go to benchmarks/results
 	$(BIN)/python -m benchmarks.page
 
 clean: ## remove everything that can be made again
-	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist docs/_build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -23,7 +23,7 @@ NOTATION = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
 AUDIT = (ROOT / "docs" / "paper-audit.md").read_text(encoding="utf-8")
 DESIGN = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
 MEASURES_PAGE = ROOT / "docs" / "measures.md"
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md"))]
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs").glob("*/*.md")), *sorted(ROOT.glob("*.md"))]
 MODULES = [m.name for m in pkgutil.walk_packages(grokscope.__path__, "grokscope.") if not m.name.endswith("__main__")]
 
 # Every label of the paper that has a number, and the number LaTeX gives it.

@@ -1,24 +1,18 @@
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-import torch
 
 from grokscope.attach import ATTACHED, ENCODERS
+from pages import run_blocks
 
-PAGE = (Path(__file__).parents[2] / "docs" / "own-model.md").read_text(encoding="utf-8")
+PATH = Path(__file__).parents[2] / "docs" / "own-model.md"
+PAGE = PATH.read_text(encoding="utf-8")
 
 
 def test_every_block_of_the_page_runs_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    names: dict[str, Any] = {}
-    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) >= 5
-    for block in blocks:
-        exec(block, names)
+    names = run_blocks(PATH)
     assert [row["step"] for row in names["monitor"].log] == [0, 100, 200, 300]
 
 

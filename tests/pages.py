@@ -1,0 +1,54 @@
+"""Code on pages: found, run in order as a reader would, and command lines parsed as the program parses them."""
+
+import functools
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import tyro
+
+from grokscope.cli import COMMANDS
+
+__all__ = ["blocks", "command_lines", "parsed", "run_blocks"]
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def run_blocks(path: Path) -> dict[str, Any]:
+    """Every Python block of a page, in one session, and the names it leaves; a failure shows the page's line."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    names: dict[str, Any] = {}
+    text = path.read_text(encoding="utf-8")
+    for block in blocks(text, "python"):
+        line = text[: text.index(block)].count("\n")
+        exec(compile("\n" * line + block, str(path), "exec"), names)
+    return names
+
+
+def command_lines(text: str) -> list[list[str]]:
+    """The words of every `grokscope …` in a page's shell blocks."""
+    joined = [re.sub(r"\\\n\s*", "", block) for block in blocks(text, "sh")]
+    lines = [shlex.split(line, comments=True) for block in joined for line in block.splitlines()]
+    return [words[1:] for words in lines if words[:1] == ["grokscope"]]
+
+
+def parsed(words: list[str]) -> None:
+    """Parse a command line as the program does, and do nothing."""
+    idle = {name: _idle(command) for name, command in COMMANDS.items()}
+    tyro.extras.subcommand_cli_from_dict(
+        idle, prog="grokscope", args=words, config=(tyro.conf.HelptextFromCommentsOff,)
+    )
+
+
+def _idle(command: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(command)
+    def nothing(*args: Any, **kwargs: Any) -> None:
+        pass
+
+    return nothing

@@ -1,0 +1,78 @@
+"""The notebook and the pages that Sphinx builds: what is stored is checked here, making it again is `make slow`."""
+
+import importlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOK = ROOT / "examples" / "first_look.ipynb"
+REFERENCE = ROOT / "docs" / "reference"
+PAGES = {page: re.findall(r"automodule:: (\S+)", page.read_text(encoding="utf-8")) for page in REFERENCE.glob("*.md")}
+WITHOUT_PAGE = {"cli", "shapes", "version"}  # commands have a page of their own; the others export no function
+
+
+def code_cells(path: Path) -> list[dict[str, Any]]:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if cell["cell_type"] == "code"]
+
+
+def complaints(path: Path) -> list[str]:
+    """What is wrong with a notebook that should have been executed from top to bottom."""
+    cells = code_cells(path)
+    kinds = {output["output_type"] for cell in cells for output in cell["outputs"]}
+    pictures = sum("image/png" in output.get("data", {}) for cell in cells for output in cell["outputs"])
+    found = {
+        "it was not run in order": [cell["execution_count"] for cell in cells] != list(range(1, len(cells) + 1)),
+        "a cell failed": "error" in kinds,
+        "a cell wrote to stderr": any(o.get("name") == "stderr" for cell in cells for o in cell["outputs"]),
+        "it has fewer than two pictures": pictures < 2,
+        "it is larger than 300 kB": path.stat().st_size > 300_000,
+    }
+    return [sentence for sentence, holds in found.items() if holds]
+
+
+def test_the_stored_notebook_was_executed_in_order_and_is_small() -> None:
+    assert complaints(NOTEBOOK) == []
+
+
+@pytest.mark.slow
+def test_the_notebook_runs(tmp_path: Path) -> None:
+    pytest.importorskip("nbclient", reason="install it with: pip install 'grokscope[docs]'")
+    copy = tmp_path / "copy.ipynb"
+    shutil.copy(NOTEBOOK, copy)
+    subprocess.run([sys.executable, ROOT / "docs" / "run_notebook.py", copy], check=True, timeout=280)
+    assert complaints(copy) == []
+    assert [cell["source"] for cell in code_cells(copy)] == [cell["source"] for cell in code_cells(NOTEBOOK)]
+
+
+def test_every_room_has_its_place_in_the_reference() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    rooms = {room for layer in contracts["contracts"][0]["layers"] for room in layer.split(" | ")}
+    named = {module.split(".")[1] for modules in PAGES.values() for module in modules}
+    assert rooms - WITHOUT_PAGE == named
+    listed = re.findall(r"^(\w+)$", (REFERENCE / "index.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {page.stem for page in PAGES} - {"index"} <= set(listed)
+
+
+@pytest.mark.slow
+def test_sphinx_builds_every_page_without_a_warning_and_documents_what_is_public(tmp_path: Path) -> None:
+    pytest.importorskip("myst_parser", reason="install it with: pip install 'grokscope[docs]'")
+    pytest.importorskip("furo", reason="install it with: pip install 'grokscope[docs]'")
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "-d", tmp_path / "trees", ROOT / "docs"]
+    subprocess.run([*command, tmp_path / "html"], check=True, timeout=280)
+    for page, modules in PAGES.items():
+        html = (tmp_path / "html" / "reference" / f"{page.stem}.html").read_text(encoding="utf-8")
+        for module in modules:
+            names = importlib.import_module(module).__all__
+            missing = [one for one in names if f'id="{module}.{one}"' not in html and f">{one}<" not in html]
+            assert missing == [], module
+    commands = (tmp_path / "html" / "reference" / "commands.html").read_text(encoding="utf-8")
+    assert "--stop-after-grokking" in re.sub("<[^>]*>", "", commands)
