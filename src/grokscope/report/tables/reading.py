@@ -29,6 +29,7 @@ __all__ = [
     "read_by",
     "seen_every",
     "sign_cell",
+    "span_of",
     "sync_cell",
 ]
 
@@ -62,6 +63,16 @@ def _at_looks(record: RunRecord, wanted: Callable[[float | int], bool]) -> RunRe
 def came(step: int | None) -> Value:
     """A step, or "never": a step that did not come is no number."""
     return "never" if step is None else step
+
+
+def span_of(counts: Iterable[int]) -> str:
+    """From the fewest to the most.
+
+    >>> span_of([3, 31, 3]), span_of([4, 4])
+    ('3 to 31', '4')
+    """
+    ends = sorted({*counts})
+    return " to ".join(map(str, (ends[:1] + ends[-1:]) if len(ends) > 1 else ends)) or "0"
 
 
 def number(value: float | int) -> Value:
