@@ -211,7 +211,9 @@ def false_alarms_sentence(table: Table) -> str:
     numbered = [row for row in rows if isinstance(row[7].ours, float | int)]
     best = max(numbered, key=lambda row: float(row[7].ours or 0), default=None)
     parts = [_warning(table, row) for row in [*wanted, *([] if best is None or best in wanted else [best])]]
-    return f"With equally many false alarms allowed, grokking is warned of by {'; by '.join(parts)}."
+    chosen, judged = (said(table, rows[0], column) for column in ("Chosen on (runs)", "Judged on"))
+    basis = f"thresholds chosen on {chosen} runs that did not grok and judged on {judged}"
+    return f"With equally many false alarms allowed ({basis}), grokking is warned of by {'; by '.join(parts)}."
 
 
 def _title(candidate: Candidate) -> str:

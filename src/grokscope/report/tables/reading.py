@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import isfinite, isnan, nan
 from typing import Any
 
@@ -38,6 +39,7 @@ RESAMPLES = 10_000
 SEED = 0  # of every bootstrap: the same records give the same bytes
 
 
+@lru_cache(maxsize=4096)  # every table and claim asks for the same
 def seen_every(record: RunRecord, steps: int = PRINTED_LOOKS) -> RunRecord:
     """The run as somebody sees it who looks only so often, and at its start."""
     return _at_looks(record, lambda step: step % steps == 0 or step == min(record.log["step"]))
