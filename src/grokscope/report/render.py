@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grokscope.report.printed import Value
 from grokscope.report.tables.table import Cell, Column, Table
-from grokscope.training.checkpoint import write_atomically
+from grokscope.training.checkpoint import make_folder, write_atomically
 
 __all__ = [
     "cell_text",
@@ -224,7 +224,7 @@ def _one_line(text: str) -> str:
 
 def write_table(table: Table, folder: Path) -> tuple[Path, ...]:
     """Write `<name>.csv`, `.md` and `.tex` into a folder, each whole or not at all; their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     stem = re.sub(r"[^A-Za-z0-9_-]", "-", table.name) or "table"
     found = []
     for ending, render in {"csv": csv_of, "md": markdown_of, "tex": latex_of}.items():

@@ -14,7 +14,7 @@ from grokscope.experiments.store import Store
 from grokscope.report.evidence import Evidence, evidence_of
 from grokscope.training.checkpoint import named
 
-__all__ = ["Scope", "evidence_at", "records_at", "scope_of"]
+__all__ = ["PACKED", "Scope", "evidence_at", "records_at", "scope_of"]
 
 PACKED = "*.records.gz"
 NAMED_SEEDS = {42, 123}  # far from the others, which are counted from 0
