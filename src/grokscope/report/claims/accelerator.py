@@ -92,7 +92,8 @@ def _faster(evidence: Evidence) -> Finding:
         return missing
     saved = {arm: _saved(evidence, f"{arm}_x3", "fsd_x3") for arm in ("mem", "early")}
     good = sum(share is not None and share > 0 for share in saved.values())
-    value = ", ".join(f"{arm}: {'none' if share is None else percent(share)} sooner" for arm, share in saved.items())
+    said = {"mem": "at memorisation", "early": "at step 300"}
+    value = ", ".join(f"{said[arm]}: {'none' if s is None else f'{percent(s)} sooner'}" for arm, s in saved.items())
     why = f"Over the seeds at which both grok{_idle(evidence, 'fsd_x3')}."
     return Finding(value, graded(good == 2, good == 1), why, 9)
 

@@ -122,7 +122,7 @@ def _false_alarms(evidence: Evidence) -> Finding:
     alarms = sum(record.timeline.sync.step is not None for record in runs)
     found = share(alarms, len(runs))
     verdict = graded(alarms == 0, found.value < 0.5)
-    value = f"{alarms} of {len(runs)} that do not grok cross"
+    value = f"crosses in {alarms} of {len(runs)} runs that do not grok"
     return Finding(value, verdict, f"False alarms: {spoken(found, 2)}.", len(runs), found)
 
 
