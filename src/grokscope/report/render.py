@@ -26,6 +26,7 @@ __all__ = [
 
 FORMULA = tuple("=+-@\t\r")  # how a text begins that a spreadsheet would compute
 MARKDOWN = re.compile(r"([\\`*_{}\[\]()#|~$!])")
+SMALL = 4  # digits from which on a number that would be shown as 0 is shown as smaller than that
 NARROW = 8  # columns that fit a page in a usual size
 HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 LATEX = {
@@ -212,6 +213,8 @@ def _shown(value: Value, column: Column) -> str:
         return value or ""
     if isnan(value):
         return "undefined"
+    if column.digits >= SMALL and 0 < value < 0.5 * 10**-column.digits:  # a p-value is never 0
+        return f"<{0.5 * 10**-column.digits:.{column.digits + 1}f}"
     sign = "+" if column.signed and value > 0 else ""
     shown = "∞" if isinf(value) else f"{abs(value):,.{column.digits}f}"
     return f"−{shown}" if value < 0 and shown.strip("0.,") else sign + shown
