@@ -45,9 +45,12 @@ def readme_block(claims: list[dict[str, Any]], provenance: dict[str, Any]) -> st
         "",
         claims_summary(claims),
         "",
-        "| claim | paper | ours | all our seeds | verdict |",
+        "| claim | paper | ours, on the same runs | ours, on all seeds | verdict |",
         "|---|---|---|---|---|",
         *(f"| {' | '.join(_cells(row))} |" for row in rows),
+        "",
+        "A verdict is over the runs that the paper has, and events are seen every 100 steps. So many seeds has each "
+        f"configuration of a study: {_seeds(provenance)}.",
         "",
         *(f"![{title}](results/figures/{name}.svg)" for name, title in FIGURES.items()),
         "",
@@ -55,6 +58,10 @@ def readme_block(claims: list[dict[str, Any]], provenance: dict[str, Any]) -> st
         "",
     ]
     return "\n".join(lines)
+
+
+def _seeds(provenance: dict[str, Any]) -> str:
+    return ", ".join(f"{study.replace('_', ' ')} {found['seeds']}" for study, found in provenance["studies"].items())
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

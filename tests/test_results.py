@@ -74,8 +74,7 @@ def test_every_number_of_the_page_and_the_readme_follows_from_the_records(
     assert claims == json.loads(stored("claims.json"))
     assert provenance == json.loads(stored("provenance.json"))
     sentences = {name: answer_sentence(table) for name, table in answers.items()}
-    titles = {name: figure.title for name, figure in figures.items()}
-    assert page_of(claims, sentences, tables | answers, titles, provenance).encode() == stored("RESULTS.md")
+    assert page_of(claims, sentences, tables | answers, figures, provenance).encode() == stored("RESULTS.md")
     readme = (ROOT / "README.md").read_text()
     assert made.with_block(readme, made.readme_block(claims, provenance)) == readme
 

@@ -15,6 +15,7 @@ from grokscope.experiments import Store, catalogue
 from grokscope.experiments.catalogue import STUDIES
 from grokscope.experiments.doctor import damaged_runs
 from grokscope.experiments.records import unpacked
+from grokscope.report import FIGURES, results
 from grokscope.report.claims import CLAIMS, rules_digest
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 from grokscope.version import __version__
@@ -34,7 +35,8 @@ def small_run(task: str, seed: int, precision: str, **changes: object) -> RunSpe
 
 def small_fork(n: int | None, precision: str) -> dict[str, RunSpec]:
     parent = small_run("add_mod97", 42, precision)
-    return {f"add_mod97_s42_x{decay:g}": catalogue.fork_of(parent, 6, decay) for decay in (1.0, 3.0)}
+    forks = {f"add_mod97_s42_x{decay:g}": catalogue.fork_of(parent, 6, decay) for decay in (1.0, 3.0)}
+    return {name: replace(spec, training=replace(spec.training, steps=12)) for name, spec in forks.items()}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -43,10 +45,10 @@ def small_catalogue() -> Iterator[None]:
         patch.setattr(os, "fsync", lambda descriptor: None)
         patch.setenv("GROKSCOPE_COMMIT", "the same")  # it is part of the records
         patch.setattr(catalogue, "base_run", small_run)
-        patch.setattr(catalogue, "FORK_BUDGET", 12)
         for name in set(STUDIES) - {"base"}:
             patch.setitem(STUDIES, name, lambda n, precision: {})
         patch.setitem(STUDIES, "fork", small_fork)
+        patch.setattr(results, "FIGURES", {"fig-wd": FIGURES["fig-wd"]})  # each takes a second to draw
         yield
 
 
@@ -120,6 +122,8 @@ def test_without_results_the_rules_are_printed(
         (["all", "--without", "sensitivty"], "there is nothing called 'sensitivty' to reproduce"),
         (["all", "--n-seeds", "0"], "--n-seeds must lie in 1 to 10,000, got 0"),
         (["all", "--quick", "--n-seeds", "4"], "--quick has its own seeds"),
+        (["all", "--without", "all"], "nothing is left to reproduce: all that was asked for is left out"),
+        (["ans-sensitivity", "--quick"], "nothing is left to reproduce: the quick version has no such run"),
     ],
 )
 def test_what_cannot_be_asked_for_is_said_in_a_sentence(
@@ -196,3 +200,47 @@ def test_a_plan_for_elsewhere_is_written_and_runs(tmp_path: Path, capsys: pytest
     assert len(Plan.from_json(plan.read_text()).runs) == 3
     assert worker.main(["--spec", str(plan)]) == 0
     assert len(list(Store(out / "runs"))) == 3
+    before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("log.jsonl")}
+    assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cpu"]) == 0
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert len(unpacked(out / "reproduction.records.gz")) == 3
+
+
+def test_runs_of_another_precision_in_the_same_store_are_left_out(made: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    shutil.copytree(made / "runs", out / "runs")
+    others = [replace(folder.spec, precision="float64") for folder in Store(made / "runs") if folder.spec.fork is None]
+    plan = Plan(str(out / "runs"), tuple(others), "cpu", keep="none")
+    (tmp_path / "plan.json").write_text(plan.to_json())
+    assert worker.main(["--spec", str(tmp_path / "plan.json")]) == 0
+    assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cpu"]) == 0
+    assert {record.spec.precision for record in unpacked(out / "reproduction.records.gz")} == {"float32"}
+    assert json.loads((out / "provenance.json").read_text())["precision"] == "float32"
+
+
+def test_remake_makes_the_same_again_and_only_where_records_lie(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "again").mkdir()
+    shutil.copy(made / "reproduction.records.gz", tmp_path / "again")
+    assert run(["remake", str(tmp_path / "again")]) == 0
+    for name in ("claims.json", "tables/tab-wd.csv", "figures/fig-wd.svg"):
+        assert (tmp_path / "again" / name).read_bytes() == (made / name).read_bytes()
+    before = sorted(made.rglob("*"))
+    (tmp_path / "empty").mkdir()
+    for place in (made / "runs", made / "reproduction.records.gz", tmp_path / "empty", tmp_path / "nowhere"):
+        assert run(["remake", str(place)]) == 2
+        assert "which is what `grokscope reproduce` writes" in capsys.readouterr().err
+    assert sorted(made.rglob("*")) == before
+    (tmp_path / "empty" / "tables").write_text("mine")
+    shutil.copy(made / "reproduction.records.gz", tmp_path / "empty")
+    assert run(["remake", str(tmp_path / "empty")]) == 2
+    assert "tables' could not be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["{}", "[1]", '[{"name": "x"}]', "nonsense"])
+def test_a_foreign_file_of_claims_is_refused(content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "claims.json").write_text(content)
+    assert run(["claims", str(tmp_path)]) == 2
+    assert "claims.json'" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """Claims: complete, judged by their rules, silent where runs are missing, and able to fail."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -412,6 +413,82 @@ def test_estimates_are_numbers() -> None:
     for follows in (True, False):
         for name, finding in verdicts(follows).items():
             assert finding.estimate is None or isfinite(finding.estimate.value), name
+
+
+def with_base(**runs: RunRecord) -> dict[str, Finding]:
+    """The findings where some base runs are others."""
+    return judged(Evidence({"base": evidence(True).records["base"] | runs}, {}))
+
+
+def test_what_stands_beside_a_claim_is_of_all_runs_and_not_of_the_first() -> None:
+    seeds = [name for name in evidence(True).records["base"] if name.startswith("add_mod97_s")]
+    specs = {name: evidence(True).records["base"][name].spec for name in seeds}
+    late = {name: record_of(specs[name], 3000, 2000 + 100 * i, rank_1=2500 + 100 * i) for i, name in enumerate(seeds)}
+    found = with_base(**late)
+    last = len(seeds) - 1
+    assert f"crossing at {2000 + 50 * last:,} over {len(seeds)} runs" in found["sync-step"].beside
+    crossing, rank_1 = (f"{start + 50 * last:,}" for start in (2000, 2500))
+    assert f"FSD at {crossing}, rank 1 at {rank_1} over" in found["circuit-complete"].beside
+    own = evidence(True).records["base"]["mult_mod97_s42"]
+    others = {
+        f"mult_mod97_s{seed}": record_of(own.spec.with_seed(seed), 3000, 2000, fsd_at_sum=(4000, 0.1, 0.9))
+        for seed in range(10, 30)
+    }
+    assert found["multiplication-lags"].value == "lead −10,000"
+    assert "median lead −1,000" in with_base(**others)["multiplication-lags"].beside
+
+
+def test_phase_1_has_no_end_where_rank_1_comes_after_grokking() -> None:
+    spec = evidence(True).records["base"]["add_mod97_s42"].spec
+    found = with_base(add_mod97_s42=record_of(spec, 4000, 1500, rank_1=5600))
+    for name in ("norm-phase-1", "norm-phase-2", "phase-2-length", "validation-in-phase-2"):
+        assert (found[name].value, found[name].verdict) == ("undefined", Verdict.NOT), name
+    assert found["gap-in-phase-2"].value == "no checkpoint in Phase 2"
+
+
+def test_the_length_of_phase_2_is_from_rank_1_and_from_no_other_rank() -> None:
+    spec = evidence(True).records["base"]["add_mod97_s42"].spec
+    to_rank_2 = record_of(spec, 4000, 1500, rank_1=2500, final_rank=2.0)
+    assert to_rank_2.timeline.liberated == 2500
+    assert with_base(add_mod97_s42=to_rank_2)["phase-2-length"].value == "undefined"
+
+
+def test_numbers_of_runs_are_of_those_that_have_the_number() -> None:
+    symmetric = dict(evidence(True).records["symmetric"])
+    symmetric["S5_f0.7_s7"] = record_of(symmetric["S5_f0.7_s7"].spec, None, 500)
+    found = judged(Evidence({"symmetric": symmetric}, {}))["s5-mean-lead"]
+    grokked = sum(record.timeline.grokked is not None for record in symmetric.values())
+    assert found.n == 5
+    assert f"over {grokked} runs at three train fractions" in found.beside
+    forks = {name: r for name, r in evidence(True).records["crossprime"].items() if r.spec.fork is not None}
+    assert verdicts(True)["law-constant-falls"].n == verdicts(True)["law-fits-three-primes"].n == len(forks)
+
+
+def test_a_trigger_that_comes_after_grokking_is_told() -> None:
+    runs = dict(evidence(True).records["accelerator"])
+    told = {"fsd_x3_s42": 4800, "fsd_x3_s0": None, "fsd_x3_s1": 900, "fsd_x5_s42": 2400}
+    for name, fired in told.items():
+        runs[name] = replace(runs[name], outcome={"failed_at": None, "trigger": {"fired_at": fired}})
+    found = judged(Evidence({"accelerator": runs}, {}))
+    assert "in 3 of the 6 of fsd_x3 and fsd_x5 λ rose only after grokking, or never" in found["accelerator-saves"].why
+    assert "rose" not in found["early-triggers-fail"].why
+
+
+def test_forks_are_told_at_the_looks_of_the_claim_and_of_the_paper() -> None:
+    study = dict(evidence(True).records["fork"])
+    for decay, wait in ((1, 3200), (2, 1600), (3, 1100)):
+        name = f"add_mod97_s42_x{decay}"
+        study[name] = record_of(study[name].spec, 1000 + wait, 1000, memorized=1000)
+    found = judged(Evidence({"fork": study}, {}))
+    assert found["fork-order"].value == "3,200, 1,600, 1,100"
+    assert "every 500, as in Table 4, 3,500, 2,000, 1,500" in found["fork-order"].why
+    assert "as in Table 9, C = 4,000" in found["fork-constant-stable"].why
+
+
+def test_a_minus_is_a_minus_and_not_a_hyphen() -> None:
+    for follows in (True, False):
+        for name, finding in verdicts(follows).items():
+            assert not re.search(r"(?<![a-z0-9])-[0-9]", f"{finding.value} {finding.why} {finding.beside}"), name
 
 
 def test_the_small_rules_hold() -> None:

@@ -185,6 +185,32 @@ def test_bars_count_who_grokked() -> None:
     assert (band.low[0], band.high[0]) == pytest.approx((4000 * 0.57, 4000 * 0.64))
 
 
+def test_a_title_names_no_more_seeds_than_the_arms_have() -> None:
+    study = wide().study("accelerator")
+    few = {name: record for name, record in study.items() if name.endswith(("_s42", "_s0", "_s1"))}
+    fixed = {name: record for name, record in study.items() if name.startswith("fixed")}
+    assert len(fixed) > 3
+    figure = FIGURES["fig-accelerator"](Evidence({"accelerator": few | fixed}, {}))
+    assert figure.title.endswith("45 runs, 3 seeds a trigger")
+    assert len(figure.panels) == 1
+    one_more = next(name for name in study if name.startswith("fsd_x3") and name not in few)
+    figure = FIGURES["fig-accelerator"](Evidence({"accelerator": few | fixed | {one_more: study[one_more]}}, {}))
+    assert "3 to 4 a trigger" in figure.panels[1].title
+    forks = {name: record for name, record in wide().study("fork").items() if "s42" in name or name.endswith("_x1")}
+    assert "all seeds, 1 to " in FIGURES["fig-wd"](Evidence({"fork": forks}, {})).title
+    draws = {name: r for name, r in wide().study("crossprime").items() if "mod53" in name or "_d42" in name}
+    assert " draws a prime" in FIGURES["fig-crossprime"](Evidence({"crossprime": draws}, {})).title
+    assert "forks, 1 to " in FIGURES["fig-crossprime"](Evidence({"crossprime": draws}, {})).title
+
+
+def test_triggers_that_came_too_late_are_told_under_the_figure() -> None:
+    study = dict(wide().study("accelerator"))
+    for name, fired in (("fsd_x3_s42", 14_000), ("fsd_x3_s0", None), ("fsd_x5_s0", 100)):
+        study[name] = replace(study[name], outcome=study[name].outcome | {"trigger": {"fired_at": fired}})
+    notes = FIGURES["fig-accelerator"](Evidence({"accelerator": study}, {})).notes
+    assert any(note.startswith("λ rose only after grokking, or never, in: fsd_x3 2 of ") for note in notes)
+
+
 def test_nulls_are_drawn_beside_fsd_gen() -> None:
     figure, study = made("fig-transfer"), wide().study("symmetric")
     assert len(figure.panels) == 9

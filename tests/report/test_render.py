@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grokscope.report import evidence_of
-from grokscope.report.render import csv_of, latex_of, markdown_of, write_table
+from grokscope.report.render import cell_text, csv_of, latex_of, markdown_of, write_table
 from grokscope.report.tables import TABLES, Cell, Column, Table
 
 few = settings(max_examples=50, deadline=None)
@@ -116,3 +116,14 @@ def test_a_name_cannot_leave_its_folder(tmp_path: Path) -> None:
     made = Table("../../x", "tab:}x{", "t", (Column("a"),), ((Cell(1),),))
     assert {path.parent for path in write_table(made, tmp_path)} == {tmp_path}
     assert r"\label{tab:x}" in latex_of(made).decode()
+
+
+def test_a_p_value_is_never_shown_as_nothing() -> None:
+    column = Column("p", digits=4)
+    assert [cell_text(Cell(p), column) for p in (7e-18, 0.00006, 0.0, 1.0)] == [
+        "<0.00005",
+        "0.0001",
+        "0.0000",
+        "1.0000",
+    ]
+    assert cell_text(Cell(0.004), Column("share", digits=2)) == "0.00"

@@ -294,6 +294,16 @@ def test_fourier_fits_and_ablations_are_read_at_the_grok_look() -> None:
     assert table.cell("Zero block 1 MLP", "Drop (pp)") == Cell(None, 88.0)
 
 
+def test_fits_are_found_where_accuracy_falls_again_before_the_next_checkpoint() -> None:
+    made = run(studies(["base"])["base"]["add_mod97_s42"], grok=3900, sync=1500)
+    place = made.log["step"].index(4000)
+    dipped = [0.9 if i == place else value for i, value in enumerate(made.log["validation_accuracy"])]
+    measured = {"step": [4000], "kan_trained_r2": [0.9], "drop_mlp0_zero": [0.25]}
+    found = evidence_of([replace(made, log=made.log | {"validation_accuracy": dipped}, measured=measured)])
+    assert TABLES["tab-kan"](found).cell("add_mod97_s42", "KAN R²").ours == 0.9
+    assert TABLES["tab-ablation"](found).cell("Zero block 0 MLP", "Drop (pp)").ours == 25
+
+
 def test_architectures_come_out_as_printed() -> None:
     rows = dict(zip(("two_layers", "one_layer", "attention_only", "mlp_only"), ARCH_ABLATION.values(), strict=True))
     found = evidence("architecture", {f"{name}_s42": {"grok": row[0], "sync": row[1]} for name, row in rows.items()})

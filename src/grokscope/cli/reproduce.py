@@ -27,9 +27,9 @@ from grokscope.report.claims import CLAIMS
 from grokscope.report.evidence import evidence_of
 from grokscope.report.items import studies_of
 from grokscope.report.results import provenance_of, write_json, write_results
-from grokscope.report.sources import Scope, records_at, scope_of
+from grokscope.report.sources import PACKED, Scope, records_at, scope_of
 from grokscope.specs import Plan
-from grokscope.training.checkpoint import export_tensors, named
+from grokscope.training.checkpoint import export_tensors, make_folder, named
 from grokscope.version import __version__
 
 __all__ = ["claims", "remake", "reproduce"]
@@ -39,7 +39,7 @@ Damaged = Literal["stop", "rerun", "skip"]
 # Seconds of a run-step with all that is measured, on two cores and on one H200 (benchmarks/RESULTS.md).
 SECONDS = {"cpu": 1 / 48, "cuda": 1 / 15_000}
 START = {"cpu": 60, "cuda": 60}
-RECORDS = "reproduction.records.gz"
+RUNS, RECORDS = "runs", "reproduction.records.gz"
 STATE_MB, LOG_MB = 5.2, 0.05
 MODELS = ("add_mod97", "sub_mod97", "mult_mod97", "S5")
 
@@ -85,7 +85,7 @@ def reproduce(
     arithmetic: Precision = ("tf32" if place == "cuda" else "float32") if precision == "auto" else precision
     names = studies_of(items, without)
     scope = Scope(n_seeds=n_seeds, precision=arithmetic, quick=quick)
-    plan = reproduction_plan(names, str(out / "runs"), device=place, deterministic=deterministic, **scope)
+    plan = reproduction_plan(names, str(out / RUNS), device=place, deterministic=deterministic, **scope)
     if dry_run:
         print(_estimated(plan))
         return
@@ -93,7 +93,7 @@ def reproduce(
         write_plan(plan, plan_only)
         return
     _belongs(out, {"precision": arithmetic, "quick": quick})
-    store = Store(out / "runs")
+    store = Store(out / RUNS)
     skipped = _without_damaged(store, damaged)
     plan = replace(plan, runs=tuple(spec for spec in plan.runs if run_name(spec) not in skipped))
     print(_estimated(plan), file=sys.stderr)
@@ -101,7 +101,9 @@ def reproduce(
         print("stopped; everything is stored: the same command goes on from here")
         sys.exit(INTERRUPTED)
     trained = time.monotonic() - started
-    records = [record for record in records_in(store) if run_name(record.spec) not in skipped]
+    # Runs of another precision may lie there too, if a plan was run elsewhere; they are another reproduction's.
+    found = [record for record in records_in(store) if record.spec.precision == arithmetic]
+    records = [record for record in found if run_name(record.spec) not in skipped]
     save_records(out / RECORDS, records)
     _save_models(out / "checkpoints", records, store)
     # From what anybody can read, so that everything follows from the file.
@@ -124,6 +126,8 @@ def remake(
     Args:
         results: A folder with one or more `*.records.gz`, as `grokscope reproduce` writes them.
     """
+    if not any(results.glob(PACKED)):
+        raise InputError(f"{named(results)} is no folder with {PACKED}, which is what `grokscope reproduce` writes")
     _show(_made(results, records_at(results), {}))
 
 
@@ -141,7 +145,7 @@ def claims(
     """
     path = results / "claims.json"
     if path.exists():
-        rows = _read(path)
+        rows = _judged(path)
     elif results != Path("results"):
         raise InputError(f"{named(results)} has no claims.json; make it with `grokscope reproduce --out {results}`")
     else:
@@ -179,7 +183,8 @@ def _belongs(out: Path, chosen: dict[str, Any]) -> None:
                     "choose another folder with --out"
                 )
         return
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    # A plan that was written with --plan-only and run elsewhere leaves runs there, and nothing else.
+    if out.exists() and (not out.is_dir() or any(one.name != RUNS for one in out.iterdir())):
         raise InputError(
             f"{named(out)} is there already and was not made by `grokscope reproduce`; choose another --out"
         )
@@ -219,7 +224,7 @@ def _save_models(folder: Path, records: Sequence[RunRecord], store: Store) -> No
         for record in (one for one in records if one.spec.task == task and one.spec.seeds == SHOWN):
             last, run = record.spec.training.steps, Run(store.find(record.spec.content_hash))
             if record.timeline.grokked is not None and last in run.steps:
-                folder.mkdir(parents=True, exist_ok=True)
+                make_folder(folder)
                 export_tensors(folder / f"{task}.safetensors", dict(run.module(last).state_dict()))
                 write_json(folder / f"{task}.json", {"step": last, "spec": record.spec.to_dict()})
                 break
@@ -232,12 +237,20 @@ def _read(path: Path) -> Any:
         raise InputError(f"{named(path)} cannot be read: {error}") from None
 
 
+def _judged(path: Path) -> list[dict[str, Any]]:
+    """The claims that `reproduce` has written."""
+    rows, needed = _read(path), {"name", "printed", "value", "n", "verdict"}
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and needed <= row.keys() for row in rows):
+        raise InputError(f"{named(path)} holds no claims as `grokscope reproduce` writes them")
+    return rows
+
+
 def _show(rows: Sequence[dict[str, Any]]) -> None:
     """The claims as a table, and how many have which verdict."""
     judged = bool(rows) and "verdict" in rows[0]
     table = Table(box=None, pad_edge=False)
     for column in ("claim", "paper", *(("ours", "n", "verdict") if judged else ("rule",))):
-        table.add_column(column, justify="right" if column == "n" else "left")
+        table.add_column(column, justify="right" if column == "n" else "left", overflow="fold")
     for row in rows:
         last = (row["value"], str(row["n"]), row["verdict"]) if judged else (row["rule"],)
         table.add_row(*map(escape, (row["name"], row["printed"], *last)))

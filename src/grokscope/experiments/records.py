@@ -87,7 +87,7 @@ def unpacked(path: Path) -> list[RunRecord]:
     """The records in a file that `packed` made."""
     try:
         lines = gzip.decompress(path.read_bytes()).decode().splitlines()
-        if json.loads(lines[0]) != {"format": FORMAT}:
+        if not lines or json.loads(lines[0]) != {"format": FORMAT}:
             raise ValueError(f"it is not '{FORMAT}'")
         return [_record(json.loads(line)) for line in lines[1:]]
     except (OSError, EOFError, zlib.error, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:

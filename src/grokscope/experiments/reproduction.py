@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from grokscope.errors import InputError
 from grokscope.experiments.catalogue import STUDIES, Precision, quick_studies, studies
 from grokscope.experiments.records import RunRecord, record_of
 from grokscope.experiments.store import Store
@@ -48,6 +49,9 @@ def reproduction_plan(
         while spec.fork is not None:  # parents may stand in a study that was not asked for
             spec = everything[spec.fork.parent]
             runs[spec.content_hash] = spec
+    if not runs:
+        why = "the quick version has no such run" if quick else "all that was asked for is left out"
+        raise InputError(f"nothing is left to reproduce: {why}")
     measured = {spec.content_hash for study in MEASURED_STUDIES for spec in known[study].values() if not spec.fork}
     return Plan(
         out,

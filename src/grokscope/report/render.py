@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grokscope.report.printed import Value
 from grokscope.report.tables.table import Cell, Column, Table
-from grokscope.training.checkpoint import write_atomically
+from grokscope.training.checkpoint import make_folder, write_atomically
 
 __all__ = [
     "cell_text",
@@ -26,6 +26,7 @@ __all__ = [
 
 FORMULA = tuple("=+-@\t\r")  # how a text begins that a spreadsheet would compute
 MARKDOWN = re.compile(r"([\\`*_{}\[\]()#|~$!])")
+SMALL = 4  # digits from which on a number that would be shown as 0 is shown as smaller than that
 NARROW = 8  # columns that fit a page in a usual size
 HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 LATEX = {
@@ -212,6 +213,8 @@ def _shown(value: Value, column: Column) -> str:
         return value or ""
     if isnan(value):
         return "undefined"
+    if column.digits >= SMALL and 0 < value < 0.5 * 10**-column.digits:  # a p-value is never 0
+        return f"<{0.5 * 10**-column.digits:.{column.digits + 1}f}"
     sign = "+" if column.signed and value > 0 else ""
     shown = "∞" if isinf(value) else f"{abs(value):,.{column.digits}f}"
     return f"−{shown}" if value < 0 and shown.strip("0.,") else sign + shown
@@ -224,7 +227,7 @@ def _one_line(text: str) -> str:
 
 def write_table(table: Table, folder: Path) -> tuple[Path, ...]:
     """Write `<name>.csv`, `.md` and `.tex` into a folder, each whole or not at all; their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     stem = re.sub(r"[^A-Za-z0-9_-]", "-", table.name) or "table"
     found = []
     for ending, render in {"csv": csv_of, "md": markdown_of, "tex": latex_of}.items():

@@ -11,6 +11,7 @@ from typing import Any
 from grokscope.experiments.records import RunRecord
 from grokscope.report.answers import ANSWERS, answer_sentence
 from grokscope.report.claims import CLAIMS, Finding, judged, rules_digest
+from grokscope.report.coverage import coverage_of
 from grokscope.report.evidence import Evidence
 from grokscope.report.figures import FIGURES, write_figure
 from grokscope.report.render import write_table
@@ -18,7 +19,7 @@ from grokscope.report.results_page import page_of
 from grokscope.report.sources import Scope
 from grokscope.report.tables import TABLES, Table
 from grokscope.report.tables.table import cut_short
-from grokscope.training.checkpoint import write_atomically
+from grokscope.training.checkpoint import make_folder, write_atomically
 
 __all__ = ["claim_rows", "provenance_of", "write_json", "write_results"]
 
@@ -43,7 +44,7 @@ def write_results(
     for name, draw in FIGURES.items():
         figure = draw(evidence)
         write_figure(figure, folder / "figures")
-        figures[name] = figure.title
+        figures[name] = figure
         done(name)
     claims = claim_rows(judged(evidence))
     write_json(folder / "claims.json", claims)
@@ -81,6 +82,7 @@ def provenance_of(records: Sequence[RunRecord], scope: Scope, **told: Any) -> di
         "quick": scope["quick"],
         "runs": len(records),
         "run_steps": spent,
+        "studies": coverage_of(records, scope),
         "rules": rules_digest(),
         "runs_made_with": [{**json.loads(text), "runs": count} for text, count in sorted(made.items())],
     }
@@ -88,7 +90,7 @@ def provenance_of(records: Sequence[RunRecord], scope: Scope, **told: Any) -> di
 
 def write_json(path: Path, value: Any) -> None:
     """JSON that people can read."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     write_atomically(path, (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
 
 

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from grokscope.report.claims import Verdict
+from grokscope.report.coverage import coverage_table
+from grokscope.report.figures import Figure
 from grokscope.report.render import markdown_of, markdown_text
 from grokscope.report.tables import Table
 
@@ -17,28 +19,39 @@ def page_of(
     claims: Sequence[Row],
     sentences: Mapping[str, str],
     tables: Mapping[str, Table],
-    figures: Mapping[str, str],
+    figures: Mapping[str, Figure],
     provenance: Mapping[str, Any],
 ) -> str:
-    """The page as Markdown; `figures` are titles by name, their pictures stand in `figures/`."""
+    """The page as Markdown; the figures' pictures stand in `figures/`."""
     parts = [
         "# Results",
         f"{_made_of(provenance)} Every number below is computed from `*.records.gz` by `grokscope reproduce`; each "
         "table stands in `tables` or `answers` as CSV, Markdown and LaTeX, each figure in `figures` with its data.",
         "## Verdicts",
         claims_summary(claims),
+        "## Runs",
+        "Studies share runs, so these add up to more than there are. An arm is one configuration: where it has few "
+        "seeds, the numbers beside a claim or in a row of all seeds rest on few.",
+        coverage_table(provenance["studies"]),
         "## What the paper could not know",
         "\n".join(f"- {markdown_text(text)} ([table](answers/{name}.md))" for name, text in sentences.items()),
         "## Claims",
         "A verdict follows from a rule that was fixed before the first result (`claims.json` has each rule in full); "
-        "it is over the runs that the paper has, with all our seeds beside it.",
+        "it is over the runs that the paper has, with all our seeds beside it. Claims see grokking and FSD every 100 "
+        "steps, the tables as often as the paper's: every 500, but for Tables 10 and 11. So a step, a lead or a fit "
+        "may differ between the two; each table says how often it looks.",
         _claims_table(claims),
         "## Figures",
-        *(f"### {markdown_text(title)}\n\n![{name}](figures/{name}.svg)" for name, title in figures.items()),
+        *(_shown(name, figure) for name, figure in figures.items()),
         "## Tables",
         *(markdown_of(table).decode().rstrip() for table in tables.values()),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _shown(name: str, figure: Figure) -> str:
+    notes = "\n".join(f"- {markdown_text(note)}" for note in figure.notes)
+    return f"### {markdown_text(figure.title)}\n\n![{name}](figures/{name}.svg)\n\n{notes}".rstrip()
 
 
 def claims_summary(claims: Sequence[Row]) -> str:

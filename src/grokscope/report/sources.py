@@ -14,12 +14,12 @@ from grokscope.experiments.store import Store
 from grokscope.report.evidence import Evidence, evidence_of
 from grokscope.training.checkpoint import named
 
-__all__ = ["Scope", "evidence_at", "records_at", "scope_of"]
+__all__ = ["PACKED", "Scope", "evidence_at", "records_at", "scope_of"]
 
 PACKED = "*.records.gz"
 NAMED_SEEDS = {42, 123}  # far from the others, which are counted from 0
 MOST_PRINTED = 6  # seeds of a study that are printed, and so are not counted
-MOST_SEEDS = 256
+FEW_SEEDS = 256
 
 
 class Scope(TypedDict):
@@ -57,7 +57,8 @@ def scope_of(records: Sequence[RunRecord]) -> Scope:
     known = [record.spec.precision for record in records if record.spec.precision in get_args(Precision)]
     precision = Counter(known).most_common(1)[0][0] if known else "float32"
     seeds = {seed for record in records for seed in (record.spec.seeds.split, record.spec.seeds.data_order)}
-    counted = [seed for seed in seeds - NAMED_SEEDS if seed < MOST_SEEDS]
+    # Seeds are counted from 0; one that is far beyond how many there are is somebody's own.
+    counted = [seed for seed in seeds - NAMED_SEEDS if seed < max(FEW_SEEDS, 4 * len(seeds))]
     n_seeds = max(counted, default=0) + MOST_PRINTED
     placed = {
         quick: sum(map(len, evidence_of(records, n_seeds, precision, quick).records.values()))

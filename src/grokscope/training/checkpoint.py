@@ -62,6 +62,14 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise disk_error(path, error) from error
 
 
+def make_folder(path: Path) -> None:
+    """The folder, and those it lies in, if they are not there yet."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise disk_error(path, error) from None
+
+
 def named(path: Path) -> str:
     """A path as it may appear in a sentence: on one line, in printable ASCII, and whole, for its end matters most."""
     return ascii(str(path))

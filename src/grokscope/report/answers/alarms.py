@@ -185,8 +185,7 @@ def _notes() -> tuple[str, ...]:
         "an alarm that never came makes the median Kaplan–Meier's.",
         "Validation accuracy is the trivial rival: the smallest rise that is no false alarm. Earlier than it is the "
         "share of grokked runs in which the measure's alarm comes at an earlier look than its, ties not counted, with "
-        "an exact two-sided sign test; Holm's rule is over the measures of one rate; 0.0000 is "
-        "below 0.00005.",
+        "an exact two-sided sign test; Holm's rule is over the measures of one rate.",
         "Runs that did not grok differ from those that did in λ, labels or data too: a measure that only tells these "
         "apart, as the norm tells λ, warns here of the arm and not of grokking.",
         "Intervals are 95 %: Clopper–Pearson for shares, percentile bootstrap for medians.",
@@ -211,7 +210,9 @@ def false_alarms_sentence(table: Table) -> str:
     numbered = [row for row in rows if isinstance(row[7].ours, float | int)]
     best = max(numbered, key=lambda row: float(row[7].ours or 0), default=None)
     parts = [_warning(table, row) for row in [*wanted, *([] if best is None or best in wanted else [best])]]
-    return f"With equally many false alarms allowed, grokking is warned of by {'; by '.join(parts)}."
+    chosen, judged = (said(table, rows[0], column) for column in ("Chosen on (runs)", "Judged on"))
+    basis = f"thresholds chosen on {chosen} runs that did not grok and judged on {judged}"
+    return f"With equally many false alarms allowed ({basis}), grokking is warned of by {'; by '.join(parts)}."
 
 
 def _title(candidate: Candidate) -> str:

@@ -71,7 +71,7 @@ def ans_sensitivity(evidence: Evidence) -> Table:
         EVENTS,
         "Leads are FSD's at 0.80, over all grokked runs: ties and runs that never crossed are not positive.",
         "Log-rank tests compare the grok steps of each change with the default's; a run that did not grok is censored "
-        "at the longest budget. Holm's rule is over the changes; 0.0000 is below 0.00005.",
+        "at the longest budget. Holm's rule is over the changes.",
         "Arms share their seeds, which the test does not use: it can miss what pairs would show.",
     )
     title = "Which open choice of the paper matters?"
@@ -144,8 +144,7 @@ def ans_thresholds_mechanism(evidence: Evidence) -> Table:
         "The first look of a fork is the fork itself, after its weights were scaled and before any step. Unstable: "
         "diverged, or below train accuracy 0.9 at the end without having grokked.",
         "Log-rank tests compare the grok steps with those of the arm named beside; a run that did not grok is censored "
-        "at the longest budget of the two. Holm's rule is over all these tests; 0.0000 is below "
-        "0.00005.",
+        "at the longest budget of the two. Holm's rule is over all these tests.",
     )
     title = "Is the norm at which runs grok a threshold or a consequence?"
     return Table("ans-thresholds-mechanism", "ans:thresholds-mechanism", title, columns, tuple(rows), notes)

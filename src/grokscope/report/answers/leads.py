@@ -81,8 +81,7 @@ def ans_lead_share(evidence: Evidence) -> Table:
         "The alternative is a crossing that knows nothing of its run's grokking and only tends to come early: paired "
         "at random is the share of positive leads when each run's grok step meets another seed's crossing, over all "
         "such pairs. A share no higher than that shows order, not prediction.",
-        "Sign tests are exact and two-sided, ties left out; Holm's rule is over the rows of this table; "
-        "0.0000 is below 0.00005.",
+        "Sign tests are exact and two-sided, ties left out; Holm's rule is over the rows of this table.",
         "S5 is trained on the share of pairs in its name; the other groups on 0.5, everything else on 0.3.",
     )
     title = "How often does FSD lead grokking when there are many seeds?"
@@ -145,7 +144,7 @@ def ans_multiplication(evidence: Evidence) -> Table:
         LEADS,
         MEANS,
         "A crossing that did not come is later than the last look: such medians are Kaplan–Meier's.",
-        "Sign tests are exact and two-sided; Holm's rule is over the readings of all seeds; 0.0000 is below 0.00005.",
+        "Sign tests are exact and two-sided; Holm's rule is over the readings of all seeds.",
     )
     title = "Has multiplication a precursor in its own basis?"
     return Table("ans-multiplication", "ans:multiplication", title, columns, tuple(rows), notes)

@@ -4,8 +4,8 @@ from statistics import fmean
 
 from grokscope.experiments.catalogue import seeds_of
 from grokscope.experiments.records import RunRecord
-from grokscope.report.claims.chosen import grokked
-from grokscope.report.claims.claim import Claim, Finding, Verdict, graded, inconsistent, too_few
+from grokscope.report.claims.chosen import grokked, triggered_late
+from grokscope.report.claims.claim import Claim, Finding, Verdict, graded, inconsistent, percent, too_few
 from grokscope.report.evidence import Evidence
 
 __all__ = ["CLAIMS"]
@@ -41,6 +41,15 @@ def _missing(evidence: Evidence, *arms: str) -> Finding | None:
     return too_few(found, 3 * len(arms), "runs of these arms") if found < 3 * len(arms) else None
 
 
+def _idle(evidence: Evidence, *arms: str) -> str:
+    """In how many runs of the printed seeds a trigger came too late to do anything, if in any."""
+    runs = [record for arm in arms for record in _arm(evidence, arm).values()]
+    late = sum(map(triggered_late, runs))
+    return (
+        f"; in {late} of the {len(runs)} of {' and '.join(arms)} λ rose only after grokking, or never" if late else ""
+    )
+
+
 def _speed(evidence: Evidence) -> Finding:
     missing = _missing(evidence, "fixed", "fsd_x3", "fsd_x5")
     if missing:
@@ -51,9 +60,12 @@ def _speed(evidence: Evidence) -> Finding:
     full = len(ours) == 2 and min(ours) >= 0.36
     part = len(ours) == 2 and min(ours) > 0
     late = sum(len(grokked(_arm(evidence, f"fsd_x{high}").values())) for high in (3, 5))
-    value, beside = (", ".join("none" if s is None else f"{s:.0%}" for s in shares) for shares in (saved, wide))
+    value, beside = (
+        ", ".join(f"λ = {high}: {'none' if s is None else percent(s)}" for high, s in zip((3, 5), shares, strict=True))
+        for shares in (saved, wide)
+    )
     n = len(set.intersection(*(set(_arm(evidence, arm, everyone=True)) for arm in ("fixed", "fsd_x3", "fsd_x5"))))
-    why = f"At λ = 3 and 5; {late} of 6 triggered runs grok."
+    why = f"{late} of 6 triggered runs grok{_idle(evidence, 'fsd_x3', 'fsd_x5')}."
     return Finding(value, graded(full, part), why, 9, beside=f"{beside} over {n} seeds" if n > 3 else "")
 
 
@@ -70,7 +82,8 @@ def _groks(evidence: Evidence, arms: tuple[str, ...], wanted: bool) -> Finding:
     wide = ", ".join(f"{arm}: {len(grokked(runs.values()))} of {len(runs)}" for arm, runs in everyone.items())
     beside = wide if any(len(runs) > 3 for runs in everyone.values()) else ""
     verdict = graded(good == total, good > total / 2)
-    return Finding(value, verdict, f"{good} of {total} do as claimed.", total, beside=beside)
+    why = f"{good} of {total} do as claimed{_idle(evidence, *arms)}."
+    return Finding(value, verdict, why, total, beside=beside)
 
 
 def _faster(evidence: Evidence) -> Finding:
@@ -79,8 +92,10 @@ def _faster(evidence: Evidence) -> Finding:
         return missing
     saved = {arm: _saved(evidence, f"{arm}_x3", "fsd_x3") for arm in ("mem", "early")}
     good = sum(share is not None and share > 0 for share in saved.values())
-    value = ", ".join(f"{arm} {'none' if share is None else f'{share:.0%}'} sooner" for arm, share in saved.items())
-    return Finding(value, graded(good == 2, good == 1), "Seeds at which both grok.", 9)
+    said = {"mem": "at memorisation", "early": "at step 300"}
+    value = ", ".join(f"{said[arm]}: {'none' if s is None else f'{percent(s)} sooner'}" for arm, s in saved.items())
+    why = f"Over the seeds at which both grok{_idle(evidence, 'fsd_x3')}."
+    return Finding(value, graded(good == 2, good == 1), why, 9)
 
 
 def _safe(evidence: Evidence) -> Finding:

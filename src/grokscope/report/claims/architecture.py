@@ -2,9 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf, isinf
 
 from grokscope.experiments.records import RunRecord
-from grokscope.report.claims.chosen import Score, crossed, grok_checkpoint, grokked, known, lead_of, mean, named
+from grokscope.report.claims.chosen import (
+    Score,
+    crossed,
+    grok_checkpoint,
+    grokked,
+    known,
+    lead_of,
+    mean,
+    middle,
+    named,
+)
 from grokscope.report.claims.claim import (
     Claim,
     Finding,
@@ -19,6 +30,7 @@ from grokscope.report.claims.claim import (
 )
 from grokscope.report.evidence import Evidence
 from grokscope.stats import share
+from grokscope.timeline import LeadStatus
 
 __all__ = ["CLAIMS"]
 
@@ -38,7 +50,9 @@ def _direction(records: Sequence[RunRecord], sign: int) -> Finding:
     found = [record.timeline.sync.lead for record in records]
     good = sum(lead.sign == sign for lead in found)
     groks = len(grokked(records))
-    value = f"lead {number(mean(map(lead_of, records)))}, {good} of {len(found)} {'before' if sign > 0 else 'after'}"
+    bound = "below " if any(lead.status is LeadStatus.NEVER for lead in found) else ""
+    lead = f"{'mean lead' if len(found) > 1 else 'lead'} {bound}{number(mean(map(lead_of, records)))}"
+    value = f"{lead}, {good} of {len(found)} {'before' if sign > 0 else 'after'}"
     return Finding(value, graded(good > len(found) / 2, groks > len(found) / 2), f"{groks} grok.", len(found))
 
 
@@ -46,7 +60,7 @@ def _never(records: Sequence[RunRecord]) -> Finding:
     groks = len(grokked(records))
     trained = mean(max(known(record.log["train_accuracy"]), default=0.0) for record in records)
     why = f"Their best train accuracy is {number(trained, 2)} on average."
-    value = f"{groks} of {len(records)} grok"
+    value = f"{groks} of {len(records)} {'groks' if len(records) == 1 else 'grok'} without attention"
     return Finding(value, graded(groks == 0, groks < len(records) / 2), why, len(records))
 
 
@@ -130,7 +144,10 @@ def _lag(evidence: Evidence) -> Finding:
         close = sum(lag is not None and near(lag, -10_000) for lag in lags)
         half = len(lags) / 2
         why = f"{late} of {len(lags)} lag or never cross, {close} by about 10,000 steps."
-        return Finding(f"lead {number(lags[0])}", graded(close > half, late > half), why, len(lags))
+        steps = middle(-inf if lag is None else lag for lag in lags)
+        value = f"{'median lead' if len(lags) > 1 else 'lead'} {number(steps)}"
+        value = f"{late} of {len(lags)} lag or never cross" if isinf(steps) else value
+        return Finding(value, graded(close > half, late > half), why, len(lags))
 
     runs = _multiplication(evidence)
     longest = {name: run for name, run in runs.items() if name == "mult_mod97_s42_long"}

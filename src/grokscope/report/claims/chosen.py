@@ -1,7 +1,8 @@
 """The runs that claims name, and the numbers they read from one run."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import isnan, nan
+from math import inf, isnan, nan
+from statistics import median
 
 from grokscope.experiments.catalogue import TABLE_1
 from grokscope.experiments.records import RunRecord
@@ -23,12 +24,14 @@ __all__ = [
     "known",
     "lead_of",
     "mean",
+    "middle",
     "named",
     "of_nine",
     "of_one",
     "on_checkpoints",
     "printed_addition",
     "tasks_of",
+    "triggered_late",
 ]
 
 ADDITION = tuple(f"{task}_s{seed}" for task, seeds in TABLE_1.items() if task.startswith("add") for seed in seeds)
@@ -81,6 +84,16 @@ def mean(values: Iterable[float | int]) -> float:
     return sum(found) / len(found) if found else nan
 
 
+def middle(steps: Iterable[int | float | None]) -> float:
+    """The median of steps, of which one that did not come is later than all others; NaN without any.
+
+    >>> middle([300, None, 100]), middle([None])
+    (300.0, inf)
+    """
+    found = [inf if step is None else float(step) for step in steps]
+    return median(found) if found else nan
+
+
 def crossed(record: RunRecord, column: str, at_least: float) -> tuple[bool, int | None]:
     """Whether a column was measured, and the first checkpoint at which it reached a threshold."""
     steps = [int(step) for step in record.measured.get("step", [])]
@@ -106,6 +119,14 @@ def on_checkpoints(record: RunRecord, column: str) -> dict[int, float]:
     """A logged column at the printed cadence, every 500 steps from 500 on."""
     rows = zip(record.log["step"], record.log.get(column, []), strict=False)
     return {int(step): value for step, value in rows if step > 0 and step % PRINTED_CADENCE == 0}
+
+
+def triggered_late(record: RunRecord) -> bool:
+    """Whether a trigger changed nothing before grokking: it fired at or after it, or never. False if nobody tells."""
+    told, grok = record.outcome.get("trigger"), record.timeline.grokked
+    if told is None:
+        return False
+    return told["fired_at"] is None or (grok is not None and told["fired_at"] >= grok)
 
 
 def forks(records: Records, task: str, decays: Iterable[float] | None = None) -> list[ForkedRun]:

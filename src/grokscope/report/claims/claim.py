@@ -3,13 +3,25 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import isnan
+from math import isinf, isnan
 
 from grokscope.experiments.records import RunRecord
 from grokscope.report.evidence import Evidence
 from grokscope.stats import Estimate
 
-__all__ = ["Claim", "Finding", "Verdict", "graded", "inconsistent", "near", "number", "of_runs", "spoken", "too_few"]
+__all__ = [
+    "Claim",
+    "Finding",
+    "Verdict",
+    "graded",
+    "inconsistent",
+    "near",
+    "number",
+    "of_runs",
+    "percent",
+    "spoken",
+    "too_few",
+]
 
 TOLERANCE = 0.2  # of a printed number, where a single run gives it and no interval can
 Records = Mapping[str, RunRecord]
@@ -92,28 +104,46 @@ def near(value: float | int, printed: float | int) -> bool:
 def number(value: float | int | None, digits: int = 0) -> str:
     """A number as the text shows it.
 
-    >>> number(1722.2), number(0.4999, 2), number(None)
-    ('1,722', '0.50', 'never')
+    >>> number(-1722.2), number(0.4999, 2), number(None)
+    ('−1,722', '0.50', 'never')
     """
-    return "never" if value is None else "undefined" if isnan(value) else f"{value:,.{digits}f}"
+    if value is None or isinf(value):
+        return "never"
+    return "undefined" if isnan(value) else f"{value:,.{digits}f}".replace("-", "−")
 
 
-def spoken(estimate: Estimate, digits: int = 0) -> str:
+def percent(value: float | int | None, digits: int = 0) -> str:
+    """A share as the text shows it.
+
+    >>> percent(-0.7059, 1), percent(0.09)
+    ('−70.6 %', '9 %')
+    """
+    shown = number(None if value is None else 100 * value, digits)
+    return shown if shown in ("never", "undefined") else f"{shown} %"
+
+
+def spoken(estimate: Estimate, digits: int = 0, shown: Callable[[float, int], str] = number) -> str:
     """An estimate with its interval.
 
     >>> spoken(Estimate(1722.0, 1111.0, 2333.0, 9))
     '1,722 [1,111, 2,333]'
     """
-    low, high = (number(end, digits) for end in (estimate.low, estimate.high))
-    return f"{number(estimate.value, digits)} [{low}, {high}]"
+    low, high = (shown(end, digits) for end in (estimate.low, estimate.high))
+    return f"{shown(estimate.value, digits)} [{low}, {high}]"
 
 
 def of_runs(
-    printed: Records, everyone: Records, needed: int, what: str, score: Callable[[Sequence[RunRecord]], Finding]
+    printed: Records,
+    everyone: Records,
+    needed: int,
+    what: str,
+    score: Callable[[Sequence[RunRecord]], Finding],
+    of: str = "",
 ) -> Finding:
     """A finding over the printed runs, all of which must be there, with that over every seed of the study beside it.
 
-    What only grokked runs have is shown beside it over those; where it is missing still, nothing is.
+    What only grokked runs have is shown beside it over those; where it is missing still, nothing is. `of` says which
+    runs those beside it are, where they are not more seeds of the same.
     """
     if len(printed) < needed:
         return too_few(len(printed), needed, what)
@@ -126,7 +156,7 @@ def of_runs(
         other = score(groks)
     if other.verdict is Verdict.TOO_FEW:
         return found
-    return replace(found, beside=f"{other.value} over {other.n} runs: {other.verdict}")
+    return replace(found, beside=f"{other.value} over {other.n} runs{of}: {other.verdict}")
 
 
 def inconsistent(finding: Finding, why: str) -> Finding:

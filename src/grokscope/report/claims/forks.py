@@ -12,6 +12,7 @@ from grokscope.law import (
 from grokscope.report.claims.chosen import forks
 from grokscope.report.claims.claim import Claim, Finding, Verdict, graded, near, number, spoken, too_few
 from grokscope.report.evidence import Evidence
+from grokscope.report.tables.reading import seen_every
 from grokscope.stats import share
 from grokscope.timeline import Outcome
 
@@ -29,10 +30,16 @@ def _branches(evidence: Evidence, decays: Sequence[float], seed: int | None = 42
     return [run for run in found if seed is None or run.draw == seed]
 
 
+def _at_printed_looks(evidence: Evidence, decays: Sequence[float]) -> list[ForkedRun]:
+    """The branches of the printed run as the paper saw them, every 500 steps."""
+    study = {name: seen_every(record) for name, record in evidence.study("fork").items()}
+    return [run for run in forks(study, "add_mod97", decays) if run.draw == 42]
+
+
 def fitted(runs: Sequence[ForkedRun]) -> LawFit | None:
     """Δt = C/λ by the paper's estimator; None if no run grokked after its fork."""
     try:
-        return fit_law(runs, "mean", seed=SEED, resamples=2000)
+        return fit_law(runs, "mean", seed=SEED)
     except InputError:  # nothing grokked after its fork
         return None
 
@@ -48,9 +55,11 @@ def _order(evidence: Evidence) -> Finding:
         return too_few(len(draws.get(42, {})), 3, "branches of add_mod97_s42")
     strict = {draw: cell[1.0] > cell[2.0] > cell[3.0] for draw, cell in whole.items()}
     weak = whole[42][1.0] > whole[42][3.0]
-    beside = f"{sum(strict.values())} of {len(strict)} parents" if len(strict) > 1 else ""
+    beside = f"strictly earlier in {sum(strict.values())} of {len(strict)} parents" if len(strict) > 1 else ""
     value = ", ".join(number(whole[42][decay]) for decay in (1.0, 2.0, 3.0))
-    return Finding(value, graded(strict[42], weak), "Δt of the three branches.", 3, beside=beside)
+    coarse = sorted(_at_printed_looks(evidence, (1.0, 2.0, 3.0)), key=lambda run: run.weight_decay)
+    why = f"Seen every 100 steps; every 500, as in Table 4, {', '.join(number(run.steps_to_grok) for run in coarse)}."
+    return Finding(value, graded(strict[42], weak), why, 3, beside=beside)
 
 
 def _constant(evidence: Evidence, decays: Sequence[float], constant: float | int, r_squared: float) -> Finding:
@@ -65,10 +74,20 @@ def _constant(evidence: Evidence, decays: Sequence[float], constant: float | int
     full = close and fit.r_squared >= r_squared - 0.1
     everyone = _branches(evidence, decays, None)
     other = fitted(everyone) if len(everyone) > len(runs) else None
-    beside = "" if other is None else f"C = {spoken(other.parameters['constant'])}, R² = {number(other.r_squared, 2)}"
-    value = f"C = {number(found)}, R² = {number(fit.r_squared, 2)}"
-    why = f"{sum(run.ending is Ending.GROKKED for run in runs)} of {len(runs)} branches are in the fit."
+    parents = len({run.draw for run in everyone})
+    over = f" over {len(everyone)} branches of {parents} parents"
+    beside = "" if other is None else _said(other, spoken(other.parameters["constant"])) + over
+    value = _said(fit, number(found))
+    coarse = fitted(_at_printed_looks(evidence, decays))
+    why = f"{sum(run.ending is Ending.GROKKED for run in runs)} of {len(runs)} branches are in the fit"
+    if coarse is not None:
+        why += f"; seen every 500 steps, as in Table 9, {_said(coarse, number(coarse.parameters['constant'].value))}"
+    why += "."
     return Finding(value, graded(full, close or fit.r_squared >= 0.5), why, len(runs), beside=beside)
+
+
+def _said(fit: LawFit, constant: str) -> str:
+    return f"C = {constant}, R² = {number(fit.r_squared, 2)}"
 
 
 def _fails(evidence: Evidence) -> Finding:
@@ -102,7 +121,7 @@ def _unstable_after(evidence: Evidence) -> Finding:
     if len(runs) < 2:
         return too_few(len(runs), 2, "branches of add_mod97_s42 at λ = 4 and 5")
     marked = [sum(run.outcome is Outcome.UNSTABLE_AFTER for run in some) for some in (runs, everyone)]
-    beside = f"{marked[1]} of {len(everyone)}" if len(everyone) > 2 else ""
+    beside = f"{marked[1]} of {len(everyone)} branches" if len(everyone) > 2 else ""
     groks = sum(run.outcome in GROKKED for run in runs)
     return Finding(f"{marked[0]} of 2", graded(marked[0] == 2, marked[0] == 1), f"{groks} of 2 grok.", 2, beside=beside)
 

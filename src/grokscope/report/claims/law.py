@@ -22,7 +22,7 @@ from grokscope.timeline import Outcome
 __all__ = ["CLAIMS"]
 
 PRIMES = (53, 97, 131)
-SEED = 0
+SEED, RESAMPLES = 0, 200  # of the censored fits, as in the answer
 GROKKED = (Outcome.GROKKED, Outcome.UNSTABLE_AFTER)
 LAST = "; beside it, the majority of all seeds"
 
@@ -32,32 +32,35 @@ def _cells(evidence: Evidence, prime: int, decays: Sequence[float] = DECAYS) -> 
 
 
 def _fits(evidence: Evidence) -> tuple[int, dict[int, LawFit | None]]:
-    """How many of the sixty printed runs there are at least, and the fit of each prime."""
+    """How many forks there are, of all primes or of that with fewest, and the fit of each prime if none has too few."""
     runs = {prime: _cells(evidence, prime) for prime in PRIMES}
-    smallest = min(map(len, runs.values()))
-    return smallest, {prime: fitted(found) for prime, found in runs.items()} if smallest >= 20 else {}
+    counts = [len(found) for found in runs.values()]
+    if min(counts) < 20:
+        return min(counts), {}
+    return sum(counts), {prime: fitted(found) for prime, found in runs.items()}
 
 
 def _r_squared(evidence: Evidence) -> Finding:
-    smallest, fits = _fits(evidence)
+    count, fits = _fits(evidence)
     if not fits:
-        return too_few(smallest, 20, "forks of every prime")
+        return too_few(count, 20, "forks of every prime")
     found = {prime: float("nan") if fit is None else fit.r_squared for prime, fit in fits.items()}
     value = ", ".join(f"p = {prime}: {number(r, 2)}" for prime, r in found.items())
     full, part = (all(round(r, 2) >= least for r in found.values()) for least in (0.89, 0.5))
-    return Finding(value, graded(full, part), "Fits to the cells' means.", 3 * smallest)
+    return Finding(value, graded(full, part), "Fits to the cells' means.", count)
 
 
 def _constants(evidence: Evidence) -> Finding:
-    smallest, fits = _fits(evidence)
+    count, fits = _fits(evidence)
     if not fits:
-        return too_few(smallest, 20, "forks of every prime")
+        return too_few(count, 20, "forks of every prime")
     found = [fit.parameters["constant"] for fit in fits.values() if fit is not None]
     values = [one.value for one in found]
     falls = len(values) == 3 and values[0] > values[1] > values[2]
     apart = falls and found[0].low > found[1].high and found[1].low > found[2].high
-    value = ", ".join(map(spoken, found))
-    return Finding(value, graded(apart, falls), "C for p = 53, 97 and 131.", 3 * smallest)
+    known = [prime for prime, fit in fits.items() if fit is not None]
+    value = ", ".join(f"p = {prime}: {spoken(one)}" for prime, one in zip(known, found, strict=True))
+    return Finding(value, graded(apart, falls), "C = mean(λΔt) of each prime.", count)
 
 
 def _each_draw(evidence: Evidence) -> Finding:
@@ -92,7 +95,7 @@ def _flattening(evidence: Evidence) -> Finding:
     found = bootstrap(waits, seed=SEED, resamples=10_000)
     predicted = fit.predict(5.0)
     verdict = graded(found.low > predicted, found.value > predicted)
-    value = f"{spoken(found)} against {number(predicted)}"
+    value = f"{spoken(found)} against C/5 = {number(predicted)}"
     return Finding(value, verdict, f"{len(waits)} runs grokked at λ = 5.", len(runs), found)
 
 
@@ -103,7 +106,9 @@ def _censored(evidence: Evidence) -> Finding:
         return too_few(len(runs), 60, "forks of three primes")
     for prime in PRIMES:
         try:
-            exponent = fit_censored(_cells(evidence, prime), "power", seed=SEED, resamples=100).parameters["exponent"]
+            exponent = fit_censored(_cells(evidence, prime), "power", seed=SEED, resamples=RESAMPLES).parameters[
+                "exponent"
+            ]
         except InputError:
             return Finding("not determined", Verdict.NOT, f"Too few runs of p = {prime} grokked.", len(runs))
         verdicts.append((exponent.low <= 1 <= exponent.high, 0.8 <= exponent.value <= 1.2))

@@ -8,6 +8,7 @@ from grokscope.report.claims.chosen import (
     known,
     lead_of,
     mean,
+    middle,
     of_nine,
     of_one,
     tasks_of,
@@ -63,7 +64,7 @@ def _mean(records: Sequence[RunRecord], clustered: bool) -> Finding:
         return Finding("fewer than two leads", Verdict.NOT, "Too few runs grokked to have a mean.", len(records))
     one = found[clustered]
     why = f"{one.items} {'primes' if clustered else 'leads'} give a mean and an interval."
-    return Finding(spoken(one), graded(one.low > 0, one.value > 0), why, len(records), one)
+    return Finding(spoken(one), graded(one.low > 0, one.value > 0), why, len(_leads(records)[1]), one)
 
 
 def _size(records: Sequence[RunRecord]) -> Finding:
@@ -72,7 +73,7 @@ def _size(records: Sequence[RunRecord]) -> Finding:
         return Finding("fewer than two leads", Verdict.NOT, "Too few runs grokked to have a mean.", len(records))
     inside = [one.low <= 1722 <= one.high for one in found]
     why = f"The clustered interval is {spoken(found[1])}."
-    return Finding(spoken(found[0]), graded(inside[0], inside[1]), why, len(records), found[0])
+    return Finding(spoken(found[0]), graded(inside[0], inside[1]), why, len(_leads(records)[1]), found[0])
 
 
 def _range(records: Sequence[RunRecord]) -> Finding:
@@ -82,7 +83,7 @@ def _range(records: Sequence[RunRecord]) -> Finding:
     inside = sum(500 <= lead <= 3000 for lead in leads)
     value = f"{number(min(leads))} to {number(max(leads))}"
     full = inside == len(records)
-    return Finding(value, graded(full, min(leads) > 0), f"{inside} of {len(records)} lie inside.", len(records))
+    return Finding(value, graded(full, min(leads) > 0), f"{inside} of {len(records)} lie inside.", len(leads))
 
 
 def _level(records: Sequence[RunRecord]) -> Finding:
@@ -103,8 +104,8 @@ def _fsd_after(records: Sequence[RunRecord]) -> Finding:
 
 def _at_1000(records: Sequence[RunRecord]) -> Finding:
     value = mean(record.at(1000, "fsd") for record in records)
-    crossing = [number(record.timeline.sync.step) for record in records[:1]]
-    return Finding(f"{number(value, 2)} at step 1,000, crossing at {crossing[0]}", Verdict.NOT, "", len(records))
+    crossing = middle(record.timeline.sync.step for record in records)
+    return Finding(f"{number(value, 2)} at step 1,000, crossing at {number(crossing)}", Verdict.NOT, "", len(records))
 
 
 CLAIMS = (

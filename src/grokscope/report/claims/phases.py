@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from math import nan
+from math import isnan, nan
 
 from grokscope.experiments.records import RunRecord
-from grokscope.report.claims.chosen import known, mean, of_one, on_checkpoints
-from grokscope.report.claims.claim import Claim, Finding, Verdict, graded, inconsistent, near, number, spoken
+from grokscope.report.claims.chosen import known, mean, middle, of_one, on_checkpoints
+from grokscope.report.claims.claim import Claim, Finding, Verdict, graded, inconsistent, near, number, percent, spoken
 from grokscope.report.evidence import Evidence
 from grokscope.stats import bootstrap
+from grokscope.timeline import first_step_below
 
 __all__ = ["CLAIMS"]
 
@@ -20,7 +21,10 @@ ONE_RUN = (
 
 
 def _like(
-    printed: float | int, of: Callable[[RunRecord], float], digits: int = 2
+    printed: float | int,
+    of: Callable[[RunRecord], float],
+    digits: int = 2,
+    shown: Callable[[float, int], str] = number,
 ) -> Callable[[Sequence[RunRecord]], Finding]:
     """A score: a number of each run, compared with the printed one."""
 
@@ -29,9 +33,11 @@ def _like(
         if not values:
             return Finding("undefined", Verdict.NOT, "The phase it is read in does not exist.", len(records))
         found = bootstrap(values, seed=SEED, resamples=10_000)
-        value = spoken(found, digits) if len(values) > 1 else number(found.value, digits)
+        value = spoken(found, digits, shown) if len(values) > 1 else shown(found.value, digits)
         verdict = graded(near(found.value, printed), found.value * printed > 0)
-        return Finding(value, verdict, f"Printed is {printed:g}.", len(values), found if len(values) > 1 else None)
+        return Finding(
+            value, verdict, f"Printed is {shown(printed, digits)}.", len(values), found if len(values) > 1 else None
+        )
 
     return score
 
@@ -43,12 +49,23 @@ def _change(record: RunRecord, start: int | None, end: int | None) -> float:
     return record.at(end, "norm") / record.at(start, "norm") - 1
 
 
+def _liberated(record: RunRecord) -> int | None:
+    """The start of Phase 2; None where it does not come before grokking, for then there is none."""
+    start, end = record.timeline.liberated, record.timeline.grokked
+    return None if start is None or end is None or start >= end else start
+
+
+def _rank_one(record: RunRecord) -> int | None:
+    """The first look with median rank 1."""
+    return first_step_below([int(step) for step in record.log["step"]], record.log.get("rank", []), 1.0)
+
+
 def _in_phase_1(record: RunRecord) -> float:
-    return _change(record, 500, record.timeline.liberated)
+    return _change(record, 500, _liberated(record))
 
 
 def _in_phase_2(record: RunRecord) -> float:
-    return _change(record, record.timeline.liberated, record.timeline.grokked)
+    return _change(record, _liberated(record), record.timeline.grokked)
 
 
 def _phase_2(record: RunRecord, column: str) -> list[float]:
@@ -61,7 +78,7 @@ def _phase_2(record: RunRecord, column: str) -> list[float]:
 
 
 def _phase_2_length(record: RunRecord) -> float:
-    start, end = record.timeline.liberated, record.timeline.grokked
+    start, end = _rank_one(record), record.timeline.grokked
     return nan if start is None or end is None or start >= end else float(end - start)
 
 
@@ -73,8 +90,9 @@ def _collapse(records: Sequence[RunRecord]) -> Finding:
         ranks = [rank for step, rank in on_checkpoints(record, "rank").items() if step <= (events.liberated or 0)]
         part.append(early and min(known(record.log["rank"]), default=nan) <= 1)
         full.append(part[-1] and all(after <= before for before, after in pairwise(ranks)))
-    path = on_checkpoints(records[0], "rank")
-    value = " → ".join(number(path[step]) for step in list(path)[:8])
+    paths = [on_checkpoints(record, "rank") for record in records]
+    path = [middle(path[step] for path in paths if not isnan(path.get(step, nan))) for step in list(paths[0])[:8]]
+    value = " → ".join(map(number, path))
     verdict = graded(sum(full) > len(full) / 2, sum(part) > len(part) / 2)
     why = f"{sum(full)} of {len(full)} fall monotonically, {sum(part)} reach 1 before grokking."
     return Finding(value or "undefined", verdict, why, len(records))
@@ -101,13 +119,14 @@ def _peak_gap(records: Sequence[RunRecord]) -> Finding:
 
 
 def _gap_in_phase_2(records: Sequence[RunRecord]) -> Finding:
-    found = []
+    found: list[list[float]] = []
     for record in records:
         start, end = record.timeline.liberated, record.timeline.grokked
         inside = [step for step in on_checkpoints(record, "norm") if start and end and start <= step < end]
-        found += known(_gap(record, step) for step in inside)
-    value = f"{min(found):.2f} to {max(found):.2f}" if found else "no checkpoint in Phase 2"
-    return Finding(value, Verdict.NOT, "", len(records))
+        found += [gaps] if (gaps := known(_gap(record, step) for step in inside)) else []
+    every = [gap for gaps in found for gap in gaps]
+    value = f"{number(min(every), 2)} to {number(max(every), 2)}" if every else "no checkpoint in Phase 2"
+    return Finding(value, Verdict.NOT, "", len(found) or len(records))
 
 
 def _gap_collapse(records: Sequence[RunRecord]) -> Finding:
@@ -121,7 +140,7 @@ def _gap_collapse(records: Sequence[RunRecord]) -> Finding:
         return Finding("undefined", Verdict.NOT, "No checkpoint before a grokked one.", len(records))
     kept = sum(drop >= 0.9 for drop in drops)
     verdict = graded(kept > len(drops) / 2, mean(drops) >= 0.5)
-    return Finding(f"−{mean(drops):.1%}", verdict, f"{kept} of {len(drops)} lose nine tenths.", len(drops))
+    return Finding(percent(-mean(drops), 1), verdict, f"{kept} of {len(drops)} lose nine tenths.", len(drops))
 
 
 def _memorized(records: Sequence[RunRecord]) -> Finding:
@@ -150,8 +169,8 @@ def _norm_minimum(records: Sequence[RunRecord]) -> Finding:
 
 
 def _formation(records: Sequence[RunRecord]) -> Finding:
-    events = records[0].timeline
-    value = f"FSD at {number(events.sync.step)}, rank 1 at {number(events.liberated)}"
+    crossing = middle(record.timeline.sync.step for record in records)
+    value = f"FSD at {number(crossing)}, rank 1 at {number(middle(map(_rank_one, records)))}"
     return Finding(value, Verdict.NOT, "", len(records))
 
 
@@ -181,7 +200,7 @@ CLAIMS = (
         "−62.7 % (76.72 to 28.60)",
         f"Change of the norm of {RUN} from step 500 to the start of Phase 2, {ONE_RUN}.",
         "tab-rank",
-        _of(_like(-0.627, _in_phase_1, 3)),
+        _of(_like(-0.627, _in_phase_1, 1, percent)),
     ),
     Claim(
         "norm-phase-2",
@@ -190,7 +209,7 @@ CLAIMS = (
         "−19.8 % (28.60 to 22.94)",
         f"Change of the norm of {RUN} from the start of Phase 2 to grokking, {ONE_RUN}.",
         "tab-rank",
-        _of(_like(-0.198, _in_phase_2, 3)),
+        _of(_like(-0.198, _in_phase_2, 1, percent)),
     ),
     Claim(
         "phase-2-length",

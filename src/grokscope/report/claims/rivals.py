@@ -85,7 +85,8 @@ def _correlations(records: Sequence[RunRecord]) -> Finding:
         return too_few(len(found), len(records), "runs in which both vary")
     inside = sum(0.49 <= value <= 0.78 for value in found)
     full, why = inside == len(found), f"{inside} of {len(found)} lie inside."
-    return Finding(f"{min(found):.2f} to {max(found):.2f}", graded(full, min(found) > 0), why, len(found))
+    value = f"{number(min(found), 2)} to {number(max(found), 2)}"
+    return Finding(value, graded(full, min(found) > 0), why, len(found))
 
 
 def _fsd_2(records: Sequence[RunRecord]) -> Finding:
@@ -109,7 +110,8 @@ def _share_by_prime(evidence: Evidence) -> Finding:
     shares = {task: share(sum(found), len(found)) for task, found in by_task.items()}
     pooled = share(sum(map(sum, by_task.values())), total)
     full = all(one.low > 0.5 for one in shares.values())
-    value = ", ".join(f"{task.removeprefix('add_mod')}: {spoken(one, 2)}" for task, one in shares.items())
+    by_prime = sorted((int(task.removeprefix("add_mod")), one) for task, one in shares.items())
+    value = ", ".join(f"p = {prime}: {spoken(one, 2)}" for prime, one in by_prime)
     return Finding(value, graded(full, pooled.low > 0.5), f"Pooled {spoken(pooled, 2)}.", total, pooled)
 
 
@@ -120,7 +122,8 @@ def _false_alarms(evidence: Evidence) -> Finding:
     alarms = sum(record.timeline.sync.step is not None for record in runs)
     found = share(alarms, len(runs))
     verdict = graded(alarms == 0, found.value < 0.5)
-    return Finding(f"{alarms} of {len(runs)}", verdict, f"False alarms: {spoken(found, 2)}.", len(runs), found)
+    value = f"crosses in {alarms} of {len(runs)} runs that do not grok"
+    return Finding(value, verdict, f"False alarms: {spoken(found, 2)}.", len(runs), found)
 
 
 CLAIMS = (

@@ -21,7 +21,7 @@ BESIDE = "; beside it, the runs at all three train fractions"
 
 def _of_six(evidence: Evidence, score: Score) -> Finding:
     printed = named(evidence, "symmetric", [f"S5_f{FRACTION:g}_s{seed}" for seed in S5_SEEDS])
-    return of_runs(printed, evidence.study("symmetric"), 6, "printed runs of S5", score)
+    return of_runs(printed, evidence.study("symmetric"), 6, "printed runs of S5", score, " at three train fractions")
 
 
 def _leads(records: Sequence[RunRecord]) -> Finding:
@@ -41,7 +41,8 @@ def _mean_lead(records: Sequence[RunRecord]) -> Finding:
         return Finding("fewer than two leads", Verdict.NOT, "Too few runs grokked to have a mean.", len(records))
     found = bootstrap(leads, seed=0, resamples=10_000)
     full = found.low <= 2417 <= found.high and found.low > 0
-    return Finding(spoken(found), graded(full, found.low > 0), f"{len(leads)} runs grok.", len(records), found)
+    why = f"{len(leads)} of {len(records)} runs grok."
+    return Finding(spoken(found), graded(full, found.low > 0), why, len(leads), found)
 
 
 def _dimension(record: RunRecord) -> int | None:
@@ -60,7 +61,7 @@ def _dimensions(records: Sequence[RunRecord]) -> Finding:
         return Finding("none synchronised", Verdict.NOT, "No run has an irrep to name.", len(records))
     good = sum(one in (4, 5) for one in found)
     many = sum(one > 1 for one in found)
-    value = ", ".join(f"{found.count(one)} × {one}" for one in sorted(set(found)))
+    value = ", ".join(f"{found.count(one)} of dimension {one}" for one in sorted(set(found)))
     verdict = graded(good == len(records), many > len(records) / 2)
     return Finding(value, verdict, f"{good} of {len(records)} have dimension 4 or 5.", len(records))
 
@@ -116,7 +117,8 @@ def _never(evidence: Evidence) -> Finding:
     alarms = sum(record.timeline.sync.step is not None for record in runs)
     found = share(alarms, len(runs))
     verdict = graded(alarms == 0, found.value < 0.5)
-    return Finding(f"{alarms} of {len(runs)}", verdict, f"False alarms: {spoken(found, 2)}.", len(runs), found)
+    value = f"crosses in {alarms} of {len(runs)} runs that do not grok"
+    return Finding(value, verdict, f"False alarms: {spoken(found, 2)}.", len(runs), found)
 
 
 def _other_groups(evidence: Evidence) -> Finding:

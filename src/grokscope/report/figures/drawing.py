@@ -47,7 +47,7 @@ def draw(figure: Figure) -> "Canvas":
     if entries:
         canvas.legend([handles[entry] for entry in entries], entries, loc="outside lower center", ncols=across)
     canvas.draw_without_rendering()  # lays it out,
-    canvas.set_layout_engine("none")  # once for all formats
+    canvas.set_layout_engine(None)  # once for all formats, none of which is then drawn twice
     return canvas
 
 

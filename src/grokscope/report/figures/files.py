@@ -12,7 +12,7 @@ from grokscope.report.figures.drawing import draw
 from grokscope.report.figures.figure import Figure
 from grokscope.report.figures.style import house_style
 from grokscope.report.render import csv_text, csv_value
-from grokscope.training.checkpoint import disk_error, write_atomically
+from grokscope.training.checkpoint import make_folder, write_atomically
 
 __all__ = ["PICTURES", "figure_csv", "pictures_of", "write_figure"]
 
@@ -67,10 +67,7 @@ def write_figure(figure: Figure, folder: Path) -> tuple[Path, ...]:
     """Write `<name>.svg`, `.png`, `.pdf` and `.csv` into a folder, each whole or not at all; their paths."""
     stem = re.sub(r"[^A-Za-z0-9_-]", "-", figure.name) or "figure"
     contents = pictures_of(figure) | {"csv": figure_csv(figure)}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise disk_error(folder, error) from None
+    make_folder(folder)
     paths = []
     for ending, content in contents.items():
         path = folder / f"{stem}.{ending}"

@@ -1,5 +1,6 @@
 """Figures of forked runs: the intervention on weight decay, and the law across primes."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isnan, nan
 
@@ -13,7 +14,7 @@ from grokscope.report.figures.figure import Figure, Panel, Series
 from grokscope.report.figures.reading import OPEN, curve, ends_of, paper_points, shown_until
 from grokscope.report.printed import PRINTED
 from grokscope.report.tables.forks import DECAYS, FITTED, PRINTED_RUN, STABLE, law_of, left_out, pooled_wait
-from grokscope.report.tables.reading import PRINTED_LOOKS, seen_every
+from grokscope.report.tables.reading import PRINTED_LOOKS, seen_every, span_of
 from grokscope.report.tables.table import not_trained
 from grokscope.stats import kaplan_meier
 
@@ -39,11 +40,9 @@ def fig_wd(evidence: Evidence) -> Figure:
     if len(seeds) > 1:
         panels.append(_shares(study, until))
     panels.append(_waits(study))
-    title = "Weight decay raised at step 1,000: " + (
-        f"seed 42{f' and all {len(seeds)} seeds' if len(seeds) > 1 else ''}, {len(study)} branches"
-        if study
-        else "no runs"
-    )
+    others = f" and all seeds, {_seeds_of(study)} a λ" if len(seeds) > 1 else ""
+    counts = f"seed 42{others}, {len(study)} branches" if study else "no runs"
+    title = f"Weight decay raised at step 1,000: {counts}"
     notes = (
         f"Δt is seen every {PRINTED_LOOKS} steps, as in the paper; the curves every 100. Adam's moments are kept.",
         "Of many seeds: the share grokked is 1 − Kaplan–Meier, and a branch that became unstable stays among those "
@@ -71,8 +70,13 @@ def _shares(study: Mapping[str, RunRecord], until: int) -> Panel:
             high = (0.0, *(1 - float(found.low[i]) for i in kept))
             y, low, high = ((*part, part[-1]) for part in (y, low, high))
             series.append(Series(f"λ = {decay}", "step", f"λ = {decay}", "run", x, y, low, high))
-    title = f"All {len({name.rpartition('_x')[0] for name in study})} seeds, 95 % bands"
+    title = f"All seeds, {_seeds_of(study)} a λ, 95 % bands"
     return Panel(title, "step", "share grokked", tuple(series), x_range=(1000, until), y_range=(-0.06, 1.08))
+
+
+def _seeds_of(study: Mapping[str, RunRecord]) -> str:
+    """How many seeds a λ has."""
+    return span_of(Counter(name.rpartition("_x")[2] for name in study).values())
 
 
 def _known(value: float, otherwise: float) -> float:
@@ -136,8 +140,9 @@ def fig_crossprime(evidence: Evidence) -> Figure:
             **axes,  # type: ignore[arg-type]
         ),
     )
-    draws = len({run.draw for run in runs})
-    title = f"Δt = C/λ across primes: {len(runs)} forks, {draws} draws" if runs else "Δt = C/λ across primes: no runs"
+    draws = span_of(len({run.draw for run in own}) for own in by_prime.values() if own)
+    counts = f"{len(runs)} forks, {draws} draws a prime" if runs else "no runs"
+    title = f"Δt = C/λ across primes: {counts}"
     notes = (
         "Δt is seen every 100 steps; mean and population standard deviation of the draws that grokked after the fork.",
         "Draws are seeds for p = 97, data orders for p = 53 and 131. C = mean(λΔt) over λ, the paper's estimator.",

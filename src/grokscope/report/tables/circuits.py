@@ -7,7 +7,7 @@ from math import isnan, nan
 from grokscope.experiments.records import RunRecord
 from grokscope.report.evidence import Evidence
 from grokscope.report.printed import PRINTED
-from grokscope.report.tables.reading import at_or_nan, number, pooled_values, seen_every
+from grokscope.report.tables.reading import PRINTED_LOOKS, at_or_nan, number, pooled_values, seen_every
 from grokscope.report.tables.table import Cell, Column, Row, Table, not_measured, not_trained, text
 from grokscope.tasks import named_task
 
@@ -63,8 +63,10 @@ def tab_rank(evidence: Evidence) -> Table:
 
 
 def grok_look(record: RunRecord) -> int | None:
-    """The paper's checkpoint at which the run had grokked."""
-    return seen_every(record).timeline.grokked
+    """The first of the paper's checkpoints at or after grokking, which is where the fits are made."""
+    grok = record.timeline.grokked
+    looks = (int(step) for step in record.log["step"] if step % PRINTED_LOOKS == 0)
+    return None if grok is None else next((step for step in looks if step >= grok), None)
 
 
 def tab_kan(evidence: Evidence) -> Table:
@@ -84,7 +86,7 @@ def tab_kan(evidence: Evidence) -> Table:
         Column("KAN R², closed form", digits=3),
     )
     notes = (
-        f"Before is step {BEFORE}, after is the checkpoint at which the run had grokked, seen every 500 steps.",
+        f"Before is step {BEFORE}, after is the first checkpoint, every {PRINTED_LOOKS} steps, at or after grokking.",
         "KAN R² is the trained fit's, as printed; the closed form beside it converges for every prime.",
         *not_measured("The fits at that checkpoint were", _without(base, printed.rows, "kan_trained_r2")),
         *not_trained(printed.rows.keys() - base.keys()),
@@ -147,7 +149,7 @@ def tab_ablation(evidence: Evidence) -> Table:
     if is_widened:
         columns.append(Column("Drop (pp), all seeds", digits=1))
     notes = (
-        "Over all pairs, at the checkpoint at which the run had grokked, which is step 4,000 in the paper.",
+        "Over all pairs, at the first checkpoint at or after grokking, which is step 4,000 in the paper.",
         *(("All seeds of add_mod97: medians with 95 % percentile-bootstrap intervals.",) if is_widened else ()),
         *not_measured("The ablations at that checkpoint were", _without(runs, {PRINTED_RUN}, "drop_mlp0_zero")),
         *not_trained({PRINTED_RUN} - runs.keys()),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import isfinite, isnan, nan
 from typing import Any
 
@@ -29,6 +30,7 @@ __all__ = [
     "read_by",
     "seen_every",
     "sign_cell",
+    "span_of",
     "sync_cell",
 ]
 
@@ -37,6 +39,7 @@ RESAMPLES = 10_000
 SEED = 0  # of every bootstrap: the same records give the same bytes
 
 
+@lru_cache(maxsize=4096)  # every table and claim asks for the same
 def seen_every(record: RunRecord, steps: int = PRINTED_LOOKS) -> RunRecord:
     """The run as somebody sees it who looks only so often, and at its start."""
     return _at_looks(record, lambda step: step % steps == 0 or step == min(record.log["step"]))
@@ -62,6 +65,16 @@ def _at_looks(record: RunRecord, wanted: Callable[[float | int], bool]) -> RunRe
 def came(step: int | None) -> Value:
     """A step, or "never": a step that did not come is no number."""
     return "never" if step is None else step
+
+
+def span_of(counts: Iterable[int]) -> str:
+    """From the fewest to the most.
+
+    >>> span_of([3, 31, 3]), span_of([4, 4])
+    ('3 to 31', '4')
+    """
+    ends = sorted({*counts})
+    return " to ".join(map(str, (ends[:1] + ends[-1:]) if len(ends) > 1 else ends)) or "0"
 
 
 def number(value: float | int) -> Value:
