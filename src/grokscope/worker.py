@@ -19,8 +19,7 @@ from types import FrameType
 import torch
 
 from grokscope.errors import InputError
-from grokscope.experiments import Measuring, Progress, Stopped, Store, run_all, run_name
-from grokscope.experiments.records import record_of, save_records
+from grokscope.experiments import Measuring, Progress, Stopped, Store, run_all
 from grokscope.specs import Plan
 
 __all__ = ["BAD_INPUT", "TRY_AGAIN", "main"]
@@ -32,53 +31,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Train the plan's unfinished runs; the exit status."""
     parser = argparse.ArgumentParser(prog="python -m grokscope.worker", description=__doc__)
     parser.add_argument("--spec", type=Path, required=True, help="the plan, as `grokscope train --plan-only` writes it")
-    parser.add_argument("--records", type=Path, help="write the records of the plan's finished runs to this file too")
     asked = _listen()
     try:
-        chosen = parser.parse_args(arguments)
-        plan = _plan(chosen.spec)
-        try:
-            _train(plan, asked)
-        finally:  # also when asked to stop: what is finished may travel
-            if chosen.records is not None:
-                _pack(plan, chosen.records)
+        plan = _plan(parser.parse_args(arguments).spec)
+        if plan.device == "cpu":
+            torch.set_num_threads(1)  # one worker per core, one thread each: two threads on one run only get in the way
+        if plan.deterministic:
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read by cuBLAS at its first use
+            torch.use_deterministic_algorithms(True)
+            from torch._inductor import config as inductor  # a second to import, so only where it is needed
+
+            # Else kernels are chosen by timing them, and numbers are rounded as that falls out.
+            inductor.deterministic, inductor.triton.autotune_pointwise = True, False
+        run_all(
+            plan.runs,
+            Store(plan.out),
+            device=plan.device,
+            keep=plan.keep,
+            report=_say,
+            should_stop=lambda: bool(asked),
+            stop_after_grokking=plan.stop_after_grokking,
+            measuring=Measuring.asked_by(plan),
+        )
     except InputError as error:
         print(f"grokscope: {error}", file=sys.stderr)
         return BAD_INPUT
     except Stopped:
         return TRY_AGAIN
     return 0
-
-
-def _train(plan: Plan, asked: list[int]) -> None:
-    if plan.device == "cpu":
-        torch.set_num_threads(1)  # one worker per core, one thread each: two threads on one run only get in the way
-    if plan.deterministic:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read by cuBLAS at its first use
-        torch.use_deterministic_algorithms(True)
-        from torch._inductor import config as inductor  # a second to import, so only where it is needed
-
-        # Else kernels are chosen by timing them, and numbers are rounded as that falls out.
-        inductor.deterministic, inductor.triton.autotune_pointwise = True, False
-    run_all(
-        plan.runs,
-        Store(plan.out),
-        device=plan.device,
-        keep=plan.keep,
-        report=_say,
-        should_stop=lambda: bool(asked),
-        stop_after_grokking=plan.stop_after_grokking,
-        measuring=Measuring.asked_by(plan),
-    )
-
-
-def _pack(plan: Plan, path: Path) -> None:
-    """Write what is finished of the plan; again, if other workers have finished more meanwhile."""
-    store, written = Store(plan.out), -1
-    names = {run_name(spec) for spec in plan.runs}
-    while len(finished := [one for one in store if one.name in names and one.outcome is not None]) > written:
-        save_records(path, [record_of(folder) for folder in sorted(finished, key=lambda one: one.name)])
-        written = len(finished)
 
 
 def _plan(path: Path) -> Plan:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grokscope.errors import InputError
-from grokscope.experiments import Store, run_all
+from grokscope.experiments import Store, packing, run_all
 from grokscope.experiments.bakeoff import (
     ARMS,
     CHOSEN,
@@ -20,7 +20,7 @@ from grokscope.experiments.bakeoff import (
     quick_plan,
     tuning_plan,
 )
-from grokscope.experiments.records import packed
+from grokscope.experiments.records import unpacked
 from grokscope.experiments.reproduction import records_in
 from grokscope.experiments.speed import measured_speed, read_speed, save_speed
 from grokscope.experiments.states import look_steps
@@ -115,16 +115,15 @@ def test_a_plan_is_run_by_a_worker_with_the_core_packages_only(tmp_path: Path) -
     plan = tmp_path / "plan.json"
     plan.write_text(replace(whole, runs=tuple(runs)).to_json())
     block = "import sys; sys.modules.update(dict.fromkeys(('tyro', 'rich', 'scipy', 'tqdm', 'matplotlib')))"
-    code = (
-        f"{block}; from grokscope.worker import main; sys.exit(main(['--spec', {str(plan)!r}, '--records', 'some.gz']))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=False, cwd=tmp_path
-    )
+    code = f"{block}; from grokscope.worker import main; sys.exit(main(['--spec', {str(plan)!r}]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     records = records_in(Store(tmp_path / "runs"))
     assert {arm_of(record.spec) for record in records} == SOME
-    assert packed(records) == (tmp_path / "some.gz").read_bytes(), "what it wrote to travel is what is stored"
+    assert packing.main(["--spec", str(plan), "--out", str(tmp_path / "some.gz")]) == 0
+    assert {record.spec for record in unpacked(tmp_path / "some.gz")} == {*runs}
+    assert packing.main(["--spec", str(tmp_path / "none.json"), "--out", str(tmp_path / "other.gz")]) == 2
+    assert not (tmp_path / "other.gz").exists()
     loop = next(record for record in records if arm_of(record.spec) == "closed loop")
     assert loop.outcome["control"]["phase"] == "waiting"
 

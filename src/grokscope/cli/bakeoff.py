@@ -59,7 +59,7 @@ def bakeoff(
         dry_run: Say what would be trained, and train nothing.
         plan_only: Write the plan to this file, to be run by `python -m grokscope.worker --spec FILE`, by several at
             once if you like. The same command without this option then finds the runs in the folder; on another
-            machine, add `--records FILE.gz` to the worker and take the file along.
+            machine, `python -m grokscope.experiments.packing --spec FILE --out RECORDS.gz` packs them for --from.
         quick: Two seeds of a small task with a small model: minutes on a CPU, and no result.
         tune: Train every family's settings on the tuning seeds instead, and say which one the rule chooses of each.
         time: Measure what a step costs in each arm, so that the table has seconds too.

@@ -16,6 +16,7 @@ import torch
 from grokscope.errors import InputError
 from grokscope.experiments.bakeoff import ARMS
 from grokscope.experiments.devices import slots_that_fit
+from grokscope.experiments.packing import read_plan
 from grokscope.experiments.provenance import provenance
 from grokscope.specs import Plan, RunSpec
 from grokscope.training import Cohort, advance, cohort_key, initial_state
@@ -85,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--out", type=Path, required=True, help="where to write")
     chosen = parser.parse_args(arguments)
-    save_speed(measured_speed(Plan.from_json(chosen.spec.read_text())), chosen.out)
+    save_speed(measured_speed(read_plan(chosen.spec)), chosen.out)
 
 
 if __name__ == "__main__":
