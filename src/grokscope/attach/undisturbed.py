@@ -1,9 +1,11 @@
 """A model, looked at and left exactly as it was: modes, chance and hooks."""
 
 import random
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,7 +38,8 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
     """Evaluation mode, no gradients, full precision; afterwards every mode and every source of chance is put back.
 
     Each submodule has its own mode back: one that its owner keeps in evaluation stays there. Autocast is off inside:
-    what is read varies by 1e-4 of the activations, which half precision cannot hold.
+    what is read varies by 1e-4 of the activations, which half precision cannot hold. What is compiled, be it a part of
+    the model, runs as it was written and is not compiled again.
     """
     modes = [(module, module.training) for module in model.modules()]
     numbers, arrays, bits = random.getstate(), np.random.get_state(), torch.get_rng_state()
@@ -44,7 +47,7 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
     try:
         for module, _ in modes:
             module.training = False
-        with torch.no_grad(), torch.autocast(device_of(model).type, enabled=False):
+        with torch.no_grad(), torch.autocast(device_of(model).type, enabled=False), _uncompiled():
             yield
     finally:
         for module, mode in modes:
@@ -54,3 +57,8 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
         torch.set_rng_state(bits)
         if on_cuda is not None:
             torch.cuda.set_rng_state_all(on_cuda)
+
+
+def _uncompiled() -> AbstractContextManager[Any]:
+    """Nothing to do where the compiler was never loaded, which takes a second."""
+    return torch.compiler.set_stance("force_eager") if "torch._dynamo" in sys.modules else nullcontext()
