@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-__all__ = ["bare", "device_of", "undisturbed"]
+__all__ = ["bare", "device_of", "home_of", "undisturbed"]
 
 
 def bare(model: nn.Module) -> nn.Module:
@@ -31,6 +31,11 @@ def bare(model: nn.Module) -> nn.Module:
 def device_of(model: nn.Module) -> torch.device:
     """Where a model takes its inputs: where its first parameter is."""
     return next((tensor.device for tensor in chain(model.parameters(), model.buffers())), torch.device("cpu"))
+
+
+def home_of(device: torch.device) -> torch.device:
+    """Where float64 is reckoned for a device: mps has none."""
+    return torch.device("cpu") if device.type == "mps" else device
 
 
 @contextmanager
