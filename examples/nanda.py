@@ -277,7 +277,7 @@ def _line(row: dict[str, Any]) -> str:
     return (
         f"step {row['step']:>6}  train {row['train_loss']:.2e}  validation {row['validation_loss']:.2e} "
         f"({row['validation_accuracy']:.2f})  FSD {row['fsd']:.2f}  rank {row['rank']:.0f}  "
-        f"restricted {row['trig']:.2e}  excluded {row['excluded']:.2e}  keys {row['key_modes']:.0f}"
+        f"restricted {row['trig']:.2e}  excluded {row['excluded']:.2e}  keys {row['trig_modes']:.0f}"
     )
 
 

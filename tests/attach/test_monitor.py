@@ -1,5 +1,6 @@
 import math
 import random
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -78,14 +79,14 @@ def test_restricted_and_excluded_losses_are_those_of_the_registry(stored: groksc
     expected = rows_of(subject, ["trig", "excluded"])[0]
     assert seen["trig"] == pytest.approx(expected["trig"], rel=1e-5)
     assert seen["excluded"] == pytest.approx(expected["excluded"], rel=1e-5)
-    assert seen["key_modes"] == expected["trig_modes"]
+    assert seen["trig_modes"] == expected["trig_modes"]
 
 
 def test_given_keys_are_used_at_every_look(stored: grokscope.Run) -> None:
     module = stored.module(60)
     every = Monitor("add_mod11", _hidden_of(module), ["trig"], keys=range(1, 6)).look(module)
     one = Monitor("add_mod11", _hidden_of(module), ["trig"], keys=[1]).look(module)
-    assert (every["key_modes"], one["key_modes"]) == (5, 1)
+    assert (every["trig_modes"], one["trig_modes"]) == (5, 1)
     assert every["trig"] != one["trig"]
 
 
@@ -512,3 +513,14 @@ def test_steps_go_forward_and_need_a_model() -> None:
 
 def test_what_is_offered_has_its_name_in_the_registry() -> None:
     assert set(ATTACHED) - {"answer_share"} <= set(MEASURES)
+
+
+@pytest.mark.parametrize("name", sorted(set(ATTACHED) - {"answer_share"}))
+def test_its_columns_are_columns_of_the_registry(name: str) -> None:
+    every_look = set(Monitor("add_mod7", SITE, ["answer_share"]).look(attended()))
+    own = set(Monitor("add_mod7", SITE, [name]).look(attended())) - every_look
+    known = [
+        re.sub(r"\\{([^}]*)\\}", lambda m: f"({m[1].replace(',', '|')})", re.escape(c)) for c in MEASURES[name].columns
+    ]
+    assert own
+    assert all(any(re.fullmatch(pattern, column) for pattern in known) for column in own), own
