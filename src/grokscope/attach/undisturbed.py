@@ -2,7 +2,7 @@
 
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import chain
 from typing import Any
@@ -12,6 +12,13 @@ import torch
 from torch import nn
 
 __all__ = ["bare", "device_of", "home_of", "undisturbed"]
+
+
+# How an accelerator's chance is kept, and put back.
+CHANCE: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
+    "cuda": (torch.cuda.get_rng_state_all, torch.cuda.set_rng_state_all),
+    "mps": (torch.mps.get_rng_state, torch.mps.set_rng_state),
+}
 
 
 def bare(model: nn.Module) -> nn.Module:
@@ -48,7 +55,8 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
     """
     modes = [(module, module.training) for module in model.modules()]
     numbers, arrays, bits = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    on_cuda = torch.cuda.get_rng_state_all() if device_of(model).type == "cuda" else None
+    kept, put_back = CHANCE.get(device_of(model).type, (lambda: None, lambda state: None))
+    on_device = kept()
     try:
         for module, _ in modes:
             module.training = False
@@ -60,8 +68,7 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
         random.setstate(numbers)
         np.random.set_state(arrays)
         torch.set_rng_state(bits)
-        if on_cuda is not None:
-            torch.cuda.set_rng_state_all(on_cuda)
+        put_back(on_device)
 
 
 def _uncompiled() -> AbstractContextManager[Any]:
