@@ -87,6 +87,24 @@ def test_a_pickle_with_a_program_inside_is_refused_and_not_run(tmp_path: Path, s
     assert not (tmp_path / "a.safetensors").exists()
 
 
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ({"a.b": torch.ones(1), "a": {"b": torch.zeros(2)}}, "the name 'a.b' would be that of two tensors"),
+        ({1: torch.ones(1), "1": torch.zeros(1)}, "the name '1' would be that of two tensors"),
+        ({"__metadata__": torch.ones(1)}, "the name '__metadata__' is safetensors' own"),
+        ({"w": torch.eye(3).to_sparse()}, r"'w' is not a dense tensor \(torch.sparse_coo\)"),
+    ],
+)
+def test_names_that_clash_and_tensors_that_cannot_be_written_are_refused(
+    tmp_path: Path, content: Any, sentence: str
+) -> None:
+    torch.save(content, tmp_path / "a.pt")
+    with pytest.raises(InputError, match=sentence):
+        convert(tmp_path / "a.pt")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.pt"]
+
+
 def test_what_cannot_be_converted_is_one_sentence_and_status_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -98,6 +116,7 @@ def test_what_cannot_be_converted_is_one_sentence_and_status_2(
         ((tmp_path / "missing.pt",), "there is no file"),
         ((tmp_path / "b.safetensors",), "convert takes .pt"),
         ((tmp_path / "a.pt", tmp_path / "b.safetensors"), "exists already; nothing was overwritten"),
+        ((tmp_path / "a.pt", tmp_path / "c.txt"), "convert writes a .safetensors file"),
     ):
         with pytest.raises(InputError, match=sentence):
             convert(*arguments)

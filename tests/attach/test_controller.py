@@ -91,6 +91,42 @@ def test_groups_keep_their_proportions() -> None:
     assert [group["weight_decay"] for group in optimizer.param_groups] == [4.0, 0.0, 2.0]
 
 
+def test_it_goes_on_with_an_optimiser_whose_state_was_loaded_and_which_was_given_a_group() -> None:
+    optimizer = optimizer_with(2.0, 0.0)
+    controller = WeightDecayController(optimizer, watched(), Schedule(((0, 4.0),)))
+    optimizer.load_state_dict(optimizer.state_dict())  # torch makes new groups of it
+    optimizer.add_param_group({"params": [nn.Parameter(torch.ones(2))], "weight_decay": 1.0})
+    assert steps(controller, [look(0)]) == [4.0]
+    assert [group["weight_decay"] for group in optimizer.param_groups] == [4.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "rule", [Trigger("fsd"), Trigger("train_accuracy"), Schedule(((300, 5.0),)), specs.ClosedLoop()], ids=repr
+)
+def test_a_scheduler_has_weight_decay_to_itself_until_the_rule_speaks(rule: Any) -> None:
+    controller = WeightDecayController(optimizer_with(1.0), watched(), rule)
+    for step in (0, 100):
+        controller.groups[0]["weight_decay"] = 0.1 * step  # what a scheduler does
+        assert steps(controller, [look(step, train_accuracy=0.2)]) == [0.1 * step]
+    assert controller.log == []
+    steps(controller, [look(300, fsd=0.9)])
+    raised = controller.weight_decay
+    assert raised > 1.0
+    controller.groups[0]["weight_decay"] = 0.2
+    assert controller.step() == 0.2, "between looks it changes nothing"
+    steps(controller, [look(400, fsd=0.9)])
+    assert controller.weight_decay >= raised
+
+
+def test_a_decay_that_cannot_be_is_refused_before_any_group_has_it() -> None:
+    optimizer = optimizer_with(1.0, 2.0)
+    controller = WeightDecayController(optimizer, watched(), Schedule(((0, 1500.0),)), bounds=(0.0, 1e4))
+    with pytest.raises(InputError, match="must stay below 1"):
+        steps(controller, [look(0)])
+    assert [group["weight_decay"] for group in optimizer.param_groups] == [1.0, 2.0]
+    assert controller.log == []
+
+
 def test_an_optimiser_that_begins_without_decay_can_be_given_some() -> None:
     optimizer = optimizer_with(0.0, 0.0, kind=torch.optim.SGD)
     steps(WeightDecayController(optimizer, watched(), Schedule(((0, 0.3),))), [look(0)])
@@ -158,6 +194,14 @@ class Undecayed(torch.optim.Optimizer):
         (
             lambda: WeightDecayController(optimizer_with(1.0), watched(train=None)),
             "the monitor lacks the training pairs",
+        ),
+        (
+            lambda: WeightDecayController(optimizer_with(1.0), watched(train=None), specs.ClosedLoop()),
+            "the monitor lacks the training pairs",
+        ),
+        (
+            lambda: steps(WeightDecayController(optimizer_with(1.0), watched(), lambda *_: float("nan")), [look(0)]),
+            "the rule must give a weight decay, got nan at step 0",
         ),
         (lambda: WeightDecayController(optimizer_with(1.0), watched(), Trigger("random")), "needs the last step"),
         (lambda: WeightDecayController(optimizer_with(1.0), watched(), bounds=(2.0, 1.0)), "bounds must be 0 ≤ lowest"),

@@ -1,5 +1,6 @@
 import math
 import random
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -78,14 +79,14 @@ def test_restricted_and_excluded_losses_are_those_of_the_registry(stored: groksc
     expected = rows_of(subject, ["trig", "excluded"])[0]
     assert seen["trig"] == pytest.approx(expected["trig"], rel=1e-5)
     assert seen["excluded"] == pytest.approx(expected["excluded"], rel=1e-5)
-    assert seen["key_modes"] == expected["trig_modes"]
+    assert seen["trig_modes"] == expected["trig_modes"]
 
 
 def test_given_keys_are_used_at_every_look(stored: grokscope.Run) -> None:
     module = stored.module(60)
     every = Monitor("add_mod11", _hidden_of(module), ["trig"], keys=range(1, 6)).look(module)
     one = Monitor("add_mod11", _hidden_of(module), ["trig"], keys=[1]).look(module)
-    assert (every["key_modes"], one["key_modes"]) == (5, 1)
+    assert (every["trig_modes"], one["trig_modes"]) == (5, 1)
     assert every["trig"] != one["trig"]
 
 
@@ -171,6 +172,70 @@ def test_a_compiled_model_is_read_inside_and_not_compiled_again() -> None:
     model = attended()
     compiled = torch.compile(model, backend="eager")
     assert Monitor("add_mod7", SITE).look(compiled) == Monitor("add_mod7", SITE).look(model)
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # of the compiler itself
+@pytest.mark.parametrize("compile_part", ["the model in place", "a part of it"])
+def test_looks_compile_nothing_and_disturb_nothing_compiled(compile_part: str) -> None:
+    from torch._dynamo.testing import CompileCounter
+
+    def run(is_watched: bool) -> tuple[list[float], int, list[float]]:
+        torch._dynamo.reset()
+        model, counter = attended(), CompileCounter()
+        if compile_part == "a part of it":
+            model.mlp = torch.compile(model.mlp, backend=counter)
+        else:
+            model.compile(backend=counter)
+        tokens, answers, _ = pairs_of("add_mod7")
+        monitor = Monitor("add_mod7", ["mlp._orig_mod.1" if compile_part == "a part of it" else SITE], every=4)
+        torch.manual_seed(1)
+        with monitor.attach(model):
+            losses = train(model, tokens, answers, 12, monitor.step if is_watched else lambda step: None)
+        return losses, counter.frame_count, [row["fsd"] for row in monitor.log]
+
+    alone, watched = run(False), run(True)
+    assert alone[:2] == watched[:2]
+    assert len(watched[2]) == 4
+
+
+class Drawn(torch.utils.data.Dataset[tuple[Tensor, Tensor]]):
+    """Pairs, shifted by chance of every kind that a worker has."""
+
+    def __init__(self) -> None:
+        self.tokens, self.answers, _ = pairs_of("add_mod7")
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, place: int) -> tuple[Tensor, Tensor]:
+        other = (place + random.randrange(2) + int(torch.randint(2, ()))) % len(self)
+        return self.tokens[other], self.answers[other]
+
+
+def test_a_loader_with_workers_gives_the_same_batches() -> None:
+    def run(monitor: Monitor | None) -> list[float]:
+        model = attended()
+        random.seed(1)
+        torch.manual_seed(1)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+        losses = []
+        for epoch in range(2):
+            if monitor is not None:
+                monitor.measure(model, epoch)
+            loader = torch.utils.data.DataLoader(Drawn(), batch_size=8, shuffle=True, num_workers=1)
+            for tokens, answers in loader:
+                loss = nn.functional.cross_entropy(model(tokens), answers)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+        return [*losses, random.random()]
+
+    def by_chance(model: nn.Module, tokens: Tensor) -> Tensor:
+        random.random()
+        return torch.rand(len(tokens), 8)
+
+    assert run(None) == run(Monitor("add_mod7", [SITE, by_chance], ["fsd"]))
 
 
 def test_chunks_change_nothing() -> None:
@@ -448,3 +513,14 @@ def test_steps_go_forward_and_need_a_model() -> None:
 
 def test_what_is_offered_has_its_name_in_the_registry() -> None:
     assert set(ATTACHED) - {"answer_share"} <= set(MEASURES)
+
+
+@pytest.mark.parametrize("name", sorted(set(ATTACHED) - {"answer_share"}))
+def test_its_columns_are_columns_of_the_registry(name: str) -> None:
+    every_look = set(Monitor("add_mod7", SITE, ["answer_share"]).look(attended()))
+    own = set(Monitor("add_mod7", SITE, [name]).look(attended())) - every_look
+    known = [
+        re.sub(r"\\{([^}]*)\\}", lambda m: f"({m[1].replace(',', '|')})", re.escape(c)) for c in MEASURES[name].columns
+    ]
+    assert own
+    assert all(any(re.fullmatch(pattern, column) for pattern in known) for column in own), own

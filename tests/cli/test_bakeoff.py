@@ -12,7 +12,7 @@ import pytest
 from grokscope.cli import run
 from grokscope.experiments import Store, run_all
 from grokscope.experiments.bakeoff import ARMS, arm_of, quick_plan
-from grokscope.experiments.records import unpacked
+from grokscope.experiments.records import save_records, unpacked
 from grokscope.specs import Architecture, Cadence, Plan
 
 BAKEOFF = importlib.import_module("grokscope.cli.bakeoff")
@@ -59,6 +59,7 @@ def test_it_trains_prints_and_writes(capsys: pytest.CaptureFixture[str]) -> None
     assert "No speed was measured" in said
     assert sorted(path.name for path in Path("bake").glob("*.*")) == [
         "bakeoff.records.gz",
+        *(f"fig-bakeoff.{kind}" for kind in ("csv", "pdf", "png", "svg")),
         "tab-bakeoff.csv",
         "tab-bakeoff.md",
         "tab-bakeoff.tex",
@@ -77,16 +78,32 @@ def test_a_measured_speed_gives_seconds(capsys: pytest.CaptureFixture[str], monk
     assert set(json.loads(Path("bake/speed.json").read_text())["seconds_per_step"]) == set(ARMS)
 
 
+def test_records_from_elsewhere_give_the_same_table_and_nothing_is_trained(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(["bakeoff", "--quick", "--device", "cpu", "--out", "bake"]) == 0
+    records = unpacked(Path("bake/bakeoff.records.gz"))
+    save_records(Path("first.gz"), records[:6])
+    save_records(Path("second.gz"), records[4:])
+    monkeypatch.setattr(PROGRESS, "run_locally", lambda *given: pytest.fail("nothing is to be trained"))
+    assert run(["bakeoff", "--from", "first.gz", "second.gz", "--out", "elsewhere"]) == 0
+    for name in ("tab-bakeoff.csv", "tab-bakeoff.md", "tab-bakeoff.tex", "bakeoff.records.gz"):
+        assert Path("elsewhere", name).read_bytes() == Path("bake", name).read_bytes()
+    capsys.readouterr()
+    assert run(["bakeoff", "--from", "first.gz", "--out", "some"]) == 0
+    assert "some are missing" in capsys.readouterr().out
+
+
 def test_a_dry_run_says_what_it_costs_and_touches_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["bakeoff", "--dry-run", "--device", "cpu", "--n-seeds", "2"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("88 runs (")
-    assert "11 for each seed of add_mod97, mult_mod97, S5, add_mod59" in said
-    assert "704,000 run-steps" in said
+    assert said.startswith("72 runs (")
+    assert "9 for each seed of add_mod97, mult_mod97, S5, add_mod59" in said
+    assert "576,000 run-steps" in said
     assert not list(Path().iterdir())
 
 
-@pytest.mark.parametrize(("options", "count"), [([], 11), (["--tune"], 4)], ids=["bake-off", "tuning"])
+@pytest.mark.parametrize(("options", "count"), [([], 9), (["--tune"], 20)], ids=["bake-off", "tuning"])
 def test_a_plan_for_a_gpu_elsewhere_can_be_written_here(options: list[str], count: int) -> None:
     arguments = ["--tasks", "add_mod97", "--n-seeds", "1", "--device", "cuda", "--plan-only", "plan.json", *options]
     assert run(["bakeoff", *arguments]) == 0
@@ -101,6 +118,8 @@ def test_a_plan_for_a_gpu_elsewhere_can_be_written_here(options: list[str], coun
         (["--tasks", "ad_mod97"], "did you mean 'add_mod97'"),
         (["--n-seeds", "0"], "n_seeds must lie in [1, 10000), got 0"),
         (["--quick", "--plan-only", "there.json"], "exists already; nothing was overwritten"),
+        (["--from", "there.json", "--time"], "--from trains nothing"),
+        (["--from", "there.json"], "the records"),
         (["--device", "cuda", "--dry-run"], "device cuda was asked for, and there is none"),
     ],
 )

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from grokscope.errors import InputError
-from grokscope.experiments import Store, run_all
+from grokscope.experiments import Store, packing, run_all
 from grokscope.experiments.bakeoff import (
     ARMS,
-    CANDIDATES,
-    CLOSED_LOOP,
+    CHOSEN,
+    FAMILIES,
     TASKS,
     Arm,
     arm_of,
@@ -20,12 +20,14 @@ from grokscope.experiments.bakeoff import (
     quick_plan,
     tuning_plan,
 )
+from grokscope.experiments.records import unpacked
 from grokscope.experiments.reproduction import records_in
 from grokscope.experiments.speed import measured_speed, read_speed, save_speed
+from grokscope.experiments.states import look_steps
 from grokscope.specs import Plan, RunSpec
 from grokscope.training import cohort_key
 
-SOME = {"FSD trigger, λ = 3", "closed loop", "Grokfast", "orthogonal gradient"}
+SOME = {"FSD trigger", "closed loop", "Grokfast", "orthogonal gradient"}
 
 
 def test_every_arm_has_the_same_tasks_seeds_and_budget() -> None:
@@ -34,7 +36,7 @@ def test_every_arm_has_the_same_tasks_seeds_and_budget() -> None:
     by_arm = {name: {(run.task, run.seeds) for run in plan.runs if arm_of(run) == name} for name in ARMS}
     assert set(map(frozenset, by_arm.values())) == {frozenset((run.task, run.seeds) for run in plan.runs)}
     assert {run.training.steps for run in plan.runs} == {8000}
-    assert {run.measurements.every for run in plan.runs} == {100}
+    assert {frozenset(look_steps(run)) for run in plan.runs} == {frozenset(range(0, 8001, 100))}
     assert plan.stop_after_grokking == 1000
 
 
@@ -43,22 +45,15 @@ def test_the_arms_are_those_of_the_bake_off() -> None:
     found = {arm_of(run): run for run in plan.runs}
     decays = [found[f"fixed λ = {decay}"].training.weight_decay for decay in (1, 2, 3, 5)]
     assert decays == [1.0, 2.0, 3.0, 5.0]
-    for signal, word in (("fsd", "FSD"), ("train_accuracy", "memorisation")):
-        for high in (3, 5):
-            run = found[f"{word} trigger, λ = {high}"]
-            assert (run.trigger.signal, run.trigger.weight_decay) == (signal, high)
-            assert run.training.weight_decay == 1.0
-    assert found["closed loop"].control == CLOSED_LOOP
+    for signal, name in (("fsd", "FSD trigger"), ("train_accuracy", "memorisation trigger")):
+        run = found[name]
+        assert (run.trigger.signal, run.trigger.weight_decay, run.training.weight_decay) == (signal, 3.0, 1.0)
+    assert found["closed loop"].control == FAMILIES["closed loop"][CHOSEN["closed loop"]].control
     grokfast = found["Grokfast"].training
-    assert (grokfast.gradient, grokfast.grokfast_alpha, grokfast.grokfast_lamb, grokfast.weight_decay) == (
-        "grokfast",
-        0.98,
-        2.0,
-        1.0,
-    )
+    assert (grokfast.gradient, grokfast.grokfast_alpha, grokfast.grokfast_lamb) == ("grokfast", 0.98, 2.0)
     assert found["orthogonal gradient"].training.gradient == "orthogonal"
     kinds = Counter(cohort_key(run).gradient for run in plan.runs)
-    assert kinds == {"plain": 9, "grokfast": 1, "orthogonal": 1}
+    assert kinds == {"plain": 7, "grokfast": 1, "orthogonal": 1}
 
 
 def test_a_trigger_on_a_group_waits_for_the_groups_threshold() -> None:
@@ -68,21 +63,31 @@ def test_a_trigger_on_a_group_waits_for_the_groups_threshold() -> None:
     assert {run.train_fraction for run in plan.runs if run.task == "S5"} == {0.7}
 
 
+def test_every_family_has_the_same_tuning() -> None:
+    assert {len(settings) for settings in FAMILIES.values()} == {4}
+    assert {*CHOSEN} == {*FAMILIES} - {"fixed"}
+    known = [arm for settings in FAMILIES.values() for arm in settings.values()]
+    assert len({*known}) == len(known)
+    decays = {name: [arm.weight_decay for arm in FAMILIES[name].values()] for name in FAMILIES}
+    assert 0.0 in decays["Grokfast"], "as published, or nearly: without weight decay"
+    assert 0.0 in decays["orthogonal gradient"]
+
+
 def test_tuning_never_sees_the_seeds_of_the_bake_off() -> None:
     tuned, tested = tuning_plan("tuning"), bakeoff_plan("runs", n_seeds=4, tasks=["add_mod97"])
     seeds = [{seed for run in plan.runs for seed in run.seeds.to_dict().values()} for plan in (tuned, tested)]
     assert seeds == [set(range(10_000, 10_016)), set(range(4))]
     assert {run.task for run in tuned.runs} == {"add_mod97"}
-    assert {run.control for run in tuned.runs} == set(CANDIDATES.values())
-    assert len(CANDIDATES) <= sum(name.startswith("fixed") for name in ARMS), "no more tuning than fixed λ has"
-    assert CLOSED_LOOP in CANDIDATES.values()
+    assert len(tuned.runs) == len({run.content_hash for run in tuned.runs}) == 5 * 4 * 16
+    assert {run.training.steps for run in tuned.runs} == {8000}
+    assert {arm_of(run) for run in tuned.runs} == {None}, "tuning runs never enter the table"
 
 
 def test_a_run_of_no_arm_has_none() -> None:
     run = ARMS["fixed λ = 2"].of(RunSpec())
     assert arm_of(run) == "fixed λ = 2"
     assert arm_of(Arm(4.0).of(run)) is None
-    assert arm_of(replace(run, trigger=ARMS["FSD trigger, λ = 3"].of(RunSpec()).trigger)) is None
+    assert arm_of(replace(run, trigger=ARMS["FSD trigger"].of(RunSpec()).trigger)) is None
 
 
 @pytest.mark.parametrize(
@@ -115,6 +120,10 @@ def test_a_plan_is_run_by_a_worker_with_the_core_packages_only(tmp_path: Path) -
     assert done.returncode == 0, done.stderr[-2000:]
     records = records_in(Store(tmp_path / "runs"))
     assert {arm_of(record.spec) for record in records} == SOME
+    assert packing.main(["--spec", str(plan), "--out", str(tmp_path / "some.gz")]) == 0
+    assert {record.spec for record in unpacked(tmp_path / "some.gz")} == {*runs}
+    assert packing.main(["--spec", str(tmp_path / "none.json"), "--out", str(tmp_path / "other.gz")]) == 2
+    assert not (tmp_path / "other.gz").exists()
     loop = next(record for record in records if arm_of(record.spec) == "closed loop")
     assert loop.outcome["control"]["phase"] == "waiting"
 

@@ -82,3 +82,26 @@ def test_nandas_model(tmp_path: Path) -> None:
         assert all(math.isfinite(value) for value in found["log"][column])
     assert found["log"]["trig"][-1] == pytest.approx(found["log"]["trig_with_final_keys"][-1])
     assert found["provenance"]["torch"] == torch.__version__
+    assert found["comparison"][0]["found"] == len(found["key_frequencies"])
+    assert found["comparison"][-1]["found"] == found["log"]["trig_with_final_keys"][-1]
+
+
+def test_nandas_model_is_trained_until_a_look_says_enough() -> None:
+    nanda = example("nanda")
+    model, tokens, answers = nanda.OneLayer(14), torch.tensor([[1, 2, 13], [3, 4, 13]]), torch.tensor([3, 7])
+    seen_at: list[int] = []
+    before = model.embed.detach().clone()
+    assert nanda.train(model, tokens, answers, 40, False, lambda step: seen_at.append(step) or step == 12) == 12
+    assert seen_at == list(range(13))
+    assert not torch.equal(before, model.embed)
+
+
+def test_a_neuron_of_one_frequency_is_explained_by_it_and_a_mixed_one_is_not() -> None:
+    nanda = example("nanda")
+    task = nanda.named_task("add_mod13")
+    a, b = torch.meshgrid(torch.arange(13.0), torch.arange(13.0), indexing="ij")
+    w = 2 * math.pi / 13
+    pure = torch.cos(3 * w * a) * torch.sin(3 * w * b) + torch.cos(3 * w * b) + 5
+    mixed = torch.cos(3 * w * a) + torch.cos(4 * w * b)
+    found = nanda.explained_by_one(torch.stack([pure, mixed], dim=-1), task.basis())
+    assert found.tolist() == pytest.approx([1.0, 0.5])

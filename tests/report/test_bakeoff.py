@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 
 from grokscope.errors import InputError
-from grokscope.experiments.bakeoff import ARMS, CANDIDATES, bakeoff_plan, tuning_runs
+from grokscope.experiments.bakeoff import ARMS, FAMILIES, bakeoff_plan, tuning_runs
 from grokscope.experiments.records import RunRecord
 from grokscope.report.bakeoff import bakeoff_results, bakeoff_table, tuned, verdict
 from grokscope.report.render import csv_of, latex_of, markdown_of
@@ -98,9 +98,18 @@ def test_failures_and_collapses_are_counted() -> None:
         record(runs[2], 1000, collapse=0.9),
         record(runs[3], 1000, collapse=0.2),
         record(runs[4], None, failed=50, learnt=False),
+        record(runs[5], 1000, failed=1250),
     ]
     arm = bakeoff_results(records)[0].arm("fixed λ = 5")
-    assert (arm.unlearnt, arm.failed, arm.collapsed, arm.grokked.items) == (2, 1, 2, 5)
+    assert (arm.unlearnt, arm.failed, arm.collapsed, arm.grokked.items) == (2, 2, 3, 6)
+
+
+def test_tuning_runs_do_not_enter_the_table_and_arms_that_lack_runs_are_told() -> None:
+    records = planted(dict.fromkeys(ARMS, 1000))
+    assert not any("missing" in note for note in bakeoff_table(records).notes)
+    assert any("some are missing" in note for note in bakeoff_table(records[1:]).notes)
+    both = bakeoff_table([*records, *tuning([900, 800, 700, 600])])
+    assert both.rows == bakeoff_table(records).rows
 
 
 @pytest.mark.parametrize(
@@ -161,21 +170,29 @@ def test_runs_of_no_arm_are_left_out_and_counted() -> None:
 
 
 def tuning(medians: Sequence[int | None], collapsed: Sequence[float] = (1.0,) * 4) -> list[RunRecord]:
+    """The closed loop's settings do this; those of all other families grok sooner the further down they stand."""
     return [
-        record(run, median, collapse)
-        for runs, median, collapse in zip(tuning_runs(4).values(), medians, collapsed, strict=True)
+        record(run, medians[place], collapsed[place]) if family == "closed loop" else record(run, 900 - 100 * place)
+        for (family, setting), runs in tuning_runs(4).items()
+        for place in [list(FAMILIES[family]).index(setting)]
         for run in runs
     ]
 
 
 def test_the_setting_with_fewest_failures_is_chosen_and_among_those_the_fastest() -> None:
-    names = list(CANDIDATES)
-    assert tuned(tuning([900, 800, 700, 600]))[0] == names[3]
-    assert tuned(tuning([900, 800, 700, None]))[0] == names[2]
+    names = list(FAMILIES["closed loop"])
+    assert tuned(tuning([900, 800, 700, 600]))[0]["closed loop"] == names[3]
+    assert tuned(tuning([900, 800, 700, None]))[0]["closed loop"] == names[2]
     chosen, table = tuned(tuning([900, 800, 700, 600], [1.0, 1.0, 0.5, 0.5]))
-    assert chosen == names[1]
-    assert [row[1].ours for row in table.rows] == names
-    assert f"Chosen: {chosen}" in table.notes[0]
+    assert chosen == {
+        "FSD trigger": "λ = 10",
+        "memorisation trigger": "λ = 10",
+        "closed loop": names[1],
+        "Grokfast": "λ = 5",
+        "orthogonal gradient": "λ = 5",
+    }
+    assert [row[1].ours for row in table.rows][8:12] == [f"closed loop, {name}" for name in names]
+    assert f"closed loop: {names[1]}" in table.notes[0]
     uneven = tuned(tuning([900, 800, 700, 600])[1:])[1]
     assert "different numbers of runs" in uneven.notes[1]
 

@@ -90,11 +90,26 @@ def test_grokfast_is_its_sum_written_out() -> None:
     alpha, lamb = torch.tensor([0.9, 0.5], dtype=torch.float64), torch.tensor([2.0, 1.0], dtype=torch.float64)
     slow, active = torch.zeros(2, 5, dtype=torch.float64), torch.tensor([True, True])
     for t in range(6):
-        found = grokfast_(slow, gradients[t], active, alpha, lamb)
+        found = grokfast_(slow, gradients[t], active, torch.tensor([t == 0, t == 0]), alpha, lamb)
         for run in range(2):
             a = alpha[run].item()
-            average = sum((1 - a) * a ** (t - s) * gradients[s, run] for s in range(t + 1))
+            since = sum((1 - a) * a ** (t - s) * gradients[s, run] for s in range(1, t + 1))
+            average = a**t * gradients[0, run] + since
             assert torch.allclose(found[run], gradients[t, run] + lamb[run] * average, rtol=1e-13, atol=1e-14)
+
+
+def test_the_first_step_is_given_the_first_gradient_times_one_and_lamb() -> None:
+    grokfast = GROKFAST[0]
+    grokfast = replace(
+        grokfast, training=replace(grokfast.training, beta1=0.0)
+    )  # the first moment is what Adam is given
+    plain, cohort = fresh([replace(grokfast, training=replace(grokfast.training, gradient="plain"))])
+    filtered, own = fresh([grokfast])
+    advance(plain, cohort, 1)
+    advance(filtered, own, 1)
+    assert torch.allclose(filtered.first, 3 * plain.first, rtol=1e-12)
+    assert torch.equal(filtered.slow, plain.first)
+    assert plain.first.abs().max() > 0
 
 
 def test_an_orthogonal_gradient_is_orthogonal_as_long_and_in_the_plane_of_both() -> None:
@@ -113,6 +128,14 @@ def test_where_there_are_no_weights_or_no_gradient_nothing_is_undefined() -> Non
     zeros, ones = torch.zeros(1, 3), torch.ones(1, 3)
     assert torch.equal(orthogonal(zeros, ones), ones)
     assert torch.equal(orthogonal(ones, zeros), zeros)
+
+
+def test_a_gradient_along_the_weights_becomes_zero_and_not_rounding_at_full_length() -> None:
+    draw = torch.Generator().manual_seed(0)
+    single = torch.randn(500, 1, generator=draw)
+    assert torch.equal(orthogonal(single, torch.randn(500, 1, generator=draw)), torch.zeros(500, 1))
+    weights = torch.randn(3, 40, generator=draw)
+    assert orthogonal(weights, -0.37 * weights).abs().max() == 0
 
 
 # Plain cohorts are what they were.

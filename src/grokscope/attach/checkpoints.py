@@ -70,6 +70,8 @@ def convert(source: Path | str, target: Path | str | None = None) -> Path:
     target = source.with_suffix(SAFE) if target is None else Path(target)
     if source.suffix.lower() not in PICKLES:
         raise InputError(f"convert takes {', '.join(PICKLES)} files, got {named(source)}")
+    if target.suffix.lower() != SAFE:
+        raise InputError(f"convert writes a {SAFE} file, got {named(target)}")
     if not source.is_file():
         raise InputError(f"there is no file {named(source)}")
     if target.exists():

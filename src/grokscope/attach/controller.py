@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import torch
@@ -33,6 +34,10 @@ class Schedule:
         """The last change until a step, and its λ; (0, before) if there was none."""
         return max(((at, decay) for at, decay in self.changes if at <= step), default=(0, before))
 
+    def begins(self) -> int | None:
+        """The first step that it changes; None if there is none."""
+        return min((at for at, _ in self.changes), default=None)
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -48,7 +53,8 @@ class WeightDecayController:
     """Sets an optimiser's weight decay by a rule: raise, hold, restore, within bounds, and say why.
 
     A rule is a pure function of the monitor's log, so that training continued from a checkpoint goes on as it would
-    have. Groups keep their proportions: one without decay (biases) stays without, unless none has any.
+    have. Groups keep their proportions: one without decay (biases) stays without, unless none has any. Until a rule has
+    something to say λ is left alone, so that a scheduler may change it; from then on it is set at every look.
 
     >>> model = torch.nn.Linear(2, 2)
     >>> optimizer = torch.optim.AdamW(model.parameters(), weight_decay=1.0)
@@ -77,7 +83,7 @@ class WeightDecayController:
             bounds: λ never leaves these.
             hold: With a trigger, λ returns to where it began this many steps after it fired, if not before.
         """
-        self.groups = [group for group in getattr(optimizer, "param_groups", []) if "weight_decay" in group]
+        self.optimizer = optimizer
         if not self.groups:
             raise InputError(f"{type(optimizer).__name__} has no weight decay to control")
         low, high = bounds
@@ -88,10 +94,16 @@ class WeightDecayController:
         self.monitor, self.rule, self.bounds, self.hold = monitor, rule, bounds, hold
         self.start = max(float(group["weight_decay"]) for group in self.groups)
         # Each group's λ for one of the whole: biases that do not decay have 0.
-        self.shares = [float(group["weight_decay"]) / self.start if self.start else 1.0 for group in self.groups]
+        self.shares = [self._share(group) for group in self.groups]
         self.log: list[Row] = []
+        self._decided_at: int | None = None
         self._refuse_blind(rule)
         monitor.optimizer = optimizer
+
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        """The optimiser's groups that have a weight decay; it makes new ones when its own state is loaded."""
+        return [group for group in getattr(self.optimizer, "param_groups", []) if "weight_decay" in group]
 
     @property
     def weight_decay(self) -> float:
@@ -104,11 +116,11 @@ class WeightDecayController:
         Call it after `monitor.step`; between looks it changes nothing.
         """
         looks = self.monitor.log
-        if looks:
+        if looks and looks[-1]["step"] != self._decided_at:
+            self._decided_at = looks[-1]["step"]
             verdict = self._verdict(looks)
-            wanted = min(max(verdict.weight_decay, self.bounds[0]), self.bounds[1])
-            if wanted != self.weight_decay:
-                self._set(wanted, int(looks[-1]["step"]), verdict)
+            if verdict is not None:
+                self._follow(verdict, int(looks[-1]["step"]))
         return self.weight_decay
 
     def state_dict(self) -> dict[str, Any]:
@@ -127,42 +139,56 @@ class WeightDecayController:
                 f"the state has {len(state['shares'])} groups with weight decay, the optimiser {len(self.groups)}"
             )
         self.start, self.shares = float(state["start"]), [float(share) for share in state["shares"]]
-        self.log = [dict(row) for row in state["log"]]
+        self.log, self._decided_at = [dict(row) for row in state["log"]], None
         self._apply(float(state["weight_decay"]))
 
-    def _set(self, wanted: float, step: int, verdict: Verdict) -> None:
-        limited = "" if wanted == verdict.weight_decay else f", kept within {self.bounds[0]:g} to {self.bounds[1]:g}"
-        self.log.append({"step": step, "was": self.weight_decay, "weight_decay": wanted, "why": verdict.why + limited})
-        self._apply(wanted)
+    def _follow(self, verdict: Verdict, step: int) -> None:
+        if not isfinite(verdict.weight_decay):
+            raise InputError(f"the rule must give a weight decay, got {verdict.weight_decay} at step {step}")
+        wanted, was = min(max(verdict.weight_decay, self.bounds[0]), self.bounds[1]), self.weight_decay
+        if wanted != was:
+            limits = f", kept within {self.bounds[0]:g} to {self.bounds[1]:g}"
+            why = verdict.why if wanted == verdict.weight_decay else verdict.why + limits
+            self._apply(wanted)
+            self.log.append({"step": step, "was": was, "weight_decay": wanted, "why": why})
+
+    def _share(self, group: Mapping[str, Any]) -> float:
+        return float(group["weight_decay"]) / self.start if self.start else 1.0
 
     def _apply(self, weight_decay: float) -> None:
-        for group, share in zip(self.groups, self.shares, strict=True):
+        groups = self.groups
+        self.shares += [self._share(group) for group in groups[len(self.shares) :]]  # groups that came later
+        decays = [weight_decay * share for share in self.shares]
+        for group, decay in zip(groups, decays, strict=True):
             rate = float(group.get("lr", 0.0))
-            if rate * weight_decay * share >= 1:
-                raise InputError(
-                    f"learning_rate × weight_decay must stay below 1, got {rate:g} × {weight_decay * share:g}"
-                )
-            group["weight_decay"] = weight_decay * share
+            if rate * decay >= 1:
+                raise InputError(f"learning_rate × weight_decay must stay below 1, got {rate:g} × {decay:g}")
+        for group, decay in zip(groups, decays, strict=True):
+            group["weight_decay"] = decay
 
-    def _verdict(self, looks: Sequence[Row]) -> Verdict:
+    def _verdict(self, looks: Sequence[Row]) -> Verdict | None:
+        """What the rule says; None as long as it has said nothing."""
         if isinstance(self.rule, Trigger):
             return self._triggered(self.rule, looks)
         if isinstance(self.rule, Schedule):
-            since, decay = self.rule.at(int(looks[-1]["step"]), self.start)
+            first, step = self.rule.begins(), int(looks[-1]["step"])
+            if first is None or step < first:
+                return None
+            since, decay = self.rule.at(step, self.start)
             return Verdict(decay, f"scheduled from step {since}")
         if isinstance(self.rule, ClosedLoop):
             found = controlled(self.rule, self.start, looks)
-            return Verdict(found.weight_decay, str(found.phase))
+            return Verdict(found.weight_decay, str(found.phase)) if found.changes else None
         said = self.rule(self.start, looks)
         return Verdict(float(getattr(said, "weight_decay", said)), str(getattr(said, "phase", "your rule")))
 
-    def _triggered(self, rule: Trigger, looks: Sequence[Row]) -> Verdict:
+    def _triggered(self, rule: Trigger, looks: Sequence[Row]) -> Verdict | None:
         found, grokked = decision(rule, self.start, looks), ReadingSpec().grokked
         if found.restored_at is not None:
             why = f"validation accuracy reached {grokked:g} at step {found.restored_at}"
             return Verdict(found.weight_decay, why)
         if found.fired_at is None:
-            return Verdict(found.weight_decay, "not fired")
+            return None
         if self.hold is not None and looks[-1]["step"] >= found.fired_at + self.hold:
             return Verdict(self.start, f"held for {self.hold} steps")
         return Verdict(found.weight_decay, f"{rule.signal} reached {rule.threshold:g} at step {found.fired_at}")

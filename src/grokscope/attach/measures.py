@@ -122,7 +122,9 @@ def _fsd_k(reading: SiteReading) -> Columns:
 
 def _fsd_gen(reading: SiteReading) -> Columns:
     density = reading.spectrum.density
-    return {f"fsd_gen_{k}": fsd_gen(density, k).fsd for k in (1, 2, 3) if k == 1 or k < density.shape[-2]}
+    found = {k: fsd_gen(density, k) for k in (1, 2, 3) if k == 1 or k < density.shape[-2]}
+    mode = (found[1].mode + 1).double().where(~found[1].fsd.isnan(), torch.nan)
+    return {**{f"fsd_gen_{k}": result.fsd for k, result in found.items()}, "fsd_gen_mode": mode}
 
 
 def _fsd_null(reading: SiteReading) -> Columns:
@@ -158,7 +160,7 @@ def _trig(reading: SiteReading) -> Columns:
     assert reading.basis is not None
     means, part = _logit_part(reading)
     kept = kept_means(means, part, reading.basis)[:, reading.condition]
-    return {"trig": _loss(kept, reading.task, None), "key_modes": reading.key_modes.sum(dim=-1).double()}
+    return {"trig": _loss(kept, reading.task, None), "trig_modes": reading.key_modes.sum(dim=-1).double()}
 
 
 def _excluded(reading: SiteReading) -> Columns:
@@ -166,7 +168,7 @@ def _excluded(reading: SiteReading) -> Columns:
     assert reading.logits is not None
     _, part = _logit_part(reading)
     loss = _loss(reading.logits.double() - part[:, reading.condition], reading.task, reading.is_train)
-    return {"excluded": loss, "key_modes": reading.key_modes.sum(dim=-1).double()}
+    return {"excluded": loss, "excluded_modes": reading.key_modes.sum(dim=-1).double()}
 
 
 def _logit_part(reading: SiteReading) -> tuple[Tensor, Tensor]:
@@ -183,7 +185,7 @@ def _loss(logits: Tensor, task: Task, chosen: Tensor | None) -> Float[Tensor, " 
     return (loss if chosen is None else loss[:, chosen.to(loss.device)]).mean(dim=-1)
 
 
-# Each by its name in the registry of grokscope's own runs, with the columns that it has there.
+# Each by its name in the registry of grokscope's own runs, with columns that it has there.
 ATTACHED: dict[str, AttachedMeasure] = {
     "fsd": AttachedMeasure(_fsd),
     "fsd_k": AttachedMeasure(_fsd_k),

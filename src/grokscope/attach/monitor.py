@@ -17,7 +17,7 @@ from grokscope.attach.measures import ATTACHED, attached_measure, why_undefined
 from grokscope.attach.operations import own_task, without_group
 from grokscope.attach.pass_over import Pass, train_pairs
 from grokscope.attach.sites import Site, find_sites, site_name
-from grokscope.attach.undisturbed import bare, undisturbed
+from grokscope.attach.undisturbed import bare, home_of, undisturbed
 from grokscope.errors import InputError, shown
 from grokscope.tasks import Basis
 from grokscope.timeline import Timeline, timeline_of
@@ -136,8 +136,7 @@ class Monitor:
         inside = bare(model)
         with undisturbed(inside):
             seen = self._pass().over(inside)
-            norm = sum(p.detach().double().square().sum().item() for p in inside.parameters()) ** 0.5
-            row: Row = {"step": step, **seen.scores, "norm": norm}
+            row: Row = {"step": step, **seen.scores, "norm": _norm(inside)}
             decay = self._weight_decay()
             if decay is not None:
                 row["weight_decay"] = decay
@@ -230,3 +229,12 @@ class Monitor:
     def _weight_decay(self) -> float | None:
         groups = [] if self.optimizer is None else self.optimizer.param_groups
         return max((float(group["weight_decay"]) for group in groups if "weight_decay" in group), default=None)
+
+
+def _norm(model: nn.Module) -> float:
+    """‖W‖ of all parameters, in float64; read from each device once."""
+    squares: dict[torch.device, list[Tensor]] = {}
+    for parameter in model.parameters():
+        wide = parameter.detach().to(home_of(parameter.device)).double()
+        squares.setdefault(wide.device, []).append(wide.square().sum())
+    return sum(float(torch.stack(found).sum()) for found in squares.values()) ** 0.5

@@ -12,7 +12,7 @@ from grokscope.activations import RunningMeans
 from grokscope.attach.encoders import Encode, called_with
 from grokscope.attach.measures import SiteReading
 from grokscope.attach.sites import Places, Site, at_position, caught, find_sites, site_name
-from grokscope.attach.undisturbed import device_of
+from grokscope.attach.undisturbed import device_of, home_of
 from grokscope.errors import InputError, shown
 from grokscope.shapes import Bool, Float, Int
 from grokscope.tasks import Basis, Task
@@ -67,7 +67,7 @@ class Pass:
     def over(self, model: nn.Module) -> Seen:
         """Run all pairs, chunk by chunk. The caller has made sure that nothing is disturbed."""
         device = device_of(model)
-        totals = [RunningMeans(self.task.symbols, self.condition.to(_home(device))) for _ in self.sites]
+        totals = [RunningMeans(self.task.symbols, self.condition.to(home_of(device))) for _ in self.sites]
         kept: list[list[Tensor]] = [[] for _ in self.sites]
         all_logits, graded = [], []
         for rows, logits, values in self._parts(model, device):
@@ -149,7 +149,7 @@ class Pass:
     def _graded(self, logits: Tensor, rows: slice) -> Float[Tensor, "2 inputs"]:
         """Whether each pair is answered right, and its cross-entropy in float64; NaN where logits are not numbers."""
         answers = torch.tensor(self.task.answers[rows], device=logits.device)
-        wide = logits.to(_home(logits.device)).double()
+        wide = logits.to(home_of(logits.device)).double()
         answers = answers.to(wide.device)
         loss = wide.logsumexp(dim=-1) - wide.gather(-1, answers[:, None])[:, 0]
         right = (wide.argmax(dim=-1) == answers).double().where(~loss.isnan(), torch.nan)
@@ -202,10 +202,6 @@ def train_pairs(task: Task, train: Any) -> Bool[Tensor, " inputs"]:
     if mask.all() or not mask.any():
         raise InputError(f"train must name some pairs and leave some for validation, got {mask.sum()} of {count}")
     return torch.from_numpy(mask)
-
-
-def _home(device: torch.device) -> torch.device:
-    return torch.device("cpu") if device.type == "mps" else device  # mps has no float64
 
 
 def _moved(inputs: Any, device: torch.device) -> Any:

@@ -8,13 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grokscope.errors import InputError
+from grokscope.errors import InputError, shown
 from grokscope.training.checkpoint import export_tensors
 
 __all__ = ["main", "tensors_in"]
 
 BAD_INPUT = 2
 DEPTH = 20
+RESERVED = "__metadata__"
 
 
 def tensors_in(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Tensor]]:
@@ -44,8 +45,14 @@ def main(source: Path, target: Path) -> None:
     except Exception as error:  # a pickle fails in any way in which Python can
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"it holds more than tensors, or is damaged ({first[:200]})") from None
-    # Tensors that share memory are written apart: safetensors has no sharing.
-    found = {name: tensor.detach().clone() for name, tensor in tensors_in(content)}
+    found: dict[str, Tensor] = {}
+    for name, tensor in tensors_in(content):
+        if name in found or name == RESERVED:
+            why = "is safetensors' own" if name == RESERVED else "would be that of two tensors"
+            raise InputError(f"the name {shown(name)} {why}")
+        if tensor.layout != torch.strided:
+            raise InputError(f"{shown(name)} is not a dense tensor ({tensor.layout})")
+        found[name] = tensor.detach().clone()  # those that share memory are written apart: safetensors has no sharing
     if not found:
         raise InputError("it holds no tensors")
     export_tensors(target, found)

@@ -2,16 +2,19 @@
 
 import sys
 from pathlib import Path
+from typing import Annotated
 
+import tyro
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Printed
 
 from grokscope.cli.progress import run_with_progress
 from grokscope.cli.train import INTERRUPTED, Device, Precision, device_named, write_plan
+from grokscope.errors import InputError
 from grokscope.experiments import Store
 from grokscope.experiments.bakeoff import TASKS, bakeoff_plan, quick_plan, tuning_plan
-from grokscope.experiments.records import RunRecord, record_of, save_records
+from grokscope.experiments.records import RunRecord, record_of, save_records, unpacked
 from grokscope.experiments.reproduction import run_steps
 from grokscope.experiments.speed import measured_speed, read_speed, save_speed
 from grokscope.report.bakeoff import bakeoff_results, bakeoff_table, tuned
@@ -37,6 +40,7 @@ def bakeoff(
     quick: bool = False,
     tune: bool = False,
     time: bool = False,
+    from_: Annotated[tuple[Path, ...], tyro.conf.arg(name="from", metavar="FILE.gz")] = (),
 ) -> None:
     """Compare fixed λ, the paper's triggers, our closed loop, Grokfast and orthogonal gradients, all else equal.
 
@@ -53,12 +57,20 @@ def bakeoff(
         precision: float32 is the reference; tf32 and bf16 are faster.
         out: The folder for runs, table and records.
         dry_run: Say what would be trained, and train nothing.
-        plan_only: Write the plan to this file, to be run by `python -m grokscope.worker --spec FILE`; the same command
-            without this option then finds the runs in the folder and makes the table.
+        plan_only: Write the plan to this file, to be run by `python -m grokscope.worker --spec FILE`, by several at
+            once if you like. The same command without this option then finds the runs in the folder; on another
+            machine, `python -m grokscope.experiments.packing --spec FILE --out RECORDS.gz` packs them for --from.
         quick: Two seeds of a small task with a small model: minutes on a CPU, and no result.
-        tune: Train the closed loop's candidates on the tuning seeds instead, and say which one the rule chooses.
+        tune: Train every family's settings on the tuning seeds instead, and say which one the rule chooses of each.
         time: Measure what a step costs in each arm, so that the table has seconds too.
+        from_: Train nothing, and make table and figure from these records of workers elsewhere; seconds come from a
+            speed.json beside the first of them.
     """
+    if from_:
+        if time or dry_run or quick or plan_only is not None:
+            raise InputError("--from trains nothing: leave out --time, --dry-run, --quick and --plan-only")
+        _concluded(_together(from_), out, tune, from_[0].parent / SPEED)
+        return
     place = "cuda" if plan_only is not None and device == "cuda" else device_named(device)  # a plan may travel
     if tune:
         plan = tuning_plan(str(out), n_seeds=n_seeds, precision=precision, device=place)
@@ -72,9 +84,21 @@ def bakeoff(
         write_plan(plan, plan_only)
     else:
         records = _trained(plan)
-        _finish(tuned(records)[1] if tune else _table(records, plan, out / SPEED, time), records, out)
-        if not tune:
-            write_figure(fig_bakeoff(bakeoff_results(records)), out)
+        if time:
+            save_speed(measured_speed(plan), out / SPEED)
+        _concluded(records, out, tune, out / SPEED)
+
+
+def _concluded(records: list[RunRecord], out: Path, tune: bool, speed: Path) -> None:
+    """Table, figure and records, on the screen and in the folder."""
+    _finish(tuned(records)[1] if tune else _table(records, speed), records, out)
+    if not tune:
+        write_figure(fig_bakeoff(bakeoff_results(records)), out)
+
+
+def _together(files: tuple[Path, ...]) -> list[RunRecord]:
+    """The records of several files; one that stands in more than one of them counts once."""
+    return list({record.spec.content_hash: record for file in files for record in unpacked(file)}.values())
 
 
 def _cost(plan: Plan) -> str:
@@ -98,9 +122,7 @@ def _trained(plan: Plan) -> list[RunRecord]:
     return [record_of(store.add(run)) for run in plan.runs]
 
 
-def _table(records: list[RunRecord], plan: Plan, path: Path, is_timed: bool) -> Table:
-    if is_timed:
-        save_speed(measured_speed(plan), path)
+def _table(records: list[RunRecord], path: Path) -> Table:
     speed = read_speed(path)
     return bakeoff_table(records) if speed is None else bakeoff_table(records, speed.seconds_per_step, speed.place)
 
@@ -117,6 +139,7 @@ def _finish(table: Table, records: list[RunRecord], out: Path) -> None:
     console.print(printed)
     for note in table.notes:
         console.print(escape(note), soft_wrap=True)
+    out.mkdir(parents=True, exist_ok=True)
     save_records(out / RECORDS, records)
     files = [*write_table(table, out), out / RECORDS]
     print(f"wrote {', '.join(path.name for path in files)} to {out}")

@@ -1,8 +1,8 @@
-"""The fair bake-off: every way of making a run grok sooner, on the same tasks, seeds and budget.
+"""The fair bake-off: every way of making a run grok sooner, on the same tasks, seeds, budget, looks and tuning.
 
-Each way is an arm with the tuning that its users would do: fixed λ and the paper's triggers have their settings as arms
-of their own; Grokfast and ⊥Grad are taken as published, at λ = 1; our closed loop has one setting, chosen from as many
-candidates as fixed λ has values, on one task, with seeds that the bake-off never uses.
+A family is one way, with four settings. All four fixed λ are arms, and the best of them is taken with hindsight. Of
+every other family one setting is an arm: the one that the same rule (`grokscope.report.bakeoff.tuned`) chooses from
+runs on one task, with seeds that the bake-off never uses. Everybody is looked at every 100 steps.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,8 +16,10 @@ from grokscope.tasks import named_task, pinned_task_name
 
 __all__ = [
     "ARMS",
-    "CANDIDATES",
-    "CLOSED_LOOP",
+    "CHOSEN",
+    "FAMILIES",
+    "FIRST_TUNING_SEED",
+    "IS_TUNED",
     "TASKS",
     "TUNING_TASK",
     "Arm",
@@ -29,23 +31,12 @@ __all__ = [
 ]
 
 BUDGET = 8000  # steps
+EVERY = 100  # steps between looks, for measures, triggers and the closed loop alike
 AFTER_GROKKING = 1000  # steps for which a grokked run is watched: no lead is computed, but a collapse is seen
 TASKS = ("add_mod97", "mult_mod97", "S5", "add_mod59")  # 59 was used for no tuning, here or in the paper
 TRAIN_FRACTION = {"S5": 0.7}  # the catalogue's first reading of Table 11; all others are the paper's 0.3
 TUNING_TASK = "add_mod97"
 FIRST_TUNING_SEED = 10_000  # and up; the bake-off's own are below
-
-# Four, as fixed λ has four values: how far λ may rise, and how large a train loss it may cause.
-CANDIDATES: dict[str, ClosedLoop] = {
-    f"highest {highest:g}, train loss {loss:g}": ClosedLoop(every=50, highest=highest, train_loss=loss)
-    for highest in (5.0, 10.0)
-    for loss in (0.1, 0.5)
-}
-
-# To be chosen by `grokscope.report.bakeoff.tuned` from the records of `tuning_plan`: the candidate with the shortest
-# median time to grok on add_mod97, among those with the fewest failures and collapses. Until those runs have been made,
-# it is the most cautious candidate.
-CLOSED_LOOP = CANDIDATES["highest 5, train loss 0.1"]
 
 
 @dataclass(frozen=True)
@@ -79,28 +70,54 @@ class Arm:
             return None
         is_group = named_task(run.task).sums is None
         at_least = ReadingSpec().fsd_gen_sync if self.signal == "fsd" and is_group else None
-        return Trigger(self.signal, at_least, weight_decay=self.weight_decay_high)
+        return Trigger(self.signal, at_least, weight_decay=self.weight_decay_high, every=EVERY)
 
+
+RAISED = (2.0, 3.0, 5.0, 10.0)  # λ_high: as far as the paper's forks go
+GIVEN = (0.0, 1.0, 3.0, 5.0)  # λ beside a changed gradient, whose authors use none or next to none
+
+# Grokfast's α and ℓ are the published ones for modular arithmetic; ⊥Grad has nothing to set. The closed loop doubles λ,
+# and may differ in how far λ rises and in how large a train loss it may cause.
+FAMILIES: dict[str, dict[str, Arm]] = {
+    "fixed": {f"λ = {decay:g}": Arm(decay) for decay in DECAYS},
+    "FSD trigger": {f"λ = {high:g}": Arm(signal="fsd", weight_decay_high=high) for high in RAISED},
+    "memorisation trigger": {f"λ = {high:g}": Arm(signal="train_accuracy", weight_decay_high=high) for high in RAISED},
+    "closed loop": {
+        f"λ up to {highest:g}, train loss {loss:g}": Arm(
+            control=ClosedLoop(every=EVERY, factor=2.0, highest=highest, train_loss=loss)
+        )
+        for highest in (5.0, 10.0)
+        for loss in (0.1, 0.5)
+    },
+    "Grokfast": {f"λ = {decay:g}": Arm(decay, gradient="grokfast") for decay in GIVEN},
+    "orthogonal gradient": {f"λ = {decay:g}": Arm(decay, gradient="orthogonal") for decay in GIVEN},
+}
+
+# To be set to what `tuned` says of the runs of `tuning_plan`. Until those have been made: what the paper uses, the most
+# cautious closed loop, and the λ of every other run.
+IS_TUNED = False
+CHOSEN = {
+    "FSD trigger": "λ = 3",
+    "memorisation trigger": "λ = 3",
+    "closed loop": "λ up to 5, train loss 0.1",
+    "Grokfast": "λ = 1",
+    "orthogonal gradient": "λ = 1",
+}
 
 ARMS: dict[str, Arm] = {
-    **{f"fixed λ = {decay:g}": Arm(decay) for decay in DECAYS},
-    **{f"FSD trigger, λ = {high:g}": Arm(signal="fsd", weight_decay_high=high) for high in (3.0, 5.0)},
-    **{
-        f"memorisation trigger, λ = {high:g}": Arm(signal="train_accuracy", weight_decay_high=high)
-        for high in (3.0, 5.0)
-    },
-    "closed loop": Arm(control=CLOSED_LOOP),
-    "Grokfast": Arm(gradient="grokfast"),
-    "orthogonal gradient": Arm(gradient="orthogonal"),
+    **{f"fixed {setting}": arm for setting, arm in FAMILIES["fixed"].items()},
+    **{family: FAMILIES[family][setting] for family, setting in CHOSEN.items()},
 }
 
 
 def arm_of(run: RunSpec) -> str | None:
-    """The arm a run is in, by its spec alone; None if it is in none.
+    """The arm a run is in, by its spec alone; None if it is in none, or if its seeds are for tuning.
 
     >>> arm_of(ARMS["Grokfast"].of(RunSpec()))
     'Grokfast'
     """
+    if max(run.seeds.to_dict().values()) >= FIRST_TUNING_SEED:
+        return None
     return next((name for name, arm in ARMS.items() if arm.has(run)), None)
 
 
@@ -120,17 +137,21 @@ def bakeoff_plan(
     return _plan(out, [arm.of(run) for run in runs for arm in ARMS.values()], device)
 
 
-def tuning_runs(n_seeds: int = 16, precision: Precision = "float32") -> dict[str, list[RunSpec]]:
-    """The runs by which the closed loop's setting is chosen, by candidate."""
+def tuning_runs(n_seeds: int = 16, precision: Precision = "float32") -> dict[tuple[str, str], list[RunSpec]]:
+    """The runs by which settings are chosen, by family and setting; fixed λ needs none, for it is chosen afterwards."""
     seeds = range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + n_seeds)
     bases = [_base(TUNING_TASK, seed, BUDGET, precision) for seed in seeds]
-    return {name: [Arm(control=loop).of(run) for run in bases] for name, loop in CANDIDATES.items()}
+    return {
+        (family, setting): [arm.of(run) for run in bases]
+        for family in CHOSEN
+        for setting, arm in FAMILIES[family].items()
+    }
 
 
 def tuning_plan(out: str, *, n_seeds: int = 16, precision: Precision = "float32", device: str = "cpu") -> Plan:
     """The plan of `tuning_runs`; their seeds begin at 10,000, where the bake-off never goes."""
     runs = tuning_runs(n_seeds, precision)
-    return _plan(out, [run for candidate in runs.values() for run in candidate], device)
+    return _plan(out, [run for setting in runs.values() for run in setting], device)
 
 
 def quick_plan(out: str, *, device: str = "cpu") -> Plan:
@@ -151,8 +172,8 @@ def _known(tasks: Iterable[str]) -> list[str]:
 def _base(task: str, seed: int, budget: int, precision: Precision) -> RunSpec:
     """A run of the catalogue with the bake-off's budget; weights are not kept."""
     fraction = TRAIN_FRACTION.get(task, RunSpec().train_fraction)
-    changes = {"training": Training(steps=budget), "train_fraction": fraction, "checkpoints": Cadence(every=None)}
-    return base_run(task, seed, precision, **changes)
+    cadences = {"measurements": Cadence(every=EVERY), "checkpoints": Cadence(every=None)}
+    return base_run(task, seed, precision, training=Training(steps=budget), train_fraction=fraction, **cadences)
 
 
 def _plan(out: str, runs: Sequence[RunSpec], device: str) -> Plan:

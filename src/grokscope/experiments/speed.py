@@ -1,7 +1,13 @@
-"""What a step of one run costs in a full stack, measured and kept beside the runs of a bake-off."""
+"""What a step of one run costs in a full stack, measured and kept beside the runs of a bake-off.
 
+`python -m grokscope.experiments.speed --spec plan.json --out speed.json` measures it where the workers are, with the
+core packages only.
+"""
+
+import argparse
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,12 +16,13 @@ import torch
 from grokscope.errors import InputError
 from grokscope.experiments.bakeoff import ARMS
 from grokscope.experiments.devices import slots_that_fit
+from grokscope.experiments.packing import read_plan
 from grokscope.experiments.provenance import provenance
 from grokscope.specs import Plan, RunSpec
 from grokscope.training import Cohort, advance, cohort_key, initial_state
 from grokscope.training.checkpoint import named, write_atomically
 
-__all__ = ["Speed", "measured_speed", "read_speed", "save_speed"]
+__all__ = ["Speed", "main", "measured_speed", "read_speed", "save_speed"]
 
 
 @dataclass(frozen=True)
@@ -69,3 +76,18 @@ def read_speed(path: Path) -> Speed | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"the speed in {named(path)} cannot be read: {error}") from None
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure the speed of a plan's arms, and write it."""
+    parser = argparse.ArgumentParser(prog="python -m grokscope.experiments.speed", description=__doc__)
+    parser.add_argument(
+        "--spec", type=Path, required=True, help="the plan, as `grokscope bakeoff --plan-only` writes it"
+    )
+    parser.add_argument("--out", type=Path, required=True, help="where to write")
+    chosen = parser.parse_args(arguments)
+    save_speed(measured_speed(read_plan(chosen.spec)), chosen.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -77,14 +77,16 @@ class GradientWrapper(Optimizer):
 
 
 class Grokfast(GradientWrapper):
-    """Grokfast-EMA (Lee et al. 2024): the optimiser is given g + lamb·μ, with μ ← alpha·μ + (1 − alpha)·g from zero.
+    """Grokfast-EMA (Lee et al. 2024): the optimiser is given g + lamb·μ, with μ ← alpha·μ + (1 − alpha)·g.
+
+    μ begins as a parameter's first gradient. Defaults are the authors' for modular arithmetic.
 
     >>> weight = torch.nn.Parameter(torch.tensor([1.0]))
     >>> optimizer = Grokfast(torch.optim.SGD([weight], lr=0.1), alpha=0.5, lamb=2.0)
     >>> weight.grad = torch.tensor([1.0])
     >>> optimizer.step()
     >>> weight.data
-    tensor([0.8000])
+    tensor([0.7000])
     """
 
     def __init__(self, optimizer: Optimizer, alpha: float = 0.98, lamb: float = 2.0) -> None:
@@ -96,10 +98,11 @@ class Grokfast(GradientWrapper):
 
     def transformed(self, parameter: Tensor, gradient: Tensor) -> Tensor:
         """The gradient and lamb times its average, as a stack of one run."""
+        is_first = torch.tensor([parameter not in self.slow], device=gradient.device)
         slow = self.slow.setdefault(parameter, torch.zeros_like(gradient))
         active = torch.ones(1, dtype=torch.bool, device=gradient.device)
         alpha, lamb = (gradient.new_tensor([value]) for value in (self.alpha, self.lamb))
-        return grokfast_(slow[None], gradient[None], active, alpha, lamb)[0]
+        return grokfast_(slow[None], gradient[None], active, is_first, alpha, lamb)[0]
 
     def own_state(self) -> dict[str, Any]:
         """μ of every parameter, in the order of the groups; None before its first step."""

@@ -5,7 +5,16 @@ from dataclasses import dataclass
 from math import inf, isnan, nan
 
 from grokscope.errors import InputError
-from grokscope.experiments.bakeoff import ARMS, TASKS, TUNING_TASK, arm_of, tuning_runs
+from grokscope.experiments.bakeoff import (
+    ARMS,
+    CHOSEN,
+    FIRST_TUNING_SEED,
+    IS_TUNED,
+    TASKS,
+    TUNING_TASK,
+    arm_of,
+    tuning_runs,
+)
 from grokscope.experiments.records import RunRecord
 from grokscope.report.tables.table import Cell, Column, Row, Table, estimated, text
 from grokscope.specs import ReadingSpec
@@ -50,7 +59,7 @@ class ArmResult:
     failed: int
     """Runs whose loss stopped being a number."""
     collapsed: int
-    """Runs that grokked, and fell below 0.9 while they were watched."""
+    """Runs that grokked, and fell below 0.9 or stopped being numbers while they were watched."""
     p_value: float
     """Log-rank against the task's best fixed λ, adjusted by Holm for all other arms of the task; NaN for that one."""
 
@@ -150,8 +159,11 @@ def _time(record: RunRecord) -> _Time:
 def _has_collapsed(record: RunRecord) -> bool:
     steps, validation = [int(step) for step in record.log["step"]], record.log["validation_accuracy"]
     grokked = first_step(steps, validation, ReadingSpec().grokked)
-    later = [value for step, value in zip(steps, validation, strict=True) if grokked is not None and step > grokked]
-    return any(value < FELL or isnan(value) for value in later)
+    if grokked is None:
+        return False
+    later = [value for step, value in zip(steps, validation, strict=True) if step > grokked]
+    has_failed = record.outcome["outcome"] == "diverged"  # which ends a log before its collapse is seen
+    return has_failed or any(value < FELL or isnan(value) for value in later)
 
 
 def _p_value(own: Sequence[_Time], other: Sequence[_Time]) -> float:
@@ -198,11 +210,19 @@ def bakeoff_table(
         "A run that did not grok, or failed, counts as later than its budget. Medians and intervals (95 %) by "
         "Kaplan–Meier, shares by Clopper–Pearson, p by log-rank against the fixed λ with the shortest median on that "
         "task, adjusted by Holm for the task's other arms.",
-        "Collapsed: validation accuracy below 0.9 at a look within the steps for which a grokked run was watched.",
+        "Collapsed: validation accuracy below 0.9, or not a number, while a grokked run was watched (1,000 steps, or "
+        "to the end of its budget).",
+        _settings_note(),
         _time_note(seconds_per_step, place),
-        *_left_out(known),
+        *_left_out(known, results),
     )
     return Table("tab-bakeoff", "tab:bakeoff", "The fair bake-off", COLUMNS, rows, notes)
+
+
+def _settings_note() -> str:
+    how = f"each chosen from four on {TUNING_TASK} with other seeds" if IS_TUNED else "not tuned yet"
+    said = "; ".join(f"{family}: {setting}" for family, setting in CHOSEN.items())
+    return f"Settings, {how}: {said}. Of fixed λ all four are shown, and the best is taken with hindsight."
 
 
 def _row(arm: ArmResult) -> Row:
@@ -226,32 +246,39 @@ def _time_note(speeds: Mapping[str, float] | None, place: str) -> str:
     return f"Seconds: steps times the measured time of one run's step in a full stack{where}; looks are not counted."
 
 
-def _left_out(records: Sequence[RunRecord]) -> tuple[str, ...]:
+def _left_out(records: Sequence[RunRecord], results: Sequence[TaskResult]) -> tuple[str, ...]:
     count = sum(arm_of(record.spec) is None for record in records)
-    return (f"Runs of no arm, left out: {count}.",) if count else ()
+    others = (f"Runs of no arm, left out: {count}.",) if count else ()
+    is_uneven = any({arm.arm for arm in task.arms} != {*ARMS} for task in results) or any(
+        len({arm.grokked.items for arm in task.arms}) > 1 for task in results
+    )
+    return (*others, "Arms have different numbers of runs: some are missing.") if is_uneven else others
 
 
-def tuned(records: Iterable[RunRecord]) -> tuple[str, Table]:
-    """The closed loop's setting by the rule set beforehand, and what each candidate did on the tuning seeds.
+def tuned(records: Iterable[RunRecord]) -> tuple[dict[str, str], Table]:
+    """Every family's setting by the rule set beforehand, and what each setting did on the tuning seeds.
 
     Fewest runs that failed to grok or collapsed come first; among equals, the shortest median time to grok.
     """
     by_hash = {record.spec.content_hash: record for record in records}
-    results: dict[str, ArmResult] = {}
-    precisions = {record.spec.precision for record in by_hash.values()}
-    for precision in sorted(precisions):
-        for name, runs in tuning_runs(len(by_hash), precision).items():
+    n_seeds = max((record.spec.seeds.data_order + 1 - FIRST_TUNING_SEED for record in by_hash.values()), default=0)
+    results: dict[str, dict[str, ArmResult]] = {}
+    for precision in sorted({record.spec.precision for record in by_hash.values()}):
+        for (family, setting), runs in tuning_runs(n_seeds, precision).items():
             own = [by_hash[run.content_hash] for run in runs if run.content_hash in by_hash]
             if own:
-                results[name] = _arm_result(TUNING_TASK, name, own, [_time(record) for record in own], None)
+                name, times = f"{family}, {setting}", [_time(record) for record in own]
+                results.setdefault(family, {})[setting] = _arm_result(TUNING_TASK, name, own, times, None)
     if not results:
         raise InputError("there is no finished tuning run; run the plan of `grokscope bakeoff --tune --plan-only FILE`")
-    chosen = min(results.values(), key=_tuning_rank).arm
-    counts = {arm.grokked.items for arm in results.values()}
-    uneven = ("Candidates have different numbers of runs: some are missing.",) if len(counts) > 1 else ()
-    notes = (f"Chosen: {chosen}; fewest failures and collapses first, then the shortest median.", *uneven)
-    rows = tuple(_row(arm) for arm in results.values())
-    return chosen, Table("tab-tuning", "tab:tuning", "Tuning of the closed loop", COLUMNS, rows, notes)
+    chosen = {family: min(arms, key=lambda setting: _tuning_rank(arms[setting])) for family, arms in results.items()}
+    arms = [arm for settings in results.values() for arm in settings.values()]
+    is_uneven = len({arm.grokked.items for arm in arms}) > 1
+    uneven = ("Settings have different numbers of runs: some are missing.",) if is_uneven else ()
+    said = "; ".join(f"{family}: {setting}" for family, setting in chosen.items())
+    notes = (f"Chosen: {said}; fewest failures and collapses first, then the shortest median.", *uneven)
+    rows = tuple(_row(arm)[:-1] for arm in arms)  # there is no baseline
+    return chosen, Table("tab-tuning", "tab:tuning", "Tuning of the bake-off", COLUMNS[:-1], rows, notes)
 
 
 def _tuning_rank(arm: ArmResult) -> tuple[float, float]:

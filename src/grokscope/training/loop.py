@@ -189,7 +189,7 @@ class Trainer:
             gradients = clipped(gradients, self.clip_norm)
         active, *scalars = self._scalars(loss.detach(), decay)
         if self.key.gradient != "plain":
-            gradients = self.transform(gradients, active)
+            gradients = self.transform(gradients, active, self.state.age)
         self.update(gradients, active, *scalars)
         if self.key.holds_norm:
             self._hold_norm(active)
@@ -234,12 +234,12 @@ class Trainer:
         vector_shrink = (1 - rate * decay * self.decays_vectors).to(state.weights.dtype)
         return active, scalars, scalars._replace(shrink=vector_shrink)
 
-    def _transform(self, gradients: list[Tensor], active: Tensor) -> list[Tensor]:
-        """What AdamW is given in place of the gradients."""
+    def _transform(self, gradients: list[Tensor], active: Tensor, age: Tensor) -> list[Tensor]:
+        """What AdamW is given in place of the gradients; the step is counted already."""
         if self.key.gradient == "orthogonal":
             return [orthogonal(own[0], gradient) for own, gradient in zip(self.parameters, gradients, strict=True)]
         pairs = zip(self.slow, gradients, strict=True)
-        return [grokfast_(slow, gradient, active, *self.grokfast) for slow, gradient in pairs]
+        return [grokfast_(slow, gradient, active, age == 1, *self.grokfast) for slow, gradient in pairs]
 
     def _update(
         self, gradients: list[Tensor], active: Tensor, for_matrices: AdamWScalars, for_vectors: AdamWScalars
