@@ -20,6 +20,8 @@ import torch
 
 from grokscope import cli
 from grokscope.experiments import Store, run_all
+from grokscope.experiments.records import save_records
+from grokscope.experiments.reproduction import records_in
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +33,10 @@ SMALL = RunSpec(
     measurements=Cadence(every=500),
 )
 WITHOUT_WORK = {"dry_run": ["--dry-run"], "plan_only": ["--plan-only", "plan.json"]}
-RUN_ELSEWHERE: dict[str, str] = {}  # command → tests/…::test_…
+RUN_ELSEWHERE = {  # command → tests/…::test_…
+    "serve": "tests/browser/test_live.py::test_looks_appear_and_a_rewound_log_is_followed",
+    "pull": "tests/faults/test_remote.py::test_the_same_sweep_gives_the_same_bytes",
+}
 
 
 def small_runs(folder: Path) -> None:
@@ -40,7 +45,23 @@ def small_runs(folder: Path) -> None:
     run_all([SMALL, short.with_seed(1), short.with_seed(2)], Store(folder), compiled=False)
 
 
-PREPARED: dict[str, Callable[[Path], None]] = {"runs/first": small_runs, "runs/demo": small_runs}
+def packed_runs(folder: Path) -> None:
+    """Records as `reproduce` leaves them, of runs that the catalogue does not know."""
+    small_runs(folder / "runs")
+    save_records(folder / "small.records.gz", records_in(Store(folder / "runs")))
+
+
+def published_weights(path: Path) -> None:
+    """A file as others publish them."""
+    path.rmdir()
+    torch.save({"embed.weight": torch.ones(2, 2)}, path)
+
+
+PREPARED: dict[str, Callable[[Path], None]] = {
+    **dict.fromkeys(("runs/first", "runs/demo", "runs/decays", "runs/paper"), small_runs),
+    "results": packed_runs,
+    "grokked.pt": published_weights,
+}
 
 
 def examples(command: str) -> list[str]:
@@ -98,7 +119,7 @@ def test_every_example_runs(
     idle = next((more for option, more in WITHOUT_WORK.items() if option in options and more[0] not in words), [])
     for name in PREPARED:
         if re.search(rf"(^|[\s'\"]){re.escape(name)}($|[\s/'\"])", example) and not idle:
-            shutil.copytree(prepared(name), tmp_path / name)
+            (shutil.copytree if prepared(name).is_dir() else shutil.copy)(prepared(name), tmp_path / name)
     assert cli.run([*words, *idle]) == 0, capsys.readouterr().err
     assert capsys.readouterr().out.strip()
 
@@ -117,7 +138,9 @@ def test_the_demo_is_made_of_commands_that_run(
     assert [spec.seeds.data_order for spec in plan.runs] == [42, 0, 1]
     assert all(1000 in spec.checkpoints.at for spec in plan.runs), "so that forking need not train up to there again"
     shutil.copytree(prepared("runs/demo"), "runs/demo")
+    capsys.readouterr()
     for words in lines[2:]:  # on the small runs, whose seeds are others
-        capsys.readouterr()
         assert cli.run([word.replace("add_mod97_s42", "add_mod97_s0") for word in words]) == 0
-    assert "Forked add_mod97_s0 at step 1,000, changing nothing but λ:" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Forked add_mod97_s0 at step 1,000, changing nothing but λ:" in said
+    assert "wrote runs/demo/report.html" in said

@@ -378,7 +378,7 @@ def test_words_that_make_no_command_exit_with_status_2(arguments: str, here: Pat
 def test_a_hostile_run_name_harms_nothing(
     name: str, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = f"{name}-0" if name == ".." else name
+    name = f"a{name}-0" if name == ".." else name  # what begins with a dot is hidden, and no run
     shutil.copytree(here / "runs" / NAME, here / "others" / name)
     before = contents(here / "others")
     told = []

@@ -143,7 +143,7 @@ def test_a_fork_may_take_up_grokfast_or_leave_it(straight: Store) -> None:
 
 def test_an_average_cannot_be_followed_by_another_gradient(straight: Store) -> None:
     matched = replace(fork(GROKFAST, "plain"), fork=Fork(GROKFAST.content_hash, 6, norm="matched"))
-    with pytest.raises(InputError, match="must have its parent's gradient"):
+    with pytest.raises(InputError, match="must agree on the batch size, and on the kind of gradient"):
         run_all([matched], straight, compiled=False)
 
 

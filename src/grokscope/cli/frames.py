@@ -128,7 +128,7 @@ def duration(seconds: float) -> str:
     """A time for people.
 
     >>> [duration(seconds) for seconds in (5, 90, 7260, 200_000)]
-    ['5 s', '2 min', '2 h 01', '2 d 08 h']
+    ['5 s', '2 min', '2 h 01', '2 d 07 h']
     """
     minutes = round(seconds / 60)
     if seconds < 60:
