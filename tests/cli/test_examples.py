@@ -31,7 +31,9 @@ SMALL = RunSpec(
     measurements=Cadence(every=500),
 )
 WITHOUT_WORK = {"dry_run": ["--dry-run"], "plan_only": ["--plan-only", "plan.json"]}
-RUN_ELSEWHERE: dict[str, str] = {}  # command → tests/…::test_…
+RUN_ELSEWHERE: dict[str, str] = {  # command → tests/…::test_…
+    "convert": "tests/attach/test_checkpoints.py::test_a_pt_file_is_converted_by_another_process",
+}
 
 
 def small_runs(folder: Path) -> None:
