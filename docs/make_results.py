@@ -13,6 +13,9 @@ from grokscope.report.sources import records_at, scope_of
 ROOT = Path(__file__).parents[1]
 RESULTS, README = ROOT / "results", ROOT / "README.md"
 BLOCK = re.compile(r"(<!-- results: written by docs/make_results.py -->\n).*?(<!-- end of results -->)", re.DOTALL)
+# What `make demo` printed at its end, in a fresh clone on two cores.
+DEMO = RESULTS / "demo.txt"
+DEMO_BLOCK = re.compile(r"(<!-- demo: written by docs/make_results.py -->\n).*?(<!-- end of demo -->)", re.DOTALL)
 # The claims that the README opens with, by name.
 HEADLINES = (
     "lead-signs",
@@ -72,8 +75,10 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def with_block(text: str, block: str) -> str:
-    """A README with the block about the results in its place."""
-    return BLOCK.sub(lambda found: f"{found[1]}{block}{found[2]}", text)
+    """A README with the block about the results, and the demo's last screen, in their places."""
+    screen = f"```text\n{DEMO.read_text()}```\n"
+    placed = BLOCK.sub(lambda found: f"{found[1]}{block}{found[2]}", text)
+    return DEMO_BLOCK.sub(lambda found: f"{found[1]}{screen}{found[2]}", placed)
 
 
 def main() -> None:
