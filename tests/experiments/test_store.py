@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from grokscope.errors import InputError
-from grokscope.experiments import BusyError, RunFolder, Store, run_name
-from grokscope.experiments import store as store_module
+from grokscope.experiments import BusyError, RunFolder, Store, locks, run_name
 from grokscope.specs import Cadence, RunSpec, Training
 from grokscope.training import checkpoint
 from grokscope.training.checkpoint import DamagedError, load_tensors, save_tensors, write_atomically
@@ -558,7 +557,7 @@ def test_a_lock_that_its_owner_removes_while_we_wait_is_not_ours(
         fcntl.flock(descriptor, operation)
 
     with monkeypatch.context() as patch:
-        patch.setattr(store_module, "fcntl", SimpleNamespace(flock=flock, LOCK_EX=fcntl.LOCK_EX, LOCK_NB=fcntl.LOCK_NB))
+        patch.setattr(locks, "fcntl", SimpleNamespace(flock=flock, LOCK_EX=fcntl.LOCK_EX, LOCK_NB=fcntl.LOCK_NB))
         held = folder.locked()
         held.__enter__()
     assert len(calls) == 2, "the first file was nobody's any more"

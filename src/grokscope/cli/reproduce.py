@@ -18,11 +18,13 @@ from rich.table import Table
 from grokscope.cli.progress import run_with_progress
 from grokscope.cli.train import INTERRUPTED, Device, device_named, write_plan
 from grokscope.errors import InputError, shown
+from grokscope.executors import cores
 from grokscope.experiments import Run, Store, run_name
 from grokscope.experiments.catalogue import SHOWN, Precision
+from grokscope.experiments.costs import cost_of
 from grokscope.experiments.doctor import damaged_runs, set_aside
 from grokscope.experiments.records import RunRecord, save_records, unpacked
-from grokscope.experiments.reproduction import records_in, reproduction_plan, run_steps
+from grokscope.experiments.reproduction import records_in, reproduction_plan
 from grokscope.report.claims import CLAIMS
 from grokscope.report.evidence import evidence_of
 from grokscope.report.items import studies_of
@@ -36,11 +38,7 @@ __all__ = ["claims", "remake", "reproduce"]
 
 JsonFlag = Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff]
 Damaged = Literal["stop", "rerun", "skip"]
-# Seconds of a run-step with all that is measured, on two cores and on one H200 (benchmarks/RESULTS.md).
-SECONDS = {"cpu": 1 / 48, "cuda": 1 / 15_000}
-START = {"cpu": 60, "cuda": 60}
 RUNS, RECORDS = "runs", "reproduction.records.gz"
-STATE_MB, LOG_MB = 5.2, 0.05
 MODELS = ("add_mod97", "sub_mod97", "mult_mod97", "S5")
 
 
@@ -67,7 +65,7 @@ def reproduce(
         items: Tables (tab-wd), figures (fig-wd), answers (ans-law), studies (fork), or all.
         out: The folder for runs and results.
         n_seeds: Widen every configuration to this many seeds; the paper's own if not given.
-        quick: A reduced version for a machine of two cores, about 15 minutes; most claims then have too few runs.
+        quick: A reduced version for a machine of two cores; most claims then have too few runs.
         without: Items or studies to leave out.
         device: Where to train; auto takes CUDA if there is one.
         precision: auto is float32 on a CPU and tf32 on CUDA.
@@ -159,13 +157,12 @@ def claims(
 
 def _estimated(plan: Plan) -> str:
     """What a plan costs, before it is run."""
-    steps, kind = run_steps(plan), plan.device.partition(":")[0]
-    minutes = (steps * SECONDS.get(kind, SECONDS["cpu"]) + START.get(kind, 60)) / 60
-    states = sum(len(spec.checkpoints.at) for spec in plan.runs)
-    megabytes = states * STATE_MB + len(plan.runs) * LOG_MB
+    cost, kind = cost_of(plan), plan.device.partition(":")[0]
+    minutes = cost.device_seconds / (cores() if kind == "cpu" else 1) / 60
     return (
-        f"{len(plan.runs):,} runs, {steps:,} optimiser steps in all: about {max(minutes, 1):,.0f} minutes on this "
-        f"machine's {kind}, and {megabytes:,.0f} MB"
+        f"{len(plan.runs):,} runs, {cost.steps:,} optimiser steps in all: about {max(minutes, 1):,.0f} minutes on "
+        f"this machine's {kind} by measured speeds, compiling and dear measures not counted, and "
+        f"{cost.bytes_stored / 1e6:,.0f} MB"
     )
 
 

@@ -1,6 +1,7 @@
 """Named runs: stored, continued, and read again."""
 
 from grokscope.experiments.devices import bytes_per_run, is_available, slots_in, slots_that_fit
+from grokscope.experiments.locks import BusyError
 from grokscope.experiments.measuring import Measuring, Reading, measured
 from grokscope.experiments.plans import remember, remembered
 from grokscope.experiments.refusals import refuse_impossible
@@ -8,7 +9,7 @@ from grokscope.experiments.runner import Stopped, generations, run_all
 from grokscope.experiments.runs import Checkpoint, Run, Runs, open_runs
 from grokscope.experiments.stack import Notice, Progress
 from grokscope.experiments.states import state_at
-from grokscope.experiments.store import BusyError, Keep, RunFolder, Store, run_name
+from grokscope.experiments.store import Keep, RunFolder, Store, run_name
 from grokscope.experiments.stores import is_remote, open_store, pull
 
 __all__ = [

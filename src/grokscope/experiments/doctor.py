@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grokscope.errors import InputError
+from grokscope.experiments.locks import BusyError
 from grokscope.experiments.plans import remembered
 from grokscope.experiments.remote import Remote
 from grokscope.experiments.states import look_steps
-from grokscope.experiments.store import CHECKPOINT, LOGS, BusyError, RunFolder, Store, refuse_other_formats, run_name
+from grokscope.experiments.store import CHECKPOINT, LOGS, RunFolder, Store, refuse_other_formats, run_name
 from grokscope.specs import RunSpec
 from grokscope.training.checkpoint import MANIFEST, DamagedError, load_tensors, named, write_atomically
 

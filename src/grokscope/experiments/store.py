@@ -15,7 +15,6 @@ import fcntl
 import json
 import os
 import re
-import socket
 import zlib
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from typing import Any, Literal, Self
 from torch import Tensor
 
 from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.experiments.locks import held, owner
 from grokscope.specs import RunSpec
 from grokscope.training.checkpoint import (
     DamagedError,
@@ -40,7 +40,7 @@ from grokscope.training.checkpoint import (
     write_atomically,
 )
 
-__all__ = ["BusyError", "Keep", "RunFolder", "Store", "refuse_other_formats", "run_name"]
+__all__ = ["Keep", "RunFolder", "Store", "refuse_other_formats", "run_name"]
 
 Keep = Literal["weights", "state", "forks", "none"]
 Log = Literal["log", "measures"]
@@ -49,10 +49,6 @@ GENERATIONS = 2
 CANCELLED = "cancelled"
 FORMAT = 1  # of logs, checkpoints and outcomes; folders from before it was written down are of the first
 CHECKPOINT = re.compile(r"(weights|state)-([0-9]{8})\.safetensors")
-
-
-class BusyError(InputError):
-    """Another living process writes this run."""
 
 
 def run_name(spec: RunSpec) -> str:
@@ -219,7 +215,7 @@ class RunFolder:
     def locked(self) -> Iterator[None]:
         """Be the only writer. The system frees the lock of a process that dies, so none is ever stale."""
         lock = self.path / "lock"
-        with os.fdopen(_held(lock, self.name)):
+        with os.fdopen(held(lock, self.name)):
             try:
                 for half in self.path.glob(".*.partial"):  # of a writer that was killed
                     half.unlink(missing_ok=True)
@@ -232,7 +228,7 @@ class RunFolder:
         """Who writes it, as the lock tells; the lock of a process that died may still lie there."""
         try:
             with (self.path / "lock").open("rb") as file:
-                return _owner(file.fileno())
+                return owner(file.fileno())
         except OSError:
             return None
 
@@ -364,7 +360,7 @@ class Store:
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             raise InputError(f"the folder {named(self.path)} could not be made: {why}") from None
-        with os.fdopen(_held(lock, f"a stack of {len(specs)} runs")):
+        with os.fdopen(held(lock, f"a stack of {len(specs)} runs")):
             try:
                 yield
             finally:
@@ -440,42 +436,3 @@ def _records(content: bytes) -> tuple[list[dict[str, Any]], int]:
 
 def _state_name(step: int) -> str:
     return f"state-{step:08d}.safetensors"
-
-
-def _held(lock: Path, name: str) -> int:
-    """The lock's descriptor, held by us alone; what is written into the file only tells others who we are."""
-    while True:
-        try:
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-        except OSError as error:
-            raise disk_error(lock, error) from None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_at(descriptor, lock):
-                os.ftruncate(descriptor, 0)
-                os.write(descriptor, json.dumps({"host": socket.gethostname(), "process": os.getpid()}).encode())
-                return descriptor
-        except BlockingIOError:
-            owner = _owner(descriptor)
-            os.close(descriptor)
-            raise BusyError(f"{name} is being written by {owner}") from None
-        except OSError as error:
-            os.close(descriptor)
-            raise disk_error(lock, error) from None
-        os.close(descriptor)  # its owner has just removed it: try again
-
-
-def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether the open file is still the one with this name."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.lstat())
-    except FileNotFoundError:
-        return False
-
-
-def _owner(descriptor: int) -> str:
-    try:
-        owner = json.loads(os.pread(descriptor, 1000, 0))
-        return f"process {int(owner['process'])} on {ascii(str(owner['host']))[1:-1]}"
-    except (OSError, ValueError, KeyError, TypeError):
-        return "another process"

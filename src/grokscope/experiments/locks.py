@@ -1,0 +1,56 @@
+"""Being the only writer: a lock that the system frees when its process dies, so none is ever stale."""
+
+import fcntl
+import json
+import os
+import socket
+from pathlib import Path
+
+from grokscope.errors import InputError
+from grokscope.training.checkpoint import disk_error
+
+__all__ = ["BusyError", "held", "owner"]
+
+
+class BusyError(InputError):
+    """Another living process writes this run."""
+
+
+def held(lock: Path, name: str) -> int:
+    """The lock's descriptor, held by us alone; what is written into the file only tells others who we are."""
+    while True:
+        try:
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        except OSError as error:
+            raise disk_error(lock, error) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(descriptor, lock):
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, json.dumps({"host": socket.gethostname(), "process": os.getpid()}).encode())
+                return descriptor
+        except BlockingIOError:
+            who = owner(descriptor)
+            os.close(descriptor)
+            raise BusyError(f"{name} is being written by {who}") from None
+        except OSError as error:
+            os.close(descriptor)
+            raise disk_error(lock, error) from None
+        os.close(descriptor)  # its owner has just removed it: try again
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether the open file is still the one with this name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def owner(descriptor: int) -> str:
+    """Who holds an open lock, as it says itself."""
+    try:
+        told = json.loads(os.pread(descriptor, 1000, 0))
+        return f"process {int(told['process'])} on {ascii(str(told['host']))[1:-1]}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"
