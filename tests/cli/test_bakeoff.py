@@ -120,7 +120,7 @@ def test_a_plan_for_a_gpu_elsewhere_can_be_written_here(options: list[str], coun
         (["--quick", "--plan-only", "there.json"], "exists already; nothing was overwritten"),
         (["--from", "there.json", "--time"], "--from trains nothing"),
         (["--from", "there.json"], "the records"),
-        (["--device", "cuda", "--dry-run"], "device cuda was asked for, and there is none"),
+        (["--device", "cuda"], "device cuda was asked for, and there is none"),
     ],
 )
 def test_bad_input_is_one_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:

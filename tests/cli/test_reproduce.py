@@ -196,6 +196,9 @@ def test_a_plan_for_elsewhere_is_written_and_runs(tmp_path: Path, capsys: pytest
     assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cpu", "--dry-run"]) == 0
     assert "3 runs, 24 optimiser steps in all" in capsys.readouterr().out
     assert not out.exists()
+    elsewhere = tmp_path / "elsewhere.json"  # a plan for a device that is not here
+    assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cuda", "--plan-only", str(elsewhere)]) == 0
+    assert Plan.from_json(elsewhere.read_text()).device == "cuda"
     assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cpu", "--plan-only", str(plan)]) == 0
     assert len(Plan.from_json(plan.read_text()).runs) == 3
     assert worker.main(["--spec", str(plan)]) == 0

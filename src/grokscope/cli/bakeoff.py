@@ -71,7 +71,7 @@ def bakeoff(
             raise InputError("--from trains nothing: leave out --time, --dry-run, --quick and --plan-only")
         _concluded(_together(from_), out, tune, from_[0].parent / SPEED)
         return
-    place = "cuda" if plan_only is not None and device == "cuda" else device_named(device)  # a plan may travel
+    place = device_named(device, elsewhere=dry_run or plan_only is not None)
     if tune:
         plan = tuning_plan(str(out), n_seeds=n_seeds, precision=precision, device=place)
     elif quick:

@@ -79,7 +79,7 @@ def reproduce(
         raise InputError(f"--n-seeds must lie in 1 to 10,000, got {n_seeds}")
     if quick and n_seeds is not None:
         raise InputError("--quick has its own seeds; leave out --n-seeds")
-    place = device_named(device)
+    place = device_named(device, elsewhere=dry_run or plan_only is not None)
     arithmetic: Precision = ("tf32" if place == "cuda" else "float32") if precision == "auto" else precision
     names = studies_of(items, without)
     scope = Scope(n_seeds=n_seeds, precision=arithmetic, quick=quick)
@@ -157,12 +157,12 @@ def claims(
 
 def _estimated(plan: Plan) -> str:
     """What a plan costs, before it is run."""
-    cost, kind = cost_of(plan), plan.device.partition(":")[0]
-    minutes = cost.device_seconds / (cores() if kind == "cpu" else 1) / 60
+    cost, on_cores = cost_of(plan), plan.device == "cpu"
+    minutes = cost.device_seconds / (cores() if on_cores else 1) / 60
+    place = f"{cores()} cores" if on_cores else "one H200"
     return (
         f"{len(plan.runs):,} runs, {cost.steps:,} optimiser steps in all: about {max(minutes, 1):,.0f} minutes on "
-        f"this machine's {kind} by measured speeds, compiling and dear measures not counted, and "
-        f"{cost.bytes_stored / 1e6:,.0f} MB"
+        f"{place} by measured speeds, compiling and dear measures not counted, and {cost.bytes_stored / 1e6:,.0f} MB"
     )
 
 

@@ -100,7 +100,7 @@ def sweep(
         base = base_spec(spec) if spec is not None else RunSpec()
         base = _with_cadences(base, steps, measure_every, checkpoint_every, precision)
         specs = tuple(_grid(base, task, seeds, weight_decay, learning_rate, train_fraction, batch_size))
-    where = device if executor != "local" and device != "auto" else device_named(device)
+    where = device_named(device, elsewhere=executor != "local")
     plan = Plan(out, specs, where, keep, stop_after_grokking, measures)
     memory = None if memory_gib is None else int(memory_gib * 2**30)
     if dry_run:

@@ -109,7 +109,8 @@ def train(
         for seeded in ([one] if seeds == "0" else [one.with_seed(seed) for seed in seeds_of(seeds)])
         for decay in decays
     )
-    plan = Plan(str(out), runs, device_named(device), keep, stop_after_grokking, deterministic=deterministic)
+    place = device_named(device, elsewhere=plan_only is not None)
+    plan = Plan(str(out), runs, place, keep, stop_after_grokking, deterministic=deterministic)
     if plan_only is not None:
         write_plan(plan, plan_only)
         return
@@ -238,9 +239,9 @@ def _with_points(cadence: Cadence, points: tuple[int, ...]) -> Cadence:
     return replace(cadence, at=tuple(sorted({*cadence.at, *points}))) if points else cadence
 
 
-def device_named(name: Device) -> str:
-    """The device to use; `auto` is CUDA where there is one."""
-    if name != "auto" and not is_available(name):
+def device_named(name: Device, *, elsewhere: bool = False) -> str:
+    """The device to use; `auto` is CUDA where there is one. What is to be run elsewhere needs no device here."""
+    if name != "auto" and not elsewhere and not is_available(name):
         raise InputError(f"device {name} was asked for, and there is none; use cpu or auto")
     return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
