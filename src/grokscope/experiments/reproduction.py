@@ -25,6 +25,7 @@ MEASURED = (
     "rank@sum",
 )
 MILESTONES = ("removal", "logits", "fourier_kan", "ablation")
+QUICK_MILESTONES = MILESTONES[:-1]  # ablation is dozens of passes over all inputs: a minute and more on a core
 # Of forks, triggered and sensitivity runs nothing is asked that their logs do not tell.
 MEASURED_STUDIES = ("base", "symmetric", "architecture", "multiplication", "open_questions", "negatives")
 
@@ -59,7 +60,7 @@ def reproduction_plan(
         device,
         keep="forks",
         measures=MEASURED,
-        milestones=MILESTONES,
+        milestones=QUICK_MILESTONES if quick else MILESTONES,
         measured=tuple(name for name in runs if name in measured),
         deterministic=deterministic,
     )
