@@ -5,10 +5,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+from grokscope.experiments.records import unpacked
+from grokscope.report.claims import CLAIMS, judged
+from grokscope.report.claims.claim import Finding, Verdict, number_alone
 from grokscope.report.evidence import evidence_of
 from grokscope.report.results import provenance_of, write_results
 from grokscope.report.results_page import claims_summary
-from grokscope.report.sources import records_at, scope_of
+from grokscope.report.sources import PACKED, records_at, scope_of
 
 ROOT = Path(__file__).parents[1]
 RESULTS, README = ROOT / "results", ROOT / "README.md"
@@ -31,6 +34,7 @@ HEADLINES = (
     "s5-never-groks",
     "attention-is-necessary",
 )
+REPETITION = RESULTS / "repetition.md"
 FIGURES = {
     "fig-exloss": "Leads over the addition configurations",
     "fig-wd": "Forks over weight decay",
@@ -57,7 +61,8 @@ def readme_block(claims: list[dict[str, Any]], provenance: dict[str, Any]) -> st
         "",
         *(f"![{title}](results/figures/{name}.svg)" for name, title in FIGURES.items()),
         "",
-        "Every claim, table and figure: [results/RESULTS.md](results/RESULTS.md).",
+        "Every claim, table and figure: [results/RESULTS.md](results/RESULTS.md). How much of it another repetition of "
+        "the same runs would change: [results/repetition.md](results/repetition.md).",
         "",
     ]
     return "\n".join(lines)
@@ -68,10 +73,43 @@ def _seeds(provenance: dict[str, Any]) -> str:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    beside = row["beside"].rpartition(":")[0] or row["beside"]
-    return [
-        cell.replace("|", "\\|") for cell in (row["statement"], row["printed"], row["value"], beside, row["verdict"])
+    cells = (row["statement"], row["printed"], row["value"], number_alone(row["beside"]), row["verdict"])
+    return [cell.replace("|", "\\|") for cell in cells]
+
+
+def repetition_page() -> str:
+    """The claims whose verdict is another where runs that were made twice are judged by their first making."""
+    files = [unpacked(file) for file in sorted(RESULTS.glob(PACKED))]
+    made = [record.spec.content_hash for records in files for record in records]
+    newest = records_at(RESULTS)
+    first = {record.spec.content_hash: record for records in reversed(files) for record in records}
+    before, after = (judged(evidence_of(some, **scope_of(newest))) for some in (first.values(), newest))
+    moved = [claim for claim in CLAIMS if _has_moved(before[claim.name].verdict, after[claim.name].verdict)]
+    rows = (_moved(claim.name, before[claim.name], after[claim.name]) for claim in moved)
+    lines = [
+        "# What a repetition changes",
+        "",
+        f"{len(made) - len(newest)} of the {len(newest)} runs were made twice on the same device: the same specs and "
+        "seeds, in stacks of another size, which round differently. Training is chaotic, so these are other runs. The "
+        f"results show the newer ones; by the older ones, {len(moved)} of {len(CLAIMS)} claims have another verdict. "
+        "What rests on one run, or on nine, is as certain as this table says; what stands beside it rests on more.",
+        "",
+        "| claim | first | verdict | again | verdict |",
+        "|---|---|---|---|---|",
+        *(f"| {' | '.join(row)} |" for row in rows),
+        "",
     ]
+    return "\n".join(lines)
+
+
+def _has_moved(before: Verdict, after: Verdict) -> bool:
+    """Whether two verdicts differ, and not because a run or a measure was missing."""
+    return before is not after and Verdict.TOO_FEW not in (before, after)
+
+
+def _moved(name: str, before: Finding, after: Finding) -> list[str]:
+    cells = [name, before.value, before.verdict, after.value, after.verdict]
+    return [cell.replace("|", "\\|") for cell in cells]
 
 
 def with_block(text: str, block: str) -> str:
@@ -87,6 +125,7 @@ def main() -> None:
     scope = scope_of(records)
     provenance = provenance_of(records, scope)
     claims = write_results(evidence_of(records, **scope), RESULTS, provenance, lambda name: print(f"made {name}"))
+    REPETITION.write_text(repetition_page())
     README.write_text(with_block(README.read_text(), readme_block(claims, json.loads(json.dumps(provenance)))))
 
 

@@ -6,8 +6,12 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
+from grokscope.cli.reproduce import MODELS
 from grokscope.experiments.records import RunRecord
+from grokscope.model import Twin
 from grokscope.report.answers import ANSWERS, answer_sentence
 from grokscope.report.claims import CLAIMS, judged, rules_digest
 from grokscope.report.evidence import Evidence, evidence_of
@@ -17,6 +21,8 @@ from grokscope.report.results import claim_rows, provenance_of
 from grokscope.report.results_page import page_of
 from grokscope.report.sources import records_at, scope_of
 from grokscope.report.tables import TABLES
+from grokscope.specs import RunSpec
+from grokscope.tasks import named_task, split
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -45,6 +51,20 @@ def made() -> ModuleType:
 
 def stored(name: str) -> bytes:
     return (RESULTS / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_operation_has_a_grokked_model(name: str) -> None:
+    about = json.loads(stored(f"checkpoints/{name}.json"))
+    spec = RunSpec.from_dict(about["spec"])
+    task = named_task(spec.task)
+    assert spec.task == name
+    model = Twin(spec.architecture, task.symbols)
+    model.load_state_dict(load_file(RESULTS / "checkpoints" / f"{name}.safetensors"))
+    held_out = split(task, spec.train_fraction, spec.seeds.split).validation
+    with torch.no_grad():
+        found = model(torch.tensor(task.tokens)[held_out]).argmax(dim=-1)
+    assert (found.numpy() == task.answers[held_out]).mean() > 0.99
 
 
 def test_the_rules_are_those_that_were_fixed_before_the_first_results() -> None:
@@ -77,6 +97,7 @@ def test_every_number_of_the_page_and_the_readme_follows_from_the_records(
     assert page_of(claims, sentences, tables | answers, figures, provenance).encode() == stored("RESULTS.md")
     readme = (ROOT / "README.md").read_text()
     assert made.with_block(readme, made.readme_block(claims, provenance)) == readme
+    assert made.repetition_page().encode() == stored("repetition.md")
 
 
 def test_the_results_are_small_enough_to_live_here() -> None:

@@ -262,6 +262,19 @@ def test_a_run_less_than_the_rule_asks_for_is_too_few() -> None:
     assert found["norm-phase-2"].verdict is not Verdict.TOO_FEW
 
 
+def test_in_the_quick_version_one_run_decides_only_what_no_other_seed_contradicts() -> None:
+    agreeing = {f"add_mod97_s{seed}": evidence(True).records["base"][f"add_mod97_s{seed}"] for seed in (42, 0, 1)}
+    contradicted = agreeing | {"add_mod97_s0": evidence(False).records["base"]["add_mod97_s0"]}
+    for base, is_quick, verdict in (
+        (agreeing, True, Verdict.REPRODUCED),
+        (contradicted, True, Verdict.TOO_FEW),
+        (contradicted, False, Verdict.REPRODUCED),
+    ):
+        found = judged(Evidence({"base": base}, {}, is_quick))["norm-minimum"]
+        assert found.verdict is verdict
+        assert found.value == judged(Evidence({"base": agreeing}, {}))["norm-minimum"].value
+
+
 def test_runs_without_measures_are_too_few_and_never_an_exception() -> None:
     bare = {
         study: {name: replace(record, measured={}) for name, record in runs.items()}

@@ -223,7 +223,8 @@ def _save_models(folder: Path, records: Sequence[RunRecord], store: Store) -> No
             if record.timeline.grokked is not None and last in run.steps:
                 make_folder(folder)
                 export_tensors(folder / f"{task}.safetensors", dict(run.module(last).state_dict()))
-                write_json(folder / f"{task}.json", {"step": last, "spec": record.spec.to_dict()})
+                about = {"step": last, "spec": record.spec.to_dict(), "made_with": record.outcome["provenance"]}
+                write_json(folder / f"{task}.json", about)
                 break
 
 

@@ -18,6 +18,8 @@ class Evidence:
     """Study → name → record."""
     planned: Mapping[str, int]
     """How many runs each study has in the catalogue, trained or not."""
+    is_quick: bool = False
+    """Whether the catalogue is the reduced one."""
 
     def stopped_early(self) -> list[str]:
         """The runs that were ended soon after grokking, so that a later crossing was not seen; in order."""
@@ -46,4 +48,4 @@ def evidence_of(
         study: {name: by_hash[spec.content_hash] for name, spec in runs.items() if spec.content_hash in by_hash}
         for study, runs in planned.items()
     }
-    return Evidence(found, {study: len(runs) for study, runs in planned.items()})
+    return Evidence(found, {study: len(runs) for study, runs in planned.items()}, quick)

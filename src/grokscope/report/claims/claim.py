@@ -17,6 +17,7 @@ __all__ = [
     "inconsistent",
     "near",
     "number",
+    "number_alone",
     "of_runs",
     "percent",
     "spoken",
@@ -162,5 +163,15 @@ def of_runs(
 def inconsistent(finding: Finding, why: str) -> Finding:
     """Our value under a claim on which the paper contradicts itself, whatever that value is."""
     value = "not measured" if finding.verdict is Verdict.TOO_FEW else finding.value
-    beside = finding.beside.rpartition(":")[0]  # the number, without a verdict that no rule gave
+    beside = number_alone(finding.beside)  # without a verdict that no rule gave
     return replace(finding, value=value, verdict=Verdict.INCONSISTENT, why=why, beside=beside)
+
+
+def number_alone(beside: str) -> str:
+    """What stands beside a finding, without the verdict at its end if it has one.
+
+    >>> number_alone("λ = 3: 5 % over 7 runs: partly"), number_alone("λ = 3: 5 %")
+    ('λ = 3: 5 % over 7 runs', 'λ = 3: 5 %')
+    """
+    value, _, verdict = beside.rpartition(": ")
+    return value if verdict in set(Verdict) else beside
