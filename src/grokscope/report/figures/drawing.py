@@ -257,9 +257,9 @@ def _words(axes: "Axes", one: Series, aside: float = 0.0) -> None:
 
 def _vertical(axes: "Axes", one: Series, panel: Panel) -> Any:
     marks = [axes.axvline(x, **_style(one) | {"linewidth": 0.9, "zorder": BETWEEN}) for x in one.x]
-    for x, text in zip(one.x, one.texts, strict=False):  # words stand left of it, at the top
-        place = {"xy": (x, 1), "xycoords": ("data", "axes fraction"), "xytext": (-2, -1), "textcoords": "offset points"}
-        axes.annotate(text, **place, ha="right", va="top", fontsize=6.2, color="#333333")
+    for x, text in zip(one.x, one.texts, strict=False):  # left of it, at the top
+        place: Any = {"xycoords": ("data", "axes fraction"), "xytext": (-2, -1), "textcoords": "offset points"}
+        axes.annotate(text, (x, 1), **place, ha="right", va="top", fontsize=6.2, color="#333333")
     return marks[0]
 
 
