@@ -233,7 +233,8 @@ is near 1.
 **One run beside one run.** Initial weights and training pairs are others than theirs, and in their paper too seeds
 differ in which of the {modes} frequencies become key, in how many, and in when. Neither the other keys nor the
 earlier grokking say that anything is better or worse here. What is seen of the mechanism agrees: the {keys} keys
-hold {of_embedding:.0%} of the embedding's power and {of_logits:.1%} of the logits' (means by answer), {single:.0f} of {NEURONS}
+hold {of_embedding:.0%} of the embedding's power and {of_logits:.1%} of the logits' (means by answer), {single:.0f} of
+{NEURONS}
 neurons are of one frequency, logits reduced to the keys have a lower loss, and logits without them a high one.
 {others}
 
