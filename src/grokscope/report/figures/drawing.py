@@ -23,6 +23,8 @@ ROOM, ROOM_FOR_WORDS = 0.06, 0.16  # shares of the y axis left free above and be
 TICK_WIDTH, TICK_HEIGHT = 0.55, 0.38  # inches that an interval between ticks needs
 WORD_GAP, LONG = 4.0, 4  # points; a longer word stands upright
 BESIDE = 3.5  # points
+WIDE = 1e5  # end over end: a logarithmic axis that needs no ticks but powers of ten
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 BEHIND, BETWEEN, FRONT = 1, 2, 4
 
 
@@ -89,11 +91,18 @@ def _scale(axes: "Axes", panel: Panel, size: tuple[float, float]) -> None:
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)) if is_log else MaxNLocator(bins, steps=[1, 2, 2.5, 5, 10]))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(_tick))
+    if panel.log_y and panel.y_range and panel.y_range[1] / panel.y_range[0] > WIDE:
+        axes.yaxis.set_major_locator(LogLocator(numticks=most[1] + 1))
+        axes.yaxis.set_major_formatter(FuncFormatter(_power))
 
 
 def _tick(value: float, place: object = None) -> str:
     text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     return text.replace("-", "−")
+
+
+def _power(value: float, place: object = None) -> str:
+    return f"10{str(round(log10(value))).translate(RAISED)}"
 
 
 def _finish(axes: "Axes", panel: Panel) -> None:
@@ -248,6 +257,9 @@ def _words(axes: "Axes", one: Series, aside: float = 0.0) -> None:
 
 def _vertical(axes: "Axes", one: Series, panel: Panel) -> Any:
     marks = [axes.axvline(x, **_style(one) | {"linewidth": 0.9, "zorder": BETWEEN}) for x in one.x]
+    for x, text in zip(one.x, one.texts, strict=False):  # left of it, at the top
+        place: Any = {"xycoords": ("data", "axes fraction"), "xytext": (-2, -1), "textcoords": "offset points"}
+        axes.annotate(text, (x, 1), **place, ha="right", va="top", fontsize=6.2, color="#333333")
     return marks[0]
 
 

@@ -44,7 +44,7 @@ class Series:
     high: Numbers = ()
     """Upper end."""
     texts: tuple[str, ...] = ()
-    """Words beside each point or bar; at the foot where y is NaN."""
+    """Words beside each point, bar or vertical; at the foot where y is NaN."""
     width: float = 0.8
     """Of a bar, in units of x."""
     legend: str | None = None

@@ -15,6 +15,7 @@ BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#B8578C", "#8A8A8A"
 COLORS = {
     "fsd": ORANGE,
     "restricted": BLUE,
+    "excluded": SKY,
     "control": BLUE,
     "validation": BLUE,
     "accuracy": BLACK,
