@@ -14,8 +14,8 @@ __all__ = ["nnsight_site"]
 def nnsight_site(read: Callable[[Any], Any], name: str = "nnsight") -> Callable[[nn.Module, Any], Tensor]:
     """A site for `Monitor(sites=…)` that is an nnsight expression: `nnsight_site(lambda m: m.mlp.act.output)`.
 
-    Each chunk of pairs is traced once for it, beside the pass that gives the logits. If you hold an `NNsight` already,
-    the monitor takes the module inside it: `monitor.attach(wrapped._module)`.
+    Each chunk of pairs is traced once for it, beside the pass that gives the logits. A monitor that is given an
+    `NNsight` reads the module inside it.
     """
     wrapped: WeakKeyDictionary[nn.Module, Any] = WeakKeyDictionary()
 
