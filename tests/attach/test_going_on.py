@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from own_models import Attended, pairs_of
 
-from grokscope import Monitor, WeightDecayController
+from grokscope import InputError, Monitor, WeightDecayController
 from grokscope.attach import Schedule
 from grokscope.experiments import Store, run_all
 from grokscope.interventions import controlled
@@ -124,6 +124,14 @@ def test_groups_that_a_scheduler_set_apart_are_put_back_each_as_it_was() -> None
         followed(one, [{"step": 1000}])
     assert [group["weight_decay"] for group in other.groups] == [3.0, 1.5, 0.0, 0.75]
     assert [group["weight_decay"] for group in control.groups] == [3.0, 1.5, 0.0, 0.75]
+
+
+def test_a_state_of_something_else_is_refused() -> None:
+    control = controller(Schedule(((1000, 3.0),)))
+    with pytest.raises(InputError, match="the state is not a controller's: it has no entry 'start'"):
+        control.load_state_dict(control.monitor.state_dict())
+    with pytest.raises(InputError, match="the state is not a monitor's: it has no entry 'log'"):
+        control.monitor.load_state_dict({})
 
 
 def test_a_rule_that_says_nothing_leaves_weight_decay_alone() -> None:

@@ -251,13 +251,14 @@ def test_wrapped_models_are_read_inside() -> None:
     [
         (lambda: lambda tokens: tokens, "a monitor reads a torch.nn.Module, got <function"),
         (lambda: Attended(8, 7).to("meta"), "Attended is on the meta device, without numbers: give it weights first"),
+        (lambda: torch.jit.script(Attended(8, 7)), "the site 'mlp.1' is compiled by torch.jit, which cannot be read"),
         (
             lambda: nn.Sequential(nn.LazyLinear(8), nn.ReLU(), nn.Linear(8, 7)),
             "Sequential has no shape for 0.weight yet: run one batch through it first",
         ),
     ],
 )
-@pytest.mark.filterwarnings("ignore:Lazy modules are a new feature")
+@pytest.mark.filterwarnings("ignore:Lazy modules are a new feature", "ignore:.*torch.jit.script")
 def test_what_cannot_be_read_is_told_in_a_sentence(model: Any, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         Monitor("add_mod7", "mlp.1").look(model())

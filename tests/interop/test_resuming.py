@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "attach"))
 from own_models import pairs_of
 
 from grokscope import InputError, Monitor
-from grokscope.attach.adapters import hugging_face_callback, lightning_callback
+from grokscope.attach.adapters import hugging_face_callback, lightning_callback, nnsight_site
 from grokscope.experiments import Store
 from grokscope.specs import ClosedLoop, Trigger
 
@@ -262,3 +262,13 @@ def test_fabrics_and_nnsights_wrappers_are_read_inside() -> None:
     fabric = Fabric(accelerator="cpu", precision="bf16-mixed")
     wrapped, _ = fabric.setup(model, torch.optim.AdamW(model.parameters()))
     assert monitor.look(wrapped) == plain
+
+
+def test_nnsight_leaves_nothing_in_the_model_that_it_read() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(14, 16), nn.ReLU(), nn.Linear(16, 7))
+    before = [dict(vars(module)) for module in model.modules()]
+    monitor = Monitor("add_mod7", ["1", nnsight_site(lambda traced: traced[1].output)], encode="one_hot", chunk=20)
+    row = monitor.look(model)
+    assert row["fsd"] == row["fsd@nnsight"]
+    assert before == [vars(module) for module in model.modules()]

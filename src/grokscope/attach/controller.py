@@ -135,6 +135,9 @@ class WeightDecayController:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a state: λ is set as it was."""
+        lacking = [name for name in ("start", "shares", "weight_decays", "log") if name not in state]
+        if lacking:
+            raise InputError(f"the state is not a controller's: it has no entry {lacking[0]!r}")
         if len(state["shares"]) != len(self.groups):
             raise InputError(
                 f"the state has {len(state['shares'])} groups with weight decay, the optimiser {len(self.groups)}"

@@ -187,6 +187,8 @@ class Monitor:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go back to a log; what was written to the disk after it is dropped."""
+        if "log" not in state:
+            raise InputError("the state is not a monitor's: it has no entry 'log'")
         self.log = [dict(row) for row in state["log"]]
         if self.journal is not None:
             self.journal.rewind(self.log)

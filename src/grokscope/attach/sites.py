@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from torch import Tensor, nn
+from torch.jit import ScriptModule
 
 from grokscope.errors import InputError, shown
 from grokscope.shapes import Float
@@ -72,6 +73,10 @@ def find_sites(model: nn.Module, sites: Sequence[Site]) -> dict[str, Place]:
             name = part if part in known else part.removesuffix(INPUT)
             if name not in known:
                 raise InputError(f"{type(model).__name__} has no site {shown(site)}{_suggestion(site, known)}")
+            if isinstance(known[name], ScriptModule):
+                raise InputError(
+                    f"the site {shown(site)} is compiled by torch.jit, which cannot be read; give a function"
+                )
             found[site] = Place(known[name], part not in known, int(numbered[2]) if numbered else None)
     return found
 
