@@ -114,21 +114,25 @@ class Pass:
         """Logits and every site's neurons for some pairs."""
         a, b = torch.tensor(self.task.inputs[rows].T, device=device)
         encoded = _moved(self.encode(a, b), device, _precision(model) if self.casts else None)
-        with caught(places) as held:
+        count = len(a)
+        with caught(places, count, self.position) as held:
             try:
                 output = called_with(model, encoded)
+            except InputError:  # a site that cannot be read
+                raise
             except Exception as error:  # whatever a model raises when it cannot use its inputs
                 raise InputError(
                     f"{type(model).__name__} refuses what encode gives, {_described(encoded)}: "
                     f"{type(error).__name__}: {(str(error).splitlines() or ['no message'])[0][:200]}"
                 ) from error
-        count = len(a)
         logits = self._checked(logits_of(output, self.readout), encoded, count, type(model).__name__)
         values = []
         for site in self.sites:
-            value = held[site].only(site) if isinstance(site, str) else site(model, encoded)
-            # A model may lie on several devices; what is read is brought to where its inputs are.
-            values.append(at_position(site_name(site), value, count, self.position).to(device))
+            if isinstance(site, str):
+                value = held[site].only(site)
+            else:
+                value = at_position(site_name(site), site(model, encoded), count, self.position)
+            values.append(value.to(device))  # a model may lie on several; read where its inputs are
         return logits.to(device), values
 
     def _checked(self, logits: Any, encoded: Any, count: int, name: str) -> Float[Tensor, "inputs classes"]:

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
@@ -38,23 +39,25 @@ class Place:
 class Caught:
     """What one site held in a forward pass."""
 
+    call: int | None
+    """The call that is wanted; None for the only one."""
     calls: int = 0
     """How often its module was called."""
-    values: list[Any] = field(default_factory=list)
-    """Copies of what it held at the call that is wanted; at all of them if none is."""
+    neurons: Float[Tensor, "inputs neurons"] | None = None
+    """A copy of what it held then."""
 
-    def only(self, site: str) -> Any:
-        """The value, or a refusal to choose one of several."""
+    def only(self, site: str) -> Float[Tensor, "inputs neurons"]:
+        """What was held, or a refusal to choose one of several calls."""
         if not self.calls:
             raise InputError(f"the site {shown(site)} was not reached in the forward pass")
-        if not self.values:
+        if self.neurons is None:
             raise InputError(f"the site {shown(site)} is reached {self.calls} times in a forward pass, not more")
-        if len(self.values) > 1:
+        if self.call is None and self.calls > 1:
             raise InputError(
                 f"the site {shown(site)} is reached {self.calls} times in a forward pass; choose one, from "
                 f"{shown(f'{site}#1')} to {shown(f'{site}#{self.calls}')}"
             )
-        return self.values[0]
+        return self.neurons
 
 
 def site_name(site: Site) -> str:
@@ -82,13 +85,13 @@ def find_sites(model: nn.Module, sites: Sequence[Site]) -> dict[str, Place]:
 
 
 @contextmanager
-def caught(places: Mapping[str, Place]) -> Iterator[dict[str, Caught]]:
-    """What each site held in a forward pass; all hooks are gone afterwards."""
-    held = {site: Caught() for site in places}
+def caught(places: Mapping[str, Place], inputs: int, position: int | None) -> Iterator[dict[str, Caught]]:
+    """What each site holds at a position in a forward pass over some inputs; all hooks are gone afterwards."""
+    held = {site: Caught(place.call) for site, place in places.items()}
     handles = []
     try:
         for site, place in places.items():
-            handles.append(_hooked(place, held[site]))
+            handles.append(_hooked(place, held[site], partial(at_position, site, inputs=inputs, position=position)))
         yield held
     finally:
         for handle in handles:
@@ -126,13 +129,12 @@ def _suggestion(site: str, known: Mapping[str, nn.Module]) -> str:
     return f"; the nearest are {', '.join(map(repr, near))}"
 
 
-def _hooked(place: Place, held: Caught) -> Any:
+def _hooked(place: Place, held: Caught, read: Callable[[Any], Tensor]) -> Any:
     def keep(value: Any) -> None:
         held.calls += 1
-        if place.call in (None, held.calls):
-            found = _first(value)
+        if held.calls == (place.call or 1):
             # A copy: what comes next may change it in place, as ReLU(inplace=True) does.
-            held.values.append(found.detach().clone() if isinstance(found, Tensor) else found)
+            held.neurons = read(value).detach().clone()
 
     if not place.is_input:
         return place.module.register_forward_hook(lambda module, inputs, output: keep(output))
