@@ -11,6 +11,7 @@ from torch import nn
 from grokscope.attach import convert, load_weights, read_weights
 from grokscope.cli import run
 from grokscope.errors import InputError
+from grokscope.training.checkpoint import export_tensors
 
 
 def small() -> nn.Module:
@@ -131,3 +132,20 @@ def test_only_safetensors_are_read(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=sentence):
             read_weights(tmp_path / name)
+
+
+def test_a_tensor_that_the_model_has_under_two_names_is_stored_under_one(tmp_path: Path) -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.head = nn.Embedding(7, 4), nn.Linear(4, 7, bias=False)
+            self.head.weight = self.embed.weight
+
+    published, own = Tied(), Tied()
+    path = tmp_path / "tied.safetensors"
+    export_tensors(path, {"embed.weight": published.embed.weight.detach()})
+    load_weights(own, path)
+    assert torch.equal(own.head.weight, published.embed.weight)
+    own.head.weight = nn.Parameter(torch.zeros(7, 4))
+    with pytest.raises(InputError, match=r"lacks 1 tensors of the model, such as 'head.weight'"):
+        load_weights(own, path)

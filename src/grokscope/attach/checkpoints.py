@@ -53,10 +53,12 @@ def load_weights(model: nn.Module, path: Path | str, rename: Renaming | None = N
             raise InputError(
                 f"{name} is {list(own[name].shape)} in the model and {list(tensor.shape)} in {named(Path(path))}"
             )
-    missing = [name for name in own if name not in given]
+    # A tensor that the model has under two names, as tied embeddings, is stored under one of them.
+    filled = {(own[name].data_ptr(), own[name].shape) for name in given if own[name].data_ptr()}
+    missing = [name for name, w in own.items() if name not in given and (w.data_ptr(), w.shape) not in filled]
     if missing:
         raise InputError(f"{named(Path(path))} lacks {len(missing)} tensors of the model, such as {shown(missing[0])}")
-    model.load_state_dict(given)
+    model.load_state_dict(given, strict=False)
 
 
 def convert(source: Path | str, target: Path | str | None = None) -> Path:

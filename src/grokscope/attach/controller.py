@@ -1,7 +1,7 @@
 """Weight decay that follows what a monitor sees, for any optimiser that has it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -15,7 +15,8 @@ from grokscope.specs import ClosedLoop, ReadingSpec, Trigger
 __all__ = ["Rule", "Schedule", "Verdict", "WeightDecayController"]
 
 Rule = Any
-"""A `Trigger`, a `Schedule`, the closed loop's settings, or a function of (λ at the start, looks) that gives λ."""
+"""A `Trigger`, a `Schedule`, the closed loop's settings, or a function of (λ at the start, looks) that gives λ, or
+None to leave it alone."""
 WATCHED = {"fsd": ("fsd",), "train_accuracy": ("train_accuracy",), "step": ()}
 
 
@@ -127,20 +128,24 @@ class WeightDecayController:
         """λ at the start, in each group, and what was done; the monitor's log has its own."""
         return {
             "start": self.start,
-            "shares": list(self.shares),
-            "weight_decay": self.weight_decay,
+            "shares": self._shares(),
+            "weight_decays": [float(group["weight_decay"]) for group in self.groups],
             "log": [dict(row) for row in self.log],
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a state: λ is set as it was."""
+        lacking = [name for name in ("start", "shares", "weight_decays", "log") if name not in state]
+        if lacking:
+            raise InputError(f"the state is not a controller's: it has no entry {lacking[0]!r}")
         if len(state["shares"]) != len(self.groups):
             raise InputError(
                 f"the state has {len(state['shares'])} groups with weight decay, the optimiser {len(self.groups)}"
             )
         self.start, self.shares = float(state["start"]), [float(share) for share in state["shares"]]
         self.log, self._decided_at = [dict(row) for row in state["log"]], None
-        self._apply(float(state["weight_decay"]))
+        for group, decay in zip(self.groups, state["weight_decays"], strict=True):
+            group["weight_decay"] = float(decay)
 
     def _follow(self, verdict: Verdict, step: int) -> None:
         if not isfinite(verdict.weight_decay):
@@ -155,9 +160,12 @@ class WeightDecayController:
     def _share(self, group: Mapping[str, Any]) -> float:
         return float(group["weight_decay"]) / self.start if self.start else 1.0
 
+    def _shares(self) -> list[float]:
+        """Each group's share, those that came later included."""
+        return self.shares + [self._share(group) for group in self.groups[len(self.shares) :]]
+
     def _apply(self, weight_decay: float) -> None:
-        groups = self.groups
-        self.shares += [self._share(group) for group in groups[len(self.shares) :]]  # groups that came later
+        groups, self.shares = self.groups, self._shares()
         decays = [weight_decay * share for share in self.shares]
         for group, decay in zip(groups, decays, strict=True):
             rate = float(group.get("lr", 0.0))
@@ -177,9 +185,13 @@ class WeightDecayController:
             since, decay = self.rule.at(step, self.start)
             return Verdict(decay, f"scheduled from step {since}")
         if isinstance(self.rule, ClosedLoop):
-            found = controlled(self.rule, self.start, looks)
+            # Within the bounds from the start, so that backing off begins at the λ that is in force.
+            within = replace(self.rule, highest=max(self.start, min(self.rule.highest, self.bounds[1])))
+            found = controlled(within, self.start, looks)
             return Verdict(found.weight_decay, str(found.phase)) if found.changes else None
         said = self.rule(self.start, looks)
+        if said is None:
+            return None
         return Verdict(float(getattr(said, "weight_decay", said)), str(getattr(said, "phase", "your rule")))
 
     def _triggered(self, rule: Trigger, looks: Sequence[Row]) -> Verdict | None:

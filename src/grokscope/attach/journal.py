@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from grokscope.attach.operations import OWN
 from grokscope.attach.undisturbed import bare, device_of
@@ -42,15 +42,12 @@ class Journal:
         self.model_name, self.seed = model_name, seed
         self.folder: RunFolder | None = None
         self.device = "cpu"
-        self.reasons: dict[int, str] = {}
         self.continues_from: int | None = None
 
-    def append(self, row: Mapping[str, Any], model: nn.Module, weight_decay: float | None) -> None:
+    def append(self, row: Mapping[str, Any], model: Any, weight_decay: float | None) -> None:
         """Add one look; the first one makes the folder."""
         if self.folder is None:
             self.folder = self._begun(model, weight_decay or 0.0)
-        if row["undefined"]:
-            self.reasons[row["step"]] = row["undefined"]
         numbers = {name: value for name, value in row.items() if not isinstance(value, str)}
         self.folder.append(dict.fromkeys(NEEDED, float("nan")) | numbers)
 
@@ -61,8 +58,9 @@ class Journal:
             self.folder.rewind(self.continues_from)
 
     def finish(self, log: Sequence[Mapping[str, Any]]) -> None:
-        """Write how the run ended so far."""
-        assert self.folder is not None
+        """Write how the run ended so far; nothing to write if nothing was looked at since it was loaded."""
+        if self.folder is None:
+            return
         steps = [row["step"] for row in log]
         train, validation = ([row[f"{part}_accuracy"] for row in log] for part in ("train", "validation"))
         reading = ReadingSpec()
@@ -74,12 +72,12 @@ class Journal:
                 "memorized": first_step(steps, train, reading.memorized),
                 "grokked": first_step(steps, validation, reading.grokked),
                 "trigger": None,
-                "undefined": {str(step): reason for step, reason in self.reasons.items()},
+                "undefined": {str(row["step"]): row["undefined"] for row in log if row["undefined"]},
                 "provenance": provenance(self.device),
             }
         )
 
-    def _begun(self, model: nn.Module, weight_decay: float) -> RunFolder:
+    def _begun(self, model: Any, weight_decay: float) -> RunFolder:
         inside = bare(model)
         self.device = str(device_of(inside))
         name = re.sub(r"[^ -~]", "?", self.model_name or type(inside).__name__)[:80]

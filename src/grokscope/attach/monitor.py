@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite, nan
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsInt
 
 import torch
 from torch import Tensor, nn
@@ -82,21 +82,25 @@ class Monitor:
         """
         if every < 1:
             raise InputError(f"every must be at least 1, got {every}")
+        if chunk is not None and chunk < 1:
+            raise InputError(f"chunk must be at least 1 pair, got {chunk}")
         self.task = own_task(task, symbols)
         self.every, self.position, self.by = every, position, by
-        self.sites: tuple[Site, ...] = (sites,) if isinstance(sites, str) or callable(sites) else tuple(sites)
+        self.sites = _told_apart((sites,) if isinstance(sites, str) or callable(sites) else tuple(sites))
         self.basis: Basis | None = conditioning_basis(self.task, by, basis) if self.task.bases else None
-        self.measures = self._offered([name for name in dict.fromkeys(measures) if name not in ALWAYS])
+        names = (measures,) if isinstance(measures, str) else measures
+        self.measures = self._offered([name for name in dict.fromkeys(names) if name not in ALWAYS])
         self.encode, self.readout, self.chunk = encoder(encode, self.task.symbols), readout, chunk
+        self.encodes_by_name = isinstance(encode, str)
         self.is_train = None if train is None else train_pairs(self.task, train)
         self.keys = None if keys is None else self._chosen(keys)
         self.log: list[Row] = []
         self.optimizer: torch.optim.Optimizer | None = None
         self.journal = None if out is None else Journal(Path(out), self.task, self.is_train, every, model_name, seed)
-        self._model: nn.Module | None = None
+        self._model: Any = None
 
     @contextmanager
-    def attach(self, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> Iterator["Monitor"]:
+    def attach(self, model: Any, optimizer: torch.optim.Optimizer | None = None) -> Iterator["Monitor"]:
         """Watch this model inside: sites, inputs and classes are checked at once, before any training.
 
         With the optimiser, λ is logged too. A log that is kept on the disk is closed at the end.
@@ -111,27 +115,30 @@ class Monitor:
             self._model = None
         self.finish()
 
-    def step(self, step: int) -> Row | None:
+    def step(self, step: SupportsInt) -> Row | None:
         """Look at the attached model if the step is due; what was seen, or None."""
         if self._model is None:
             raise InputError("the monitor watches no model: use `with monitor.attach(model):`, or monitor.measure")
-        return self.measure(self._model, step) if step % self.every == 0 else None
+        return self.measure(self._model, step) if int(step) % self.every == 0 else None
 
-    def measure(self, model: nn.Module, step: int) -> Row:
+    def measure(self, model: Any, step: SupportsInt) -> Row:
         """Look at a model now, and log it. Training goes on as if nobody had looked, bit for bit."""
+        step = int(step)  # numpy's and torch's too, which JSON does not know
         if self.log and step < self.log[-1]["step"]:
             raise InputError(
                 f"step {step} comes after step {self.log[-1]['step']} was logged; go back with load_state_dict"
             )
         row = self.look(model, step)
-        if self.log and self.log[-1]["step"] == step:
+        if self.log and self.log[-1]["step"] == step:  # looked at again: the last look counts
             self.log.pop()
+            if self.journal is not None:
+                self.journal.rewind(self.log)
         self.log.append(row)
         if self.journal is not None:
             self.journal.append(row, model, self.log[0].get("weight_decay"))
         return row
 
-    def look(self, model: nn.Module, step: int = 0) -> Row:
+    def look(self, model: Any, step: int = 0) -> Row:
         """What is seen of a model now, without logging it."""
         inside = bare(model)
         with undisturbed(inside):
@@ -151,7 +158,7 @@ class Monitor:
             reasons.append("logits are not numbers")
         return row | {"undefined": "; ".join(reasons)}
 
-    def check(self, model: nn.Module) -> None:
+    def check(self, model: Any) -> None:
         """Refuse a model that cannot be read: a site it lacks, inputs it refuses, too few or too many classes."""
         inside = bare(model)
         find_sites(inside, self.sites)
@@ -180,6 +187,8 @@ class Monitor:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go back to a log; what was written to the disk after it is dropped."""
+        if "log" not in state:
+            raise InputError("the state is not a monitor's: it has no entry 'log'")
         self.log = [dict(row) for row in state["log"]]
         if self.journal is not None:
             self.journal.rewind(self.log)
@@ -191,6 +200,7 @@ class Monitor:
             condition=torch.tensor(condition_of(self.task, self.by)),
             sites=self.sites,
             encode=self.encode,
+            casts=self.encodes_by_name,
             readout=self.readout,
             position=self.position,
             is_train=self.is_train,
@@ -229,6 +239,14 @@ class Monitor:
     def _weight_decay(self) -> float | None:
         groups = [] if self.optimizer is None else self.optimizer.param_groups
         return max((float(group["weight_decay"]) for group in groups if "weight_decay" in group), default=None)
+
+
+def _told_apart(sites: tuple[Site, ...]) -> tuple[Site, ...]:
+    """The sites, if no two of them would have the same columns."""
+    for i, site in enumerate(sites):
+        if site_name(site) in map(site_name, sites[:i]):
+            raise InputError(f"two sites are called {shown(site_name(site))}: give each a name of its own")
+    return sites
 
 
 def _norm(model: nn.Module) -> float:

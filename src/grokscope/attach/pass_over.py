@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from grokscope.activations import RunningMeans
 from grokscope.attach.encoders import Encode, called_with
 from grokscope.attach.measures import SiteReading
-from grokscope.attach.sites import Places, Site, at_position, caught, find_sites, site_name
+from grokscope.attach.sites import Place, Site, at_position, caught, find_sites, site_name
 from grokscope.attach.undisturbed import device_of, home_of
 from grokscope.errors import InputError, shown
 from grokscope.shapes import Bool, Float, Int
@@ -51,6 +51,8 @@ class Pass:
     """Where activations are read."""
     encode: Encode
     """From (a, b) to the model's inputs."""
+    casts: bool
+    """Whether inputs that are not whole numbers are given in the model's own precision."""
     readout: Callable[[Any], Tensor] | None
     """From its output to logits; found by itself if None."""
     position: int | None
@@ -107,29 +109,31 @@ class Pass:
             yield rows, *self._run(model, device, rows, places)
 
     def _run(
-        self, model: nn.Module, device: torch.device, rows: slice, places: Places
+        self, model: nn.Module, device: torch.device, rows: slice, places: Mapping[str, Place]
     ) -> tuple[Float[Tensor, "inputs classes"], list[Tensor]]:
         """Logits and every site's neurons for some pairs."""
         a, b = torch.tensor(self.task.inputs[rows].T, device=device)
-        encoded = _moved(self.encode(a, b), device)
-        with caught(places) as held:
+        encoded = _moved(self.encode(a, b), device, _precision(model) if self.casts else None)
+        count = len(a)
+        with caught(places, count, self.position) as held:
             try:
                 output = called_with(model, encoded)
+            except InputError:  # a site that cannot be read
+                raise
             except Exception as error:  # whatever a model raises when it cannot use its inputs
                 raise InputError(
                     f"{type(model).__name__} refuses what encode gives, {_described(encoded)}: "
                     f"{type(error).__name__}: {(str(error).splitlines() or ['no message'])[0][:200]}"
                 ) from error
-        count = len(a)
         logits = self._checked(logits_of(output, self.readout), encoded, count, type(model).__name__)
         values = []
         for site in self.sites:
-            name = site_name(site)
-            if isinstance(site, str) and name not in held:
-                raise InputError(f"the site {shown(name)} was not reached in the forward pass")
-            value = held[name] if isinstance(site, str) else site(model, encoded)
-            values.append(at_position(name, value, count, self.position))
-        return logits, values
+            if isinstance(site, str):
+                value = held[site].only(site)
+            else:
+                value = at_position(site_name(site), site(model, encoded), count, self.position)
+            values.append(value.to(device))  # a model may lie on several; read where its inputs are
+        return logits.to(device), values
 
     def _checked(self, logits: Any, encoded: Any, count: int, name: str) -> Float[Tensor, "inputs classes"]:
         if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != count:
@@ -204,12 +208,16 @@ def train_pairs(task: Task, train: Any) -> Bool[Tensor, " inputs"]:
     return torch.from_numpy(mask)
 
 
-def _moved(inputs: Any, device: torch.device) -> Any:
+def _moved(inputs: Any, device: torch.device, precision: torch.dtype | None) -> Any:
     if isinstance(inputs, Tensor):
-        return inputs.to(device)
+        return inputs.to(device, precision if inputs.is_floating_point() else None)
     if isinstance(inputs, Mapping):
-        return {name: _moved(value, device) for name, value in inputs.items()}
-    return tuple(_moved(value, device) for value in inputs) if isinstance(inputs, tuple) else inputs
+        return {name: _moved(value, device, precision) for name, value in inputs.items()}
+    return tuple(_moved(value, device, precision) for value in inputs) if isinstance(inputs, tuple) else inputs
+
+
+def _precision(model: nn.Module) -> torch.dtype | None:
+    return next((parameter.dtype for parameter in model.parameters() if parameter.is_floating_point()), None)
 
 
 def _tensors(inputs: Any) -> list[Tensor]:

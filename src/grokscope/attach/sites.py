@@ -1,24 +1,63 @@
 """Where activations are read in somebody else's model."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
+from torch.jit import ScriptModule
 
 from grokscope.errors import InputError, shown
 from grokscope.shapes import Float
 
-__all__ = ["Places", "Site", "at_position", "caught", "find_sites", "site_name"]
+__all__ = ["Caught", "Place", "Site", "at_position", "caught", "find_sites", "site_name"]
 
 Site = str | Callable[[nn.Module, Any], Tensor]
-"""A module's dotted name (its output; with `.input` at the end, its input), a TransformerLens hook name, or a function
-of the model and its inputs."""
-Places = dict[str, tuple[nn.Module, bool]]
-"""The module behind each named site, and whether its input is read instead of its output."""
-INPUT = ".input"
+"""A module's dotted name (its output; with `.input` at the end, its input; with `#2` after that, its second call in a
+forward pass), a TransformerLens hook name, or a function of the model and its inputs."""
+INPUT, NUMBERED = ".input", re.compile(r"(.+)#([1-9][0-9]{0,5})")
 SUGGESTED = 3
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a named site is."""
+
+    module: nn.Module
+    """The module behind it."""
+    is_input: bool
+    """Whether its input is read instead of its output."""
+    call: int | None
+    """Which of its calls in one forward pass, from 1; None where it has a single one."""
+
+
+@dataclass
+class Caught:
+    """What one site held in a forward pass."""
+
+    call: int | None
+    """The call that is wanted; None for the only one."""
+    calls: int = 0
+    """How often its module was called."""
+    neurons: Float[Tensor, "inputs neurons"] | None = None
+    """A copy of what it held then."""
+
+    def only(self, site: str) -> Float[Tensor, "inputs neurons"]:
+        """What was held, or a refusal to choose one of several calls."""
+        if not self.calls:
+            raise InputError(f"the site {shown(site)} was not reached in the forward pass")
+        if self.neurons is None:
+            raise InputError(f"the site {shown(site)} is reached {self.calls} times in a forward pass, not more")
+        if self.call is None and self.calls > 1:
+            raise InputError(
+                f"the site {shown(site)} is reached {self.calls} times in a forward pass; choose one, from "
+                f"{shown(f'{site}#1')} to {shown(f'{site}#{self.calls}')}"
+            )
+        return self.neurons
 
 
 def site_name(site: Site) -> str:
@@ -26,27 +65,33 @@ def site_name(site: Site) -> str:
     return site if isinstance(site, str) else getattr(site, "__name__", type(site).__name__)
 
 
-def find_sites(model: nn.Module, sites: Sequence[Site]) -> Places:
-    """The module behind every named site, or a refusal that suggests the nearest names."""
+def find_sites(model: nn.Module, sites: Sequence[Site]) -> dict[str, Place]:
+    """The place of every named site, or a refusal that suggests the nearest names."""
     known = _modules(model)
     found = {}
     for site in sites:
         if isinstance(site, str):
-            name = site if site in known else site.removesuffix(INPUT)
+            numbered = None if site in known else NUMBERED.fullmatch(site)
+            part = numbered[1] if numbered else site
+            name = part if part in known else part.removesuffix(INPUT)
             if name not in known:
                 raise InputError(f"{type(model).__name__} has no site {shown(site)}{_suggestion(site, known)}")
-            found[site] = (known[name], site not in known)
+            if isinstance(known[name], ScriptModule):
+                raise InputError(
+                    f"the site {shown(site)} is compiled by torch.jit, which cannot be read; give a function"
+                )
+            found[site] = Place(known[name], part not in known, int(numbered[2]) if numbered else None)
     return found
 
 
 @contextmanager
-def caught(places: Places) -> Iterator[dict[str, Any]]:
-    """What each site held in the last forward pass; all hooks are gone afterwards."""
-    held: dict[str, Any] = {}
+def caught(places: Mapping[str, Place], inputs: int, position: int | None) -> Iterator[dict[str, Caught]]:
+    """What each site holds at a position in a forward pass over some inputs; all hooks are gone afterwards."""
+    held = {site: Caught(place.call) for site, place in places.items()}
     handles = []
     try:
-        for site, (module, is_input) in places.items():
-            handles.append(module.register_forward_hook(_catcher(site, is_input, held)))
+        for site, place in places.items():
+            handles.append(_hooked(place, held[site], partial(at_position, site, inputs=inputs, position=position)))
         yield held
     finally:
         for handle in handles:
@@ -55,8 +100,7 @@ def caught(places: Places) -> Iterator[dict[str, Any]]:
 
 def at_position(site: str, value: Any, inputs: int, position: int | None) -> Float[Tensor, "inputs neurons"]:
     """One position of [inputs, positions, …], the rest beside each other as neurons; all positions if None."""
-    if isinstance(value, tuple | list) and value:
-        value = value[0]
+    value = _first(value)
     if not isinstance(value, Tensor):
         raise InputError(f"the site {shown(site)} must give a tensor, got {type(value).__name__}")
     if value.ndim < 2 or len(value) != inputs or not value.is_floating_point():
@@ -85,11 +129,21 @@ def _suggestion(site: str, known: Mapping[str, nn.Module]) -> str:
     return f"; the nearest are {', '.join(map(repr, near))}"
 
 
-def _catcher(site: str, is_input: bool, held: dict[str, Any]) -> Callable[..., None]:
-    def catch_output(module: nn.Module, inputs: Any, output: Any) -> None:
-        held[site] = output
+def _hooked(place: Place, held: Caught, read: Callable[[Any], Tensor]) -> Any:
+    def keep(value: Any) -> None:
+        held.calls += 1
+        if held.calls == (place.call or 1):
+            # A copy: what comes next may change it in place, as ReLU(inplace=True) does.
+            held.neurons = read(value).detach().clone()
 
-    def catch_input(module: nn.Module, inputs: Any, output: Any) -> None:
-        held[site] = inputs
+    if not place.is_input:
+        return place.module.register_forward_hook(lambda module, inputs, output: keep(output))
+    return place.module.register_forward_pre_hook(
+        lambda module, inputs, named: keep(inputs or tuple(named.values())), with_kwargs=True
+    )
 
-    return catch_input if is_input else catch_output
+
+def _first(value: Any) -> Any:
+    """The first of several outputs or inputs."""
+    several = tuple(value.values()) if isinstance(value, Mapping) else value
+    return several[0] if isinstance(several, tuple | list) and several else value

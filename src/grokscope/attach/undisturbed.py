@@ -1,15 +1,18 @@
-"""A model, looked at and left exactly as it was: modes, chance and hooks."""
+"""A model, looked at and left exactly as it was: modes, buffers, chance and hooks."""
 
 import random
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from itertools import chain
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
+
+from grokscope.errors import InputError, shown
 
 __all__ = ["bare", "device_of", "home_of", "undisturbed"]
 
@@ -19,20 +22,19 @@ CHANCE: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
     "cuda": (torch.cuda.get_rng_state_all, torch.cuda.set_rng_state_all),
     "mps": (torch.mps.get_rng_state, torch.mps.set_rng_state),
 }
+# Where torch.compile and Lightning's Fabric keep the module that they wrap.
+INSIDE = ("_orig_mod", "_original_module")
 
 
-def bare(model: nn.Module) -> nn.Module:
-    """The module inside `torch.compile`, `DataParallel` and `DistributedDataParallel`; they share its parameters.
+def bare(model: Any) -> nn.Module:
+    """The module inside `torch.compile`, `DataParallel`, `DistributedDataParallel`, Fabric's and nnsight's wrappers.
 
-    Reading it leaves compiled graphs alone, and asks no other process for anything.
+    They share its parameters. Reading it leaves compiled graphs alone, and asks no other process for anything. What is
+    no module, or has no numbers yet, is refused.
     """
-    while True:
-        inside = getattr(model, "_orig_mod", None)
-        if isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
-            inside = model.module
-        if not isinstance(inside, nn.Module):
-            return model
+    while (inside := _wrapped(model)) is not None:
         model = inside
+    return _ready(model)
 
 
 def device_of(model: nn.Module) -> torch.device:
@@ -47,30 +49,110 @@ def home_of(device: torch.device) -> torch.device:
 
 @contextmanager
 def undisturbed(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode, no gradients, full precision; afterwards every mode and every source of chance is put back.
+    """Evaluation mode, no gradients, full precision; afterwards modes, buffers and every source of chance are put back.
 
     Each submodule has its own mode back: one that its owner keeps in evaluation stays there. Autocast is off inside:
     what is read varies by 1e-4 of the activations, which half precision cannot hold. What is compiled, be it a part of
-    the model, runs as it was written and is not compiled again.
+    the model, runs as it was written and is not compiled again. A model that counts its calls in a plain attribute
+    counts these too.
     """
+    kinds = {tensor.device.type for tensor in chain(model.parameters(), model.buffers())} or {"cpu"}
+    with ExitStack() as stack:
+        stack.enter_context(_same_chance(model, kinds))
+        stack.enter_context(_same_buffers(model))
+        stack.enter_context(_evaluating(model))
+        stack.enter_context(_forward_as_written(model))
+        for kind in sorted(kinds):
+            stack.enter_context(torch.autocast(kind, enabled=False))
+        stack.enter_context(_uncompiled())
+        stack.enter_context(torch.no_grad())
+        yield
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[None]:
     modes = [(module, module.training) for module in model.modules()]
-    numbers, arrays, bits = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    kept, put_back = CHANCE.get(device_of(model).type, (lambda: None, lambda state: None))
-    on_device = kept()
     try:
+        # Not `eval()`, which a module may use to do more, such as folding one weight into another.
         for module, _ in modes:
             module.training = False
-        with torch.no_grad(), torch.autocast(device_of(model).type, enabled=False), _uncompiled():
-            yield
+        yield
     finally:
         for module, mode in modes:
             module.training = mode
+
+
+@contextmanager
+def _same_chance(model: nn.Module, kinds: set[str]) -> Iterator[None]:
+    """Every global generator, and those that modules hold as attributes."""
+    own = [value for module in model.modules() for value in vars(module).values() if isinstance(value, torch.Generator)]
+    drawn = [generator.get_state() for generator in own]
+    numbers, arrays, bits = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    on_devices = [(CHANCE[kind][1], CHANCE[kind][0]()) for kind in sorted(kinds & {*CHANCE})]
+    try:
+        yield
+    finally:
+        for generator, state in zip(own, drawn, strict=True):
+            generator.set_state(state)
         random.setstate(numbers)
         np.random.set_state(arrays)
         torch.set_rng_state(bits)
-        put_back(on_device)
+        for put_back, state in on_devices:
+            put_back(state)
+
+
+@contextmanager
+def _same_buffers(model: nn.Module) -> Iterator[None]:
+    """Buffers that a forward pass changes in evaluation too: counters, averages, caches."""
+    kept = [
+        (module, name, buffer, None if buffer is None else buffer.clone())
+        for module in model.modules()
+        for name, buffer in module._buffers.items()
+    ]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for module, name, buffer, before in kept:
+                module._buffers[name] = buffer
+                # One that is as it was is not written: a backward pass under way may hold it.
+                if buffer is not None and before is not None and not torch.equal(buffer, before):
+                    buffer.resize_(before.shape).copy_(before)
+
+
+@contextmanager
+def _forward_as_written(model: nn.Module) -> Iterator[None]:
+    """Without the autocast that Accelerate, and so Hugging Face's Trainer, puts around a model's own `forward`."""
+    wrapped, written = vars(model).get("forward"), vars(model).get("_original_forward")
+    if wrapped is None or written is None:
+        yield
+        return
+    try:
+        vars(model)["forward"] = written
+        yield
+    finally:
+        vars(model)["forward"] = wrapped
+
+
+def _wrapped(model: Any) -> Any:
+    if isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
+        return model.module
+    if isinstance(model, nn.Module):
+        return next((model._modules[name] for name in INSIDE if name in model._modules), None)
+    return getattr(model, "__dict__", {}).get("_module")  # nnsight's, which answers for any other name
 
 
 def _uncompiled() -> AbstractContextManager[Any]:
     """Nothing to do where the compiler was never loaded, which takes a second."""
     return torch.compiler.set_stance("force_eager") if "torch._dynamo" in sys.modules else nullcontext()
+
+
+def _ready(model: Any) -> nn.Module:
+    if not isinstance(model, nn.Module):
+        raise InputError(f"a monitor reads a torch.nn.Module, got {shown(model)}")
+    for name, parameter in model.named_parameters():
+        if is_lazy(parameter):
+            raise InputError(f"{type(model).__name__} has no shape for {name} yet: run one batch through it first")
+        if parameter.is_meta:
+            raise InputError(f"{type(model).__name__} is on the meta device, without numbers: give it weights first")
+    return model

@@ -50,6 +50,11 @@ def _callback_class() -> Any:
         def on_train_end(self, trainer: Any, pl_module: Any) -> None:
             self.watching.monitor.finish()
 
+        @property
+        def state_key(self) -> str:
+            """One for each monitor, so that several may watch one training."""
+            return f"{type(self).__name__}: {self.watching.about}"
+
         def state_dict(self) -> dict[str, Any]:
             return self.watching.state_dict()
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import nn
 
 from grokscope.attach.controller import Rule, WeightDecayController
 from grokscope.attach.monitor import Monitor, Row
+from grokscope.attach.sites import site_name
 from grokscope.errors import InputError
 
 __all__ = ["Watching"]
@@ -21,20 +21,28 @@ class Watching:
         self.controller: WeightDecayController | None = None
         self._waiting: Mapping[str, Any] | None = None
 
-    def begin(self, model: nn.Module, optimizer: torch.optim.Optimizer | None, step: int) -> None:
+    @property
+    def about(self) -> str:
+        """What tells this monitor's state from another's in one checkpoint."""
+        places = ", ".join(map(site_name, self.monitor.sites)) or "no site"
+        return f"{self.monitor.task.name} at {places}, position {self.monitor.position}"
+
+    def begin(self, model: Any, optimizer: torch.optim.Optimizer | None, step: int) -> None:
         """Check the model, take the optimiser, and look for the first time."""
         self.monitor.check(model)
         self.monitor.optimizer = optimizer
         if self.rule is not None:
             if optimizer is None:
                 raise InputError("a rule needs an optimiser, and the framework gave none")
+            before = self._control()
             self.controller = WeightDecayController(optimizer, self.monitor, self.rule, **self.options)
-            if self._waiting is not None:
-                self.controller.load_state_dict(self._waiting)
+            if before is not None:  # from a checkpoint, or from training that ended and is taken up again
+                self.controller.load_state_dict(before)
+            self._waiting = None
         if not self.monitor.log:
             self.look(model, step)
 
-    def look(self, model: nn.Module, step: int) -> Row | None:
+    def look(self, model: Any, step: int) -> Row | None:
         """Look if a step is due and was not looked at, and let the rule decide."""
         seen = self.monitor.log[-1]["step"] if self.monitor.log else None
         if step % self.monitor.every or seen == step:
@@ -46,10 +54,14 @@ class Watching:
 
     def state_dict(self) -> dict[str, Any]:
         """The monitor's log, and the controller's state."""
-        control = None if self.controller is None else self.controller.state_dict()
-        return {"monitor": self.monitor.state_dict(), "controller": control}
+        return {"monitor": self.monitor.state_dict(), "controller": self._control()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a state; the controller takes its part when it is made."""
         self.monitor.load_state_dict(state["monitor"])
         self._waiting = state["controller"]
+
+    def _control(self) -> Mapping[str, Any] | None:
+        if self._waiting is not None or self.controller is None:
+            return self._waiting
+        return self.controller.state_dict()
