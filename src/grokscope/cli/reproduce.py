@@ -30,7 +30,7 @@ from grokscope.report.evidence import evidence_of
 from grokscope.report.items import studies_of
 from grokscope.report.results import provenance_of, write_json, write_results
 from grokscope.report.sources import PACKED, Scope, records_at, scope_of
-from grokscope.specs import Plan
+from grokscope.specs import Plan, ReadingSpec
 from grokscope.training.checkpoint import export_tensors, make_folder, named
 from grokscope.version import __version__
 
@@ -220,7 +220,8 @@ def _save_models(folder: Path, records: Sequence[RunRecord], store: Store) -> No
     for task in MODELS:
         for record in (one for one in records if one.spec.task == task and one.spec.seeds == SHOWN):
             last, run = record.spec.training.steps, Run(store.find(record.spec.content_hash))
-            if record.timeline.grokked is not None and last in run.steps:
+            has_grokked = record.at(last, "validation_accuracy") >= ReadingSpec().grokked  # and not collapsed again
+            if has_grokked and last in run.steps:
                 make_folder(folder)
                 export_tensors(folder / f"{task}.safetensors", dict(run.module(last).state_dict()))
                 about = {"step": last, "spec": record.spec.to_dict(), "made_with": record.outcome["provenance"]}
