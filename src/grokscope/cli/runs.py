@@ -14,10 +14,11 @@ from rich.table import Table
 from grokscope.cli.columns import aligned
 from grokscope.errors import InputError, shown
 from grokscope.experiments import open_runs
+from grokscope.files import named
 from grokscope.report.data import write_parquet
 from grokscope.report.story import sentence, story
 from grokscope.timeline import Outcome
-from grokscope.training.checkpoint import export_tensors, named
+from grokscope.training.checkpoint import export_tensors
 
 __all__ = ["export", "list_runs", "show", "tell"]
 

@@ -21,10 +21,10 @@ from grokscope.experiments.costs import cost_of
 from grokscope.experiments.doctor import Finding, examine, examine_remote
 from grokscope.experiments.refusals import refuse_unmeasurable
 from grokscope.experiments.remote import Remote
+from grokscope.files import named
 from grokscope.specs import Cadence, Plan, RunSpec
 from grokscope.tasks import pinned_task_name
 from grokscope.training import cohort_key
-from grokscope.training.checkpoint import named
 
 __all__ = ["cancel", "doctor", "pull_runs", "status", "sweep"]
 
