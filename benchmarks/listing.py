@@ -1,6 +1,7 @@
 """How long it takes to list ten thousand runs: without an index, with one, after a change, and the whole command."""
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -77,6 +78,8 @@ def main() -> None:
         measured["`grokscope list`, the whole process"] = process("-m", "grokscope", "list", str(folder))
         measured["`grokscope --version`, the whole process"] = process("-m", "grokscope", "--version")
         measured["`import grokscope`, the whole process"] = process("-c", "import grokscope")
+    measured["processes that wanted a processor meanwhile"] = round(os.getloadavg()[0], 1)
+    measured["processors"] = os.cpu_count()
     for name, value in measured.items():
         print(f"{name:>50}: {value}")
     save("listing", measured)
