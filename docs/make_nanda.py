@@ -9,11 +9,11 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+from grokscope.files import write_atomically
 from grokscope.report.figures import Figure, Panel, Series, write_figure
 from grokscope.report.figures.reading import steps_text
 from grokscope.specs import ReadingSpec
 from grokscope.timeline import first_step, first_step_below
-from grokscope.training.checkpoint import write_atomically
 
 ROOT = Path(__file__).parents[1]
 FOLDER, PAGE = ROOT / "results" / "nanda", ROOT / "docs" / "own-model.md"

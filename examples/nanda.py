@@ -22,10 +22,10 @@ from torch import Tensor, nn
 from grokscope import Monitor, named_task
 from grokscope.activations import means_of
 from grokscope.experiments.provenance import provenance
+from grokscope.files import write_atomically
 from grokscope.measures import spectrum
 from grokscope.measures.filters import voted_modes
 from grokscope.tasks import Basis, Task, split
-from grokscope.training.checkpoint import write_atomically
 
 SITE = "mlp.act"
 MEASURES = ["fsd", "rank", "concentration", "trig", "excluded"]

@@ -357,7 +357,7 @@ def test_the_rooms_are_those_of_import_linter_from_the_ground_up() -> None:
         "contracts"
     ]
     layers = [layer.split(" | ") for layer in reversed(contracts[0]["layers"])]
-    ground = [["errors", *layers[0]], *layers[2:]]  # the three that every other room needs share a row
+    ground = [["errors", *layers[0]], *layers[2:]]  # those that every other room needs share a row
     assert [rooms(row["room"]) for row in table] == [sorted(name.strip("()") for name in layer) for layer in ground]
     for row, layer in zip(table, ground, strict=True):
         assert (row["state"] == "planned") == layer[0].startswith("("), row["room"]

@@ -38,6 +38,8 @@ def run_blocked(code: str) -> subprocess.CompletedProcess[str]:
 def test_the_core_imports_with_everything_else_blocked() -> None:
     done = run_blocked("""
         import grokscope
+        from grokscope import *
+        from grokscope.experiments import *
         from grokscope.shapes import Float
         assert Float[int, "n"] is int, "the stand-ins must be in use"
         assert "jaxtyping" not in sys.modules
@@ -57,6 +59,17 @@ def test_the_command_line_without_its_libraries_says_what_to_install() -> None:
     done = run_blocked("from grokscope.__main__ import main; sys.exit(main())")
     assert done.returncode == 2
     assert done.stderr.strip() == "grokscope: the command line needs tyro; install it with: pip install grokscope"
+
+
+def test_a_command_without_its_libraries_says_what_to_install() -> None:
+    done = run_blocked("""
+        from grokscope.__main__ import main
+        ALLOWED.add("tyro")
+        sys.argv[1:] = ["groups", "S5"]
+        sys.exit(main())
+    """)
+    assert done.returncode == 2
+    assert done.stderr.strip() == "grokscope: the command line needs rich; install it with: pip install grokscope"
 
 
 @pytest.mark.parametrize("name", MODULES)

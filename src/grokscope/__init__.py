@@ -1,14 +1,28 @@
 """See grokking coming, prove why it happens, and steer it.
 
-Importing this needs torch, numpy and safetensors only; everything else is loaded where it is used.
+Using this needs torch, numpy and safetensors only, and importing it not even these; everything is loaded where it is
+used.
 """
 
-from grokscope.attach import Monitor, WeightDecayController
+from typing import TYPE_CHECKING
+
 from grokscope.errors import InputError
 from grokscope.experiments import Run, Runs, open_runs
+from grokscope.lazy import exports
 from grokscope.specs import RunSpec
-from grokscope.tasks import Group, Task, named_group, named_task
 from grokscope.version import __version__
+
+if TYPE_CHECKING:
+    from grokscope.attach import Monitor, WeightDecayController
+    from grokscope.tasks import Group, Task, named_group, named_task
+else:
+    __getattr__, __dir__ = exports(
+        __name__,
+        {
+            "attach": ["Monitor", "WeightDecayController"],
+            "tasks": ["Group", "Task", "named_group", "named_task"],
+        },
+    )
 
 # `runs = grokscope.open(DIR)`, as one opens a data set.
 open = open_runs

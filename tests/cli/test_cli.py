@@ -1,15 +1,17 @@
 import importlib
+import inspect
 import json
 import os
 import subprocess
 import sys
 
 import pytest
+import tyro
 from rich.table import Table
 
-from grokscope.cli import COMMANDS, run
+from grokscope.cli import COMMANDS, CONFIG, DESCRIPTION, run
 
-GROUPS = importlib.import_module("grokscope.cli.groups")  # the package has a function of this name
+GROUPS = importlib.import_module("grokscope.cli.groups")
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,11 +77,15 @@ def test_bad_input_is_one_sentence_and_status_2(arguments, sentence, capsys: pyt
     assert sentence in shown.err
 
 
-@pytest.mark.parametrize("arguments", [["bogus"], ["groups"], ["groups", "S5", "--bogus"]])
-def test_unknown_words_exit_with_status_2(arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [["bogus"], ["groups"], ["groups", "S5", "--bogus"], ["list", "--tyro-print-completion", "bash"]],
+)
+def test_unknown_words_exit_with_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         run(arguments)
     assert stop.value.code == 2
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["tasks", "--help"], ["groups", "--help"]])
@@ -95,6 +101,39 @@ def test_help_teaches_by_example(arguments: list[str], capsys: pytest.CaptureFix
         assert command in {*COMMANDS, "--version"}
         if command in {"tasks", "groups", "--version"}:  # the others train, or read what was trained
             assert run([command, *rest]) == 0
+
+
+def test_the_help_of_all_commands_is_that_of_the_commands_themselves(capsys: pytest.CaptureFixture[str]) -> None:
+    described = COMMANDS.described()
+    assert list(described) == list(COMMANDS)
+    assert {name: inspect.getdoc(one) for name, one in described.items()} == {
+        name: inspect.getdoc(command) for name, command in COMMANDS.items()
+    }
+    with pytest.raises(SystemExit):
+        run(["--help"])
+    shown = capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        tyro.extras.subcommand_cli_from_dict(
+            dict(COMMANDS), prog="grokscope", description=DESCRIPTION, args=["--help"], config=CONFIG
+        )
+    assert capsys.readouterr().out == shown
+
+
+def test_an_option_that_a_command_does_not_have_is_looked_for_in_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["list", "--sedes"], ["--sedes"]):
+        with pytest.raises(SystemExit):
+            run(arguments)
+        shown = capsys.readouterr().err
+        assert "--seeds" in shown
+        assert "grokscope train --help" in shown
+
+
+def test_an_unknown_command_is_told_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run(["lst"])
+    shown = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert "Unrecognized options: lst" in shown
+    assert f"Available subcommands: {', '.join(COMMANDS)}" in shown
 
 
 def test_a_name_cannot_style_the_terminal(capsys: pytest.CaptureFixture[str], tmp_path) -> None:

@@ -22,7 +22,7 @@ from grokscope.measures.registry import MEASURES
 from grokscope.specs import Architecture, Cadence, ReadingSpec, RunSpec, Training
 from grokscope.training.checkpoint import save_tensors
 
-MODULE = importlib.import_module("grokscope.cli.measures")  # the package has a function of this name
+MODULE = importlib.import_module("grokscope.cli.measures")
 TINY = RunSpec(
     task="add_mod7",
     train_fraction=0.6,

@@ -1,6 +1,6 @@
+import importlib
 import json
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from grokscope.cli import run
 from grokscope.experiments import Measuring, Store, open_store, remember, remembered, run_all, run_name
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 
-SWEEP = sys.modules["grokscope.cli.sweep"]
-PROGRESS = sys.modules["grokscope.cli.progress"]
+SWEEP = importlib.import_module("grokscope.cli.sweep")
+PROGRESS = importlib.import_module("grokscope.cli.progress")
 TINY = RunSpec(
     task="add_mod7",
     train_fraction=0.7,

@@ -22,7 +22,7 @@ from grokscope.model import Twin
 from grokscope.specs import Architecture, Cadence, Fork, Plan, RunSpec, Training
 from grokscope.worker import main
 
-TRAIN = importlib.import_module("grokscope.cli.train")  # the package has a function of this name
+TRAIN = importlib.import_module("grokscope.cli.train")
 PROGRESS = importlib.import_module("grokscope.cli.progress")
 TINY = RunSpec(
     task="add_mod7",

@@ -17,9 +17,10 @@ from torch import Tensor
 
 from grokscope.errors import InputError
 from grokscope.experiments import BusyError, RunFolder, Store, locks, run_name
+from grokscope.files import DamagedError, write_atomically
 from grokscope.specs import Cadence, RunSpec, Training
 from grokscope.training import checkpoint
-from grokscope.training.checkpoint import DamagedError, load_tensors, save_tensors, write_atomically
+from grokscope.training.checkpoint import load_tensors, save_tensors
 
 SPEC = RunSpec(training=Training(steps=100), checkpoints=Cadence(every=10, at=(25,)))
 NEVER_ENTERED = 3

@@ -24,8 +24,9 @@ from grokscope.errors import InputError
 from grokscope.executors import run_locally
 from grokscope.experiments import BusyError, RunFolder, Stopped, Store, remember, run_all, run_name
 from grokscope.experiments.doctor import examine
+from grokscope.files import DamagedError
 from grokscope.specs import Cadence, Fork, Plan, RunSpec, Training
-from grokscope.training.checkpoint import DamagedError, load_tensors
+from grokscope.training.checkpoint import load_tensors
 from grokscope.worker import BAD_INPUT, TRY_AGAIN
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(900)]

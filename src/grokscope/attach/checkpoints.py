@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from grokscope.errors import InputError, did_you_mean, shown
-from grokscope.training.checkpoint import named
+from grokscope.files import named
 
 __all__ = ["convert", "load_weights", "read_weights"]
 

@@ -13,10 +13,10 @@ from grokscope.attach.undisturbed import bare, device_of
 from grokscope.errors import InputError
 from grokscope.experiments.provenance import provenance
 from grokscope.experiments.store import RunFolder, Store
+from grokscope.files import named, write_atomically
 from grokscope.specs import Cadence, ReadingSpec, RunSpec, Seeds, Training
 from grokscope.tasks import Task, pinned_task_name
 from grokscope.timeline import first_step, outcome
-from grokscope.training.checkpoint import named, write_atomically
 
 __all__ = ["Journal"]
 

@@ -2,57 +2,49 @@
 
 import io
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
 
 import tyro
 
-from grokscope.cli.bakeoff import bakeoff
-from grokscope.cli.convert import convert
-from grokscope.cli.figures import figure
-from grokscope.cli.groups import groups
-from grokscope.cli.measures import measure_run, measures
-from grokscope.cli.query import query
-from grokscope.cli.report import report, serve
-from grokscope.cli.reproduce import claims, remake, reproduce
-from grokscope.cli.runs import export, list_runs, show, tell
-from grokscope.cli.sweep import cancel, doctor, pull_runs, status, sweep
-from grokscope.cli.tasks import tasks
-from grokscope.cli.train import fork, resume, train
-from grokscope.cli.watch import watch
+from grokscope.cli.commands import Command, Commands
 from grokscope.errors import InputError
 from grokscope.version import __version__
 
 __all__ = ["COMMANDS", "run"]
 
 BAD_INPUT = 2
-COMMANDS: dict[str, Callable[..., None]] = {
-    "train": train,
-    "resume": resume,
-    "fork": fork,
-    "sweep": sweep,
-    "status": status,
-    "cancel": cancel,
-    "doctor": doctor,
-    "pull": pull_runs,
-    "watch": watch,
-    "list": list_runs,
-    "show": show,
-    "story": tell,
-    "query": query,
-    "export": export,
-    "convert": convert,
-    "report": report,
-    "serve": serve,
-    "measures": measures,
-    "measure": measure_run,
-    "reproduce": reproduce,
-    "claims": claims,
-    "remake": remake,
-    "tasks": tasks,
-    "groups": groups,
-    "figure": figure,
-    "bakeoff": bakeoff,
-}
+COMMANDS = Commands(
+    {
+        "train": "train:train",
+        "resume": "train:resume",
+        "fork": "train:fork",
+        "sweep": "sweep:sweep",
+        "status": "stores:status",
+        "cancel": "stores:cancel",
+        "doctor": "doctor:doctor",
+        "pull": "stores:pull_runs",
+        "watch": "watch:watch",
+        "list": "listing:list_runs",
+        "show": "runs:show",
+        "story": "runs:tell",
+        "query": "query:query",
+        "export": "runs:export",
+        "convert": "convert:convert",
+        "report": "report:report",
+        "serve": "report:serve",
+        "measures": "measures:measures",
+        "measure": "measures:measure_run",
+        "reproduce": "reproduce:reproduce",
+        "claims": "reproduce:claims",
+        "remake": "reproduce:remake",
+        "tasks": "tasks:tasks",
+        "groups": "groups:groups",
+        "figure": "figures:figure",
+        "bakeoff": "bakeoff:bakeoff",
+    }
+)
+CONFIG = (tyro.conf.HelptextFromCommentsOff,)
 DESCRIPTION = """See grokking coming, prove why it happens, and steer it.
 
 Start here:
@@ -78,13 +70,7 @@ def run(arguments: Sequence[str]) -> int:
         print(f"grokscope {__version__}")
         return 0
     try:
-        tyro.extras.subcommand_cli_from_dict(
-            COMMANDS,
-            prog="grokscope",
-            description=DESCRIPTION,
-            args=list(arguments) or ["--help"],
-            config=(tyro.conf.HelptextFromCommentsOff,),
-        )
+        _parsed(list(arguments) or ["--help"])()
     except InputError as error:
         print(f"grokscope: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -92,3 +78,35 @@ def run(arguments: Sequence[str]) -> int:
         sys.stderr.close()
         return 0
     return 0
+
+
+def _parsed(words: list[str]) -> Callable[[], None]:
+    """What is asked for, ready to be called. No other command is imported, unless an option has to be looked for."""
+    name, rest = words[0], words[1:]
+    if name not in COMMANDS:
+        has_options = name not in ("-h", "--help") and any(word.startswith("-") for word in words)
+        return _parsed_by(COMMANDS if has_options else COMMANDS.described(), words)
+    command = COMMANDS[name]
+    if rest and rest[0].replace("_", "-").startswith("--tyro-"):  # completion in a shell is for all commands at once
+        return _parsed_by(COMMANDS, words)
+    try:
+        return tyro.cli(_postponed(command), args=rest, console_outputs=False, config=CONFIG)
+    except SystemExit as stop:  # its help is to be shown, or what is wrong
+        return _parsed_by(COMMANDS if stop.code else {name: command}, words)
+
+
+def _parsed_by(commands: Mapping[str, Command], words: list[str]) -> Callable[[], None]:
+    postponed = {name: _postponed(command) for name, command in commands.items()}
+    return tyro.extras.subcommand_cli_from_dict(
+        postponed, prog="grokscope", description=DESCRIPTION, args=words, config=CONFIG
+    )
+
+
+def _postponed(command: Command) -> Callable[..., Callable[[], None]]:
+    """The command as tyro sees it: it only takes the arguments, and is called once tyro has done."""
+
+    @wraps(command)
+    def taken(*arguments: object, **options: object) -> Callable[[], None]:
+        return partial(command, *arguments, **options)
+
+    return taken

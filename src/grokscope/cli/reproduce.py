@@ -25,13 +25,14 @@ from grokscope.experiments.costs import cost_of
 from grokscope.experiments.doctor import damaged_runs, set_aside
 from grokscope.experiments.records import RunRecord, save_records, unpacked
 from grokscope.experiments.reproduction import records_in, reproduction_plan
+from grokscope.files import make_folder, named
 from grokscope.report.claims import CLAIMS
 from grokscope.report.evidence import evidence_of
 from grokscope.report.items import studies_of
 from grokscope.report.results import provenance_of, write_json, write_results
 from grokscope.report.sources import PACKED, Scope, records_at, scope_of
 from grokscope.specs import Plan, ReadingSpec
-from grokscope.training.checkpoint import export_tensors, make_folder, named
+from grokscope.training.checkpoint import export_tensors
 from grokscope.version import __version__
 
 __all__ = ["claims", "remake", "reproduce"]

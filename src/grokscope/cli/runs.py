@@ -1,9 +1,8 @@
-"""`grokscope list`, `show` and `export`: stored runs, for people and programs."""
+"""`grokscope show`, `story` and `export`: stored runs, for people and programs."""
 
 import json
-from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import tyro
@@ -11,55 +10,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from grokscope.cli.columns import aligned
-from grokscope.errors import InputError, shown
+from grokscope.errors import InputError
 from grokscope.experiments import open_runs
+from grokscope.files import named
 from grokscope.report.data import write_parquet
 from grokscope.report.story import sentence, story
-from grokscope.timeline import Outcome
-from grokscope.training.checkpoint import export_tensors, named
+from grokscope.training.checkpoint import export_tensors
 
-__all__ = ["export", "list_runs", "show", "tell"]
+__all__ = ["export", "show", "tell"]
 
 Folder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
 JsonFlag = Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff]
 SHOWN_ROWS = 30
-OUTCOMES = {one.name.lower() for one in Outcome}
-
-
-def list_runs(out: Folder = Path("runs"), as_json: JsonFlag = False) -> None:
-    """List the runs of a folder: task, seed, weight decay, outcome, when they memorised and grokked.
-
-    Example: grokscope list runs/first
-
-    Args:
-        out: A folder of runs.
-        as_json: Print facts for programs instead of people.
-    """
-    rows = open_runs(out).table()
-    if as_json:
-        print(json.dumps(rows))
-        return
-    if not rows:
-        print(f"no runs in {out} yet; train some with: grokscope train add_mod97 --out {out}")
-        return
-    columns = {"run": "run", "λ": "weight_decay", "outcome": "outcome", "memorised": "memorized", "grokked": "grokked"}
-    if any(row["fork_step"] is not None for row in rows):
-        columns["forked at"] = "fork_step"
-    cells = [[_cell(row[name]) for name in columns.values()] for row in rows]
-    print(aligned(list(columns), cells, left=frozenset({"run", "outcome"})))
-    counts = Counter(_cell(row["outcome"]) for row in rows)
-    told = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
-    print(f"\n{len(rows):,} {'run' if len(rows) == 1 else 'runs'}: {told}")
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, str):  # an outcome reads as words; a name is one, and stays as it is
-        words = value.replace("_", " ") if value in OUTCOMES else value
-        return words if words.isprintable() else shown(words)
-    return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else shown(value)
 
 
 def show(

@@ -1,8 +1,6 @@
-"""`grokscope sweep`, `status`, `cancel`, `doctor` and `pull`: many runs, wherever they are trained and stored."""
+"""`grokscope sweep`: many runs, wherever they are trained and stored."""
 
-import json
 import sys
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
@@ -10,28 +8,21 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
-from rich.markup import escape
 
 from grokscope.cli.train import Device, Keep, Precision, Track, base_spec, device_named, run_plan, seeds_of
 from grokscope.errors import InputError
 from grokscope.executors import Executor, cores, executor_named, shards_of
-from grokscope.experiments import bytes_per_run, is_remote, open_store, pull, refuse_impossible, remembered
+from grokscope.experiments import bytes_per_run, open_store, refuse_impossible
 from grokscope.experiments.costs import cost_of
-from grokscope.experiments.doctor import Finding, examine, examine_remote
 from grokscope.experiments.refusals import refuse_unmeasurable
-from grokscope.experiments.remote import Remote
+from grokscope.files import named
 from grokscope.specs import Cadence, Plan, RunSpec
 from grokscope.tasks import pinned_task_name
 from grokscope.training import cohort_key
-from grokscope.training.checkpoint import named
 
-__all__ = ["cancel", "doctor", "pull_runs", "status", "sweep"]
+__all__ = ["sweep"]
 
-Place = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
-JsonFlag = Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff]
 Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff]
-UNSOUND = 1
 
 
 def sweep(
@@ -111,101 +102,6 @@ def sweep(
     run_plan(plan, track, executor_named(executor, plan, address, partition, runs_per_shard, memory, retries))
 
 
-def status(out: Place, as_json: JsonFlag = False) -> None:
-    """Say how far the sweeps of a folder are: finished, begun and waiting runs, and who is at work.
-
-    Example: grokscope status runs/decays
-
-    Args:
-        out: A folder of runs, or a remote address.
-        as_json: Print facts for programs instead of people.
-    """
-    with open_store(out) as store:
-        planned = {spec.content_hash: spec for plan in remembered(store) for spec in plan.runs}
-        begun = {folder.spec.content_hash: folder for folder in store}
-        outcomes = Counter(str(folder.outcome["outcome"]) for folder in begun.values() if folder.outcome is not None)
-        writers = {owner for folder in begun.values() if (owner := folder.owner) is not None}
-        facts = {
-            "planned": len(planned.keys() | begun.keys()),
-            "finished": sum(outcomes.values()),
-            "begun": len(begun) - sum(outcomes.values()),
-            "waiting": len(planned.keys() - begun.keys()),
-            "outcomes": dict(sorted(outcomes.items())),
-            "stopped_early": sum(bool((folder.outcome or {}).get("stopped_early")) for folder in begun.values()),
-            "writers": sorted(writers),
-            "cancelled": store.is_cancelled,
-        }
-    if as_json:
-        print(json.dumps(facts))
-        return
-    told = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(outcomes.items()))
-    ended = f"{facts['finished']} finished{f' ({told})' if told else ''}"
-    print(f"{facts['planned']} runs: {ended}, {facts['begun']} begun, {facts['waiting']} waiting")
-    if facts["stopped_early"]:
-        print(f"{facts['stopped_early']} ended early after grokking: leads computed from them are biased")
-    if writers:
-        print(f"written by {', '.join(sorted(writers))}")
-    if facts["cancelled"]:
-        print(f"cancelled; continue with `grokscope resume {out}`")
-
-
-def cancel(out: Place) -> None:
-    """Ask every worker of a folder, wherever it runs, to store everything and stop.
-
-    Example: grokscope cancel runs/decays
-
-    Args:
-        out: A folder of runs, or a remote address.
-    """
-    with open_store(out) as store:
-        if not remembered(store) and next(iter(store), None) is None:
-            raise InputError(f"there are no runs in {out}")
-        store.cancel()
-    print(f"asked every worker to stop; continue with `grokscope resume {out}`")
-
-
-def doctor(out: Place, repair: Flag = False, as_json: JsonFlag = False) -> None:
-    """Check every file of a folder against its checksum, and say what is wrong; exit status 1 if anything is.
-
-    Example: grokscope doctor runs/decays --repair
-
-    Args:
-        out: A folder of runs, or a remote address.
-        repair: Mend what can be: damaged runs are opened again before the damage, and `grokscope resume` computes the
-            lost bytes once more.
-        as_json: Print facts for programs instead of people.
-    """
-    if is_remote(out):
-        if repair:
-            raise InputError("a remote store is not repaired in place: `grokscope resume` goes on from what is whole")
-        findings = list(examine_remote(Remote(out)))
-    else:
-        if not Path(out).is_dir():
-            raise InputError(f"there is no folder {named(Path(out))}")
-        findings = list(examine(open_store(out), repair))
-    if as_json:
-        print(json.dumps([vars(finding) for finding in findings]))
-    else:
-        _tell_findings(findings, out)
-    if not all(finding.mended for finding in findings):
-        sys.exit(UNSOUND)
-
-
-def pull_runs(source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ADDRESS")], out: Path) -> None:
-    """Copy the committed runs of a remote store into a folder, each file checked.
-
-    Example: grokscope pull s3://bucket/decays --out runs/decays
-
-    Args:
-        source: A remote address, such as s3://bucket/sweep.
-        out: The folder for the runs.
-    """
-    if not is_remote(source):
-        raise InputError(f"{source} is no remote address such as s3://bucket/sweep")
-    out.mkdir(parents=True, exist_ok=True)
-    print(f"copied {pull(source, out)} runs to {out}")
-
-
 def _grid(
     base: RunSpec,
     tasks: Iterable[str],
@@ -282,16 +178,3 @@ def _duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {name}"
     return f"{seconds:,.0f} seconds"
-
-
-def _tell_findings(findings: list[Finding], out: str) -> None:
-    console = Console(highlight=False)
-    for finding in findings:
-        remedy = f"; {'mended: ' if finding.mended else ''}{finding.remedy}" if finding.remedy else ""
-        console.print(escape(f"{finding.run}: {finding.problem}{remedy}"), soft_wrap=True)
-    wrong = sum(not finding.mended for finding in findings)
-    mendable = sum(bool(finding.remedy) and not finding.mended for finding in findings)
-    whole = f"every file in {escape(out)} is whole"
-    console.print(f"{len(findings)} findings, {len(findings) - wrong} mended" if findings else whole)
-    if mendable and not is_remote(out):
-        console.print(f"{mendable} can be mended with --repair, and then `grokscope resume {escape(out)}`")

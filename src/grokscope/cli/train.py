@@ -21,11 +21,11 @@ from grokscope.experiments import (
     refuse_impossible,
     remembered,
 )
+from grokscope.files import named, write_atomically
 from grokscope.report.story import sentence
 from grokscope.specs import Cadence, Fork, Plan, RunSpec, Training
 from grokscope.tasks import named_task, pinned_task_name
 from grokscope.trackers import Word
-from grokscope.training.checkpoint import named, write_atomically
 
 __all__ = [
     "INTERRUPTED",

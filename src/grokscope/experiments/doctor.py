@@ -15,8 +15,9 @@ from grokscope.experiments.plans import remembered
 from grokscope.experiments.remote import Remote
 from grokscope.experiments.states import look_steps
 from grokscope.experiments.store import CHECKPOINT, LOGS, RunFolder, Store, refuse_other_formats, run_name
+from grokscope.files import DamagedError, named, write_atomically
 from grokscope.specs import RunSpec
-from grokscope.training.checkpoint import MANIFEST, DamagedError, load_tensors, named, write_atomically
+from grokscope.training.checkpoint import MANIFEST, load_tensors
 
 __all__ = ["Finding", "damage_of", "damaged_runs", "examine", "examine_remote", "set_aside"]
 

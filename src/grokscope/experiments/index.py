@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from grokscope.errors import InputError
-from grokscope.training.checkpoint import write_atomically
+from grokscope.files import write_atomically
 
 __all__ = ["INDEX", "Stamp", "indexed", "stamp"]
 

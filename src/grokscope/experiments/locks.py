@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 from grokscope.errors import InputError
-from grokscope.training.checkpoint import disk_error
+from grokscope.files import disk_error
 
 __all__ = ["BusyError", "held", "owner"]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from grokscope.errors import InputError
 from grokscope.experiments.records import RunRecord, record_of, save_records
 from grokscope.experiments.store import Store, run_name
+from grokscope.files import named
 from grokscope.specs import Plan
-from grokscope.training.checkpoint import named
 
 __all__ = ["finished_records", "main", "read_plan"]
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from grokscope.errors import InputError
 from grokscope.experiments.store import RunFolder
+from grokscope.files import named, write_atomically
 from grokscope.specs import ReadingSpec, RunSpec
 from grokscope.tasks import named_task
 from grokscope.timeline import Timeline, timeline_of
-from grokscope.training.checkpoint import named, write_atomically
 
 __all__ = ["RunRecord", "packed", "record_of", "save_records", "unpacked"]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.experiments.devices import is_available
 from grokscope.experiments.store import Store, run_name
+from grokscope.files import named
 from grokscope.interventions import needs_sibling, sibling_of
 from grokscope.measures.registry import measure_named
 from grokscope.specs import RunSpec
 from grokscope.tasks import named_task, train_size
 from grokscope.training import cohort_key
-from grokscope.training.checkpoint import named
 
 __all__ = ["refuse_impossible", "refuse_unmeasurable"]
 

@@ -23,14 +23,15 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, Self
 
 from grokscope.errors import InputError, shown
 from grokscope.experiments.store import CANCELLED, Keep, RunFolder, Store, run_name
+from grokscope.files import DamagedError
 from grokscope.specs import RunSpec
-from grokscope.training.checkpoint import DamagedError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 __all__ = ["Commit", "Remote", "RemoteFolder", "RemoteStore"]
 
@@ -168,7 +169,7 @@ class RemoteFolder(RunFolder):
     """When it was last committed."""
 
     def save(
-        self, step: int, tensors: dict[str, Tensor], keep: Keep, is_fork_point: bool, is_stop: bool = False
+        self, step: int, tensors: "dict[str, Tensor]", keep: Keep, is_fork_point: bool, is_stop: bool = False
     ) -> None:
         """Store a state; commit it if the last commit is old, or somebody waits for us to stop."""
         super().save(step, tensors, keep, is_fork_point, is_stop)

@@ -1,68 +1,28 @@
-"""Stored runs, for people who analyse them."""
+"""Stored runs, for people who analyse them.
+
+Listing runs must not wait for torch, so what handles weights is imported where it is used.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import torch
-from torch import Tensor
-
-from grokscope.activations import Subject, subject_of
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.experiments.index import indexed
 from grokscope.experiments.store import RunFolder, Store
-from grokscope.model import Twin, layout_of, padded_size, twin_of
-from grokscope.shapes import Float
 from grokscope.specs import RunSpec
-from grokscope.tasks import Task, named_task
-from grokscope.training.checkpoint import padded_row
 
-__all__ = ["Checkpoint", "Run", "Runs", "open_runs"]
+if TYPE_CHECKING:
+    import numpy as np
+
+    from grokscope.activations import Subject
+    from grokscope.experiments.checkpoints import Checkpoint
+    from grokscope.model import Twin
+
+__all__ = ["Run", "Runs", "open_runs"]
 
 SUMMARIZED = ("spec.json", "outcome.json")  # what `Run.summary` is made of
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """A run at one step."""
-
-    spec: RunSpec
-    """What was run."""
-    step: int
-    """Where."""
-    tensors: dict[str, Tensor]
-    """The stored weights, by name."""
-
-    @property
-    def task(self) -> Task:
-        """What it learns."""
-        return named_task(self.spec.task)
-
-    def activations(self, site: str) -> Float[Tensor, "inputs *rest"]:
-        """A site's value at the last position for every pair, in the order of `task.inputs`.
-
-        Sites of single heads are [inputs, heads, …]; an attention pattern is what the last position sees of each.
-        """
-        return self.subject().read(site)[0]
-
-    def subject(self) -> Subject:
-        """What measures read: a stack of this one run."""
-        return _subject([self], [f"{self.spec.task} at step {self.step}"])
-
-    def module(self) -> Twin:
-        """The model as a plain `nn.Module`, in evaluation mode."""
-        layout = layout_of(self.spec.architecture, padded_size(self.task.symbols))
-        row = padded_row(self.tensors, layout, self.task.symbols)
-        return twin_of(self.spec.architecture, self.task.symbols, layout.views(row["weights"][None])).eval()
-
-
-def _subject(checkpoints: Sequence[Checkpoint], names: Sequence[str], device: str = "cpu") -> Subject:
-    first = checkpoints[0]
-    layout = layout_of(first.spec.architecture, padded_size(first.task.symbols))
-    rows = [padded_row(one.tensors, layout, one.task.symbols)["weights"] for one in checkpoints]
-    return subject_of([one.spec for one in checkpoints], torch.stack(rows).to(device), names)
 
 
 @dataclass(frozen=True)
@@ -87,25 +47,31 @@ class Run:
         """Steps with stored weights."""
         return tuple(self.folder.checkpoints("weights"))
 
-    def log(self) -> dict[str, np.ndarray]:
+    def log(self) -> "dict[str, np.ndarray]":
         """Measurements as columns: step, train_accuracy, validation_accuracy, losses, norm, fsd and λ."""
+        import numpy as np
+
         rows = self.folder.log()
         names = list(rows[0]) if rows else []
         return {name: np.array([np.nan if row[name] is None else row[name] for row in rows]) for name in names}
 
-    def at(self, step: int) -> Checkpoint:
+    def at(self, step: int) -> "Checkpoint":
         """The run at a stored step."""
+        from grokscope.experiments.checkpoints import Checkpoint
+
         return Checkpoint(self.spec, step, self.folder.weights_at(step))
 
-    def subject(self, steps: Sequence[int] | None = None, device: str = "cpu") -> Subject:
+    def subject(self, steps: Sequence[int] | None = None, device: str = "cpu") -> "Subject":
         """What measures read: the run at some of its stored steps (all if not given), stacked as if they were runs."""
         chosen = self.steps if steps is None else tuple(steps)
         if not chosen:
             raise InputError(f"{self.name} has no stored weights")
-        names = [f"{self.name} at step {step}" for step in chosen]
-        return _subject([self.at(step) for step in chosen], names, device)
+        from grokscope.experiments.checkpoints import stacked
 
-    def module(self, step: int) -> Twin:
+        names = [f"{self.name} at step {step}" for step in chosen]
+        return stacked([self.at(step) for step in chosen], names, device)
+
+    def module(self, step: int) -> "Twin":
         """The run at a stored step as a plain `nn.Module`."""
         return self.at(step).module()
 

@@ -18,9 +18,9 @@ from grokscope.experiments.bakeoff import ARMS
 from grokscope.experiments.devices import slots_that_fit
 from grokscope.experiments.packing import read_plan
 from grokscope.experiments.provenance import provenance
+from grokscope.files import named, write_atomically
 from grokscope.specs import Plan, RunSpec
 from grokscope.training import Cohort, advance, cohort_key, initial_state
-from grokscope.training.checkpoint import named, write_atomically
 
 __all__ = ["Speed", "main", "measured_speed", "read_speed", "save_speed"]
 

@@ -9,6 +9,8 @@ weights-00000500.safetensors, state-00001000.safetensors, manifest.json
 passing.json         steps of the states that only serve to continue; gone once the run has ended
 outcome.json         how it ended and where it was made, once it has
 lock                 who is writing
+
+Listing runs must not wait for torch, so what handles tensors is imported where it is used.
 """
 
 import fcntl
@@ -23,22 +25,15 @@ from hashlib import sha256
 from math import isfinite
 from os.path import isfile
 from pathlib import Path
-from typing import Any, Literal, Self
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.experiments.locks import held, owner
+from grokscope.files import DamagedError, disk_error, named, write_atomically
 from grokscope.specs import RunSpec
-from grokscope.training.checkpoint import (
-    DamagedError,
-    disk_error,
-    drop_tensors,
-    load_tensors,
-    named,
-    save_tensors,
-    write_atomically,
-)
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 __all__ = ["Keep", "RunFolder", "Store", "refuse_other_formats", "run_name"]
 
@@ -106,6 +101,8 @@ class RunFolder:
     def tidy(self) -> None:
         """Remove the states that only served to continue: what is left does not tell where the run was interrupted."""
         if (self.path / "passing.json").exists():
+            from grokscope.training.checkpoint import drop_tensors
+
             drop_tensors(self.path, [_state_name(step) for step in self._passing()])
             (self.path / "passing.json").unlink()
 
@@ -145,7 +142,7 @@ class RunFolder:
         return dict(sorted(found.items()))
 
     def save(
-        self, step: int, tensors: dict[str, Tensor], keep: Keep, is_fork_point: bool, is_stop: bool = False
+        self, step: int, tensors: "dict[str, Tensor]", keep: Keep, is_fork_point: bool, is_stop: bool = False
     ) -> None:
         """Store a full state; of those that only serve to continue, two generations stay until the run has ended.
 
@@ -156,6 +153,8 @@ class RunFolder:
         is_listed = step in self.spec.checkpoints.at
         if keep == "none" or (keep == "forks" and not (is_listed or is_stop)):
             return
+        from grokscope.training.checkpoint import save_tensors
+
         self._flush_log()
         scheduled = is_fork_point or step in self.spec.checkpoints.steps(self.spec.training.steps)
         if keep == "weights" and scheduled:
@@ -193,8 +192,10 @@ class RunFolder:
 
     def latest_state(
         self, at_most: int | None = None, tell: Callable[[str], None] = lambda sentence: None
-    ) -> tuple[int, dict[str, Tensor]] | None:
+    ) -> "tuple[int, dict[str, Tensor]] | None":
         """The newest full state that is whole, not after a step if one is given; what is damaged is told and passed."""
+        from grokscope.training.checkpoint import load_tensors
+
         for step, path in reversed(self.checkpoints("state").items()):
             if at_most is None or step <= at_most:
                 try:
@@ -203,8 +204,10 @@ class RunFolder:
                     tell(f"{error}; an earlier state serves")
         return None
 
-    def weights_at(self, step: int) -> dict[str, Tensor]:
+    def weights_at(self, step: int) -> "dict[str, Tensor]":
         """The weights stored at a step."""
+        from grokscope.training.checkpoint import load_tensors
+
         stored = self.checkpoints("weights")
         if step not in stored:
             steps = ", ".join(map(str, stored)) or "none"

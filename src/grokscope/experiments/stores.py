@@ -6,7 +6,7 @@ from pathlib import Path
 from grokscope.errors import InputError
 from grokscope.experiments.remote import RemoteStore
 from grokscope.experiments.store import Store
-from grokscope.training.checkpoint import named
+from grokscope.files import named
 
 __all__ = ["is_remote", "open_store", "pull"]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from grokscope.errors import InputError, shown
 from grokscope.experiments import Run
+from grokscope.files import named, write_atomically
 from grokscope.report.story import timeline_of_run
-from grokscope.training.checkpoint import named, write_atomically
 
 __all__ = ["TABLES", "query", "run_row", "tables_of", "write_parquet"]
 

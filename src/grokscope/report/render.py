@@ -8,9 +8,9 @@ from collections.abc import Callable
 from math import isinf, isnan
 from pathlib import Path
 
+from grokscope.files import make_folder, write_atomically
 from grokscope.report.printed import Value
 from grokscope.report.tables.table import Cell, Column, Table
-from grokscope.training.checkpoint import make_folder, write_atomically
 
 __all__ = [
     "cell_text",

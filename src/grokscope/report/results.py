@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from grokscope.experiments.records import RunRecord
+from grokscope.files import make_folder, write_atomically
 from grokscope.report.answers import ANSWERS, answer_sentence
 from grokscope.report.claims import CLAIMS, Finding, judged, rules_digest
 from grokscope.report.coverage import coverage_of
@@ -19,7 +20,6 @@ from grokscope.report.results_page import page_of
 from grokscope.report.sources import Scope
 from grokscope.report.tables import TABLES, Table
 from grokscope.report.tables.table import cut_short
-from grokscope.training.checkpoint import make_folder, write_atomically
 
 __all__ = ["claim_rows", "provenance_of", "write_json", "write_results"]
 

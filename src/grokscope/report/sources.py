@@ -11,8 +11,8 @@ from grokscope.experiments.records import RunRecord, unpacked
 from grokscope.experiments.reproduction import records_in
 from grokscope.experiments.runs import open_runs
 from grokscope.experiments.store import Store
+from grokscope.files import named
 from grokscope.report.evidence import Evidence, evidence_of
-from grokscope.training.checkpoint import named
 
 __all__ = ["PACKED", "Scope", "evidence_at", "records_at", "scope_of"]
 

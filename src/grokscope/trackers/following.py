@@ -13,8 +13,8 @@ from typing import Any, TextIO
 
 from grokscope.errors import InputError
 from grokscope.experiments.following import Followed, Follower
+from grokscope.files import write_atomically
 from grokscope.trackers.kinds import TRACKERS, Tracker, Word, place_of
-from grokscope.training.checkpoint import write_atomically
 
 __all__ = ["main", "send"]
 

@@ -1,13 +1,12 @@
 """Checkpoints that survive: whole or absent, checked by sha256, never a pickle.
 
-A file is written beside its place, flushed to the disk, and renamed; its digest is added to the folder's manifest the
-same way. What is loaded is checked against the manifest first.
+A file is written as a whole, and its digest is added to the folder's manifest the same way. What is loaded is checked
+against the manifest first.
 """
 
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,72 +16,14 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from grokscope.errors import InputError
+from grokscope.files import DamagedError, named, write_atomically
 from grokscope.model import Layout
 
-__all__ = [
-    "DamagedError",
-    "cut",
-    "disk_error",
-    "drop_tensors",
-    "export_tensors",
-    "load_tensors",
-    "named",
-    "padded_row",
-    "save_tensors",
-    "write_atomically",
-]
+__all__ = ["cut", "drop_tensors", "export_tensors", "load_tensors", "padded_row", "save_tensors"]
 
 MANIFEST = "manifest.json"
 FLAT = ("weights", "first", "second", "slow")
 SCALARS = ("step", "age", "weight_decay", "held_norm", "alive")
-
-
-class DamagedError(InputError):
-    """A file is missing, torn or altered: its content is not what the manifest says."""
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """The file holds either its former content or all of the new, whatever happens in between."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        with contextlib.suppress(OSError):  # the folder itself may be what is wrong
-            beside.unlink()
-        raise disk_error(path, error) from error
-
-
-def make_folder(path: Path) -> None:
-    """The folder, and those it lies in, if they are not there yet."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise disk_error(path, error) from None
-
-
-def named(path: Path) -> str:
-    """A path as it may appear in a sentence: on one line, in printable ASCII, and whole, for its end matters most."""
-    return ascii(str(path))
-
-
-def disk_error(path: Path, error: OSError) -> InputError:
-    """What a person needs to know when a file cannot be written."""
-    try:
-        space = os.statvfs(path.parent)
-        free = f"{space.f_bavail * space.f_frsize:,} bytes are free there"
-    except OSError:
-        free = "its folder cannot be read"
-    return InputError(f"{named(path)} could not be written: {error.strerror}; {free}")
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:

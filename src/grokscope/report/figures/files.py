@@ -8,11 +8,11 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from grokscope.files import make_folder, write_atomically
 from grokscope.report.figures.drawing import draw
 from grokscope.report.figures.figure import Figure
 from grokscope.report.figures.style import house_style
 from grokscope.report.render import csv_text, csv_value
-from grokscope.training.checkpoint import make_folder, write_atomically
 
 __all__ = ["PICTURES", "figure_csv", "pictures_of", "write_figure"]
 

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from grokscope.errors import InputError
 from grokscope.experiments.runs import Run
+from grokscope.files import DamagedError
 from grokscope.measures import ablation, components_of, formulas, fourier_kan, fsd, refitted
 from grokscope.measures.question import Question
 from grokscope.report.page.sources import ShownRun
-from grokscope.training.checkpoint import DamagedError
 
 __all__ = ["MOST_RUNS", "ablation_rows", "detail_of", "detail_or_reason", "featured"]
 

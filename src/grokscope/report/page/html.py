@@ -7,9 +7,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from grokscope.errors import InputError
+from grokscope.files import named, write_atomically
 from grokscope.report.page.island import island_of
 from grokscope.report.page.sources import Source
-from grokscope.training.checkpoint import named, write_atomically
 
 __all__ = ["MARK", "page_of", "page_with", "write_page"]
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grokscope.errors import InputError
+from grokscope.files import named
 from grokscope.report.page.html import page_with
 from grokscope.report.page.island import COLUMNS, island_of
 from grokscope.report.page.rows import row_of
 from grokscope.report.page.sources import ShownRun, source_of, stored_run
-from grokscope.training.checkpoint import named
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

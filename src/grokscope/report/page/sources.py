@@ -12,8 +12,8 @@ from grokscope.errors import InputError, shown
 from grokscope.experiments.records import RunRecord, unpacked
 from grokscope.experiments.runs import Run
 from grokscope.experiments.store import RunFolder, run_name
+from grokscope.files import named
 from grokscope.specs import RunSpec
-from grokscope.training.checkpoint import named
 
 __all__ = ["ShownRun", "Source", "identity", "looks_of", "source_of", "stored_run"]
 

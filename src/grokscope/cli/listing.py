@@ -1,0 +1,53 @@
+"""`grokscope list`: the runs of a folder, ten thousand of them within a second; so nothing here may load torch."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from grokscope.cli.columns import aligned
+from grokscope.errors import shown
+from grokscope.experiments import open_runs
+
+__all__ = ["list_runs"]
+
+Folder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
+JsonFlag = Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff]
+
+
+def list_runs(out: Folder = Path("runs"), as_json: JsonFlag = False) -> None:
+    """List the runs of a folder: task, seed, weight decay, outcome, when they memorised and grokked.
+
+    Example: grokscope list runs/first
+
+    Args:
+        out: A folder of runs.
+        as_json: Print facts for programs instead of people.
+    """
+    rows = open_runs(out).table()
+    if as_json:
+        print(json.dumps(rows))
+        return
+    if not rows:
+        print(f"no runs in {out} yet; train some with: grokscope train add_mod97 --out {out}")
+        return
+    columns = {"run": "run", "λ": "weight_decay", "outcome": "outcome", "memorised": "memorized", "grokked": "grokked"}
+    if any(row["fork_step"] is not None for row in rows):
+        columns["forked at"] = "fork_step"
+    cells = [[_cell(row, name) for name in columns.values()] for row in rows]
+    print(aligned(list(columns), cells, left=frozenset({"run", "outcome"})))
+    counts = Counter(_cell(row, "outcome") for row in rows)
+    told = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
+    print(f"\n{len(rows):,} {'run' if len(rows) == 1 else 'runs'}: {told}")
+
+
+def _cell(row: dict[str, Any], column: str) -> str:
+    value = row[column]
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        words = value.replace("_", " ") if column == "outcome" else value
+        return words if words.isprintable() else shown(words)
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else shown(value)

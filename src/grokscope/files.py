@@ -1,0 +1,59 @@
+"""Files that are whole or absent, and sentences about those that are neither.
+
+A file is written beside its place, flushed to the disk, and renamed.
+"""
+
+import contextlib
+import os
+from pathlib import Path
+
+from grokscope.errors import InputError
+
+__all__ = ["DamagedError", "disk_error", "make_folder", "named", "write_atomically"]
+
+
+class DamagedError(InputError):
+    """A file is missing, torn or altered: its content is not what the manifest says."""
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """The file holds either its former content or all of the new, whatever happens in between."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with beside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        with contextlib.suppress(OSError):  # the folder itself may be what is wrong
+            beside.unlink()
+        raise disk_error(path, error) from error
+
+
+def make_folder(path: Path) -> None:
+    """The folder, and those it lies in, if they are not there yet."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise disk_error(path, error) from None
+
+
+def named(path: Path) -> str:
+    """A path as it may appear in a sentence: on one line, in printable ASCII, and whole, for its end matters most."""
+    return ascii(str(path))
+
+
+def disk_error(path: Path, error: OSError) -> InputError:
+    """What a person needs to know when a file cannot be written."""
+    try:
+        space = os.statvfs(path.parent)
+        free = f"{space.f_bavail * space.f_frsize:,} bytes are free there"
+    except OSError:
+        free = "its folder cannot be read"
+    return InputError(f"{named(path)} could not be written: {error.strerror}; {free}")

@@ -1,0 +1,122 @@
+"""Nobody waits for what they do not use, and everything exported is there once it is asked for."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import grokscope
+from grokscope.experiments import Store
+from grokscope.specs import RunSpec
+
+LAZY = ["grokscope", "grokscope.experiments"]
+HEAVY = ["torch", "scipy", "numpy", "rich.console", "grokscope.cli.train", "grokscope.report"]
+WHAT_IS_LOADED = f"print('loaded:', *[name for name in {HEAVY} if name in sys.modules])"
+COMMAND = f"""
+import sys
+from grokscope.__main__ import main
+try:
+    main()
+except SystemExit:
+    pass
+{WHAT_IS_LOADED}
+"""
+
+
+def fresh(program: str, *arguments: str) -> str:
+    """What a program prints in an interpreter of its own."""
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One run that has ended and one that has not."""
+    store = Store(tmp_path_factory.mktemp("runs"))
+    ended, begun = (store.add(RunSpec().with_seed(seed)) for seed in (0, 1))
+    ended.finish({"outcome": "unstable_after", "memorized": 300, "grokked": 4000})
+    begun.append({"step": 0})
+    return store.path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--version"], "grokscope 0."),
+        (["list", "RUNS"], "2 runs: 1 unstable after, 1 unfinished"),
+        (["list", "RUNS", "--json"], '"outcome": "unstable_after"'),
+        (["status", "RUNS"], "2 runs: 1 finished (1 unstable after), 1 begun, 0 waiting"),
+        (["list", "--help"], "Example: grokscope list runs/first"),
+        (["--help"], "Example: grokscope train add_mod97"),
+        (["bogus"], ""),
+    ],
+)
+def test_a_command_that_trains_nothing_loads_nothing_that_trains(arguments, sentence: str, runs: Path) -> None:
+    said = fresh(COMMAND, *(word.replace("RUNS", str(runs)) for word in arguments))
+    assert sentence in said
+    assert said.splitlines()[-1].split() == ["loaded:"]
+
+
+def test_what_is_loaded_is_told() -> None:
+    assert fresh(f"import sys, torch; {WHAT_IS_LOADED}").split() == ["loaded:", "torch", "numpy"]
+
+
+def test_importing_the_package_and_naming_a_spec_loads_nothing_heavy() -> None:
+    said = fresh(f"import sys, grokscope; grokscope.RunSpec(), grokscope.open('.').table(); {WHAT_IS_LOADED}")
+    assert said.split() == ["loaded:"]
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_every_export_is_there_for_whoever_asks_first(package: str) -> None:
+    program = f"""
+import importlib
+package = importlib.import_module({package!r})
+names = package.__all__
+assert set(names) <= set(dir(package)), set(names) - set(dir(package))
+exec("from {package} import *")
+missing = [name for name in names if name not in globals() or globals()[name] is not getattr(package, name)]
+print(len(names), missing)
+"""
+    assert fresh(program).split() == [str(len(importlib.import_module(package).__all__)), "[]"]
+
+
+def seen_by_type_checkers(package: str) -> dict[str, str]:
+    """The names that a package imports under TYPE_CHECKING, and the modules that they come from."""
+    tree = ast.parse(inspect.getsource(importlib.import_module(package)))
+    blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_a_type_checker_sees_what_is_there(package: str) -> None:
+    seen = seen_by_type_checkers(package)
+    module = importlib.import_module(package)
+    eager = set(ast.literal_eval(fresh(f"import {package} as package; print(list(vars(package)))")))
+    assert set(seen) == set(module.__all__) - eager
+    for name, home in seen.items():
+        assert getattr(module, name) is getattr(importlib.import_module(home), name)
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_no_export_has_the_name_of_a_module_which_would_take_its_place(package: str) -> None:
+    module = importlib.import_module(package)
+    assert not {below.name for below in pkgutil.iter_modules(module.__path__)} & set(module.__all__)
+
+
+def test_the_rooms_are_attributes_as_if_they_had_been_imported() -> None:
+    program = "import grokscope; print(grokscope.measures.fsd.__name__, grokscope.experiments.runner.run_all.__name__)"
+    assert fresh(program).split() == ["fsd", "run_all"]
+
+
+def test_what_is_not_there_is_said_as_python_says_it() -> None:
+    with pytest.raises(AttributeError, match=r"^module 'grokscope' has no attribute 'Monitr'$"):
+        _ = grokscope.Monitr
+    with pytest.raises(ImportError, match="cannot import name 'Monitr' from 'grokscope'"):
+        exec("from grokscope import Monitr")
+    assert not hasattr(grokscope, "__wrapped__")
