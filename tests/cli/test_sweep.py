@@ -9,6 +9,7 @@ import pytest
 
 from grokscope.cli import run
 from grokscope.experiments import Measuring, Store, open_store, remember, remembered, run_all, run_name
+from grokscope.experiments.remote import Remote
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 
 SWEEP = sys.modules["grokscope.cli.sweep"]
@@ -105,6 +106,14 @@ def test_a_sweep_is_cancelled_and_resumed(capsys: pytest.CaptureFixture[str]) ->
 def test_a_remote_place_is_swept_pulled_and_examined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = f"file://{tmp_path}/share"
     assert run(words(f"sweep --task add_mod7 --seeds 0:2 --spec tiny.json --out {place}")) == 0
+    fetched: list[str] = []
+    reads = Remote.read
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Remote, "read", lambda remote, name: fetched.append(name) or reads(remote, name))
+        capsys.readouterr()
+        assert run(words(f"status {place}")) == 0
+    assert capsys.readouterr().out.startswith("2 runs: 2 finished")
+    assert not [name for name in fetched if "safetensors" in name or "log.jsonl" in name], "to count takes no weights"
     assert run(words(f"doctor {place}")) == 0
     assert run(words(f"pull {place} --out copy")) == 0
     assert "copied 2 runs to copy" in capsys.readouterr().out

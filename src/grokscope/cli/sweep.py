@@ -16,11 +16,13 @@ from rich.markup import escape
 from grokscope.cli.train import Device, Keep, Precision, Track, base_spec, device_named, run_plan, seeds_of
 from grokscope.errors import InputError
 from grokscope.executors import Executor, cores, executor_named, shards_of
-from grokscope.experiments import bytes_per_run, is_remote, open_store, pull, refuse_impossible, remembered
+from grokscope.experiments import Run, Runs, bytes_per_run, is_remote, open_store, pull, refuse_impossible, remembered
 from grokscope.experiments.costs import cost_of
 from grokscope.experiments.doctor import Finding, examine, examine_remote
+from grokscope.experiments.locks import owner_of
 from grokscope.experiments.refusals import refuse_unmeasurable
 from grokscope.experiments.remote import Remote
+from grokscope.experiments.runs import SUMMARIZED
 from grokscope.specs import Cadence, Plan, RunSpec
 from grokscope.tasks import pinned_task_name
 from grokscope.training import cohort_key
@@ -88,7 +90,7 @@ def sweep(
         executor: local: one worker per core or accelerator; slurm: a job array; ray: tasks on a cluster.
         address: Of the Ray cluster.
         partition: Of the SLURM cluster.
-        runs_per_shard: Runs that one job or task trains; as many as fit if not given.
+        runs_per_shard: Runs that one job or task trains, at most; as many as fit if not given.
         memory_gib: Memory of the cluster's accelerators, where this machine has none like them.
         retries: How often a shard or worker that dies is tried again.
         track: Mirror the logs to wandb, tensorboard or trackio; one that fails costs a warning, never a run.
@@ -102,6 +104,8 @@ def sweep(
         specs = tuple(_grid(base, task, seeds, weight_decay, learning_rate, train_fraction, batch_size))
     where = device_named(device, elsewhere=executor != "local")
     plan = Plan(out, specs, where, keep, stop_after_grokking, measures)
+    if memory_gib is not None and not 0 < memory_gib < 2**20:
+        raise InputError(f"memory_gib must be a number of GiB above 0, got {memory_gib}")
     memory = None if memory_gib is None else int(memory_gib * 2**30)
     if dry_run:
         _tell_costs(plan, executor, runs_per_shard, memory)
@@ -120,18 +124,19 @@ def status(out: Place, as_json: JsonFlag = False) -> None:
         out: A folder of runs, or a remote address.
         as_json: Print facts for programs instead of people.
     """
-    with open_store(out) as store:
-        planned = {spec.content_hash: spec for plan in remembered(store) for spec in plan.runs}
-        begun = {folder.spec.content_hash: folder for folder in store}
-        outcomes = Counter(str(folder.outcome["outcome"]) for folder in begun.values() if folder.outcome is not None)
-        writers = {owner for folder in begun.values() if (owner := folder.owner) is not None}
+    with open_store(out, only=("format", *SUMMARIZED)) as store:
+        rows = [Run(folder).facts() for folder in store] if is_remote(out) else Runs(out).facts()
+        planned = {spec.content_hash for plan in remembered(store) for spec in plan.runs}
+        begun = {row["run"].rpartition("-")[2] for row in rows}
+        outcomes = Counter(str(row["outcome"]) for row in rows if row["outcome"] != "unfinished")
+        writers = {owner for row in rows if (owner := owner_of(store.path / row["run"] / "lock")) is not None}
         facts = {
-            "planned": len(planned.keys() | begun.keys()),
+            "planned": len(planned | begun),
             "finished": sum(outcomes.values()),
-            "begun": len(begun) - sum(outcomes.values()),
-            "waiting": len(planned.keys() - begun.keys()),
+            "begun": len(rows) - sum(outcomes.values()),
+            "waiting": len(planned - begun),
             "outcomes": dict(sorted(outcomes.items())),
-            "stopped_early": sum(bool((folder.outcome or {}).get("stopped_early")) for folder in begun.values()),
+            "stopped_early": sum(row["stopped_early"] for row in rows),
             "writers": sorted(writers),
             "cancelled": store.is_cancelled,
         }

@@ -19,9 +19,10 @@ from grokscope.specs import RunSpec
 from grokscope.tasks import Task, named_task
 from grokscope.training.checkpoint import padded_row
 
-__all__ = ["Checkpoint", "Run", "Runs", "open_runs"]
+__all__ = ["SUMMARIZED", "Checkpoint", "Run", "Runs", "open_runs"]
 
-SUMMARIZED = ("spec.json", "outcome.json")  # what `Run.summary` is made of
+SUMMARIZED = ("spec.json", "outcome.json")  # what `Run.facts` is made of
+BESIDE_TABLE = ("stopped_early", "spec")
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,10 @@ class Run:
 
     def summary(self) -> dict[str, Any]:
         """One row of `Runs.table`."""
+        return _row(self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """The same, whether it was stopped early, and its spec without what is a default: all that an index keeps."""
         outcome = self.folder.outcome or {}
         return {
             "run": self.name,
@@ -121,7 +126,13 @@ class Run:
             "memorized": outcome.get("memorized"),
             "grokked": outcome.get("grokked"),
             "fork_step": self.spec.fork.step if self.spec.fork else None,
+            "stopped_early": bool(outcome.get("stopped_early")),
+            "spec": self.spec.to_short_dict(),
         }
+
+
+def _row(facts: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in facts.items() if name not in BESIDE_TABLE}
 
 
 class Runs:
@@ -145,8 +156,12 @@ class Runs:
 
         Of many runs, what was read before and has not changed since comes from an index beside them.
         """
+        return [_row(facts) for facts in self.facts()]
+
+    def facts(self) -> list[dict[str, Any]]:
+        """`Run.facts` of every run, likewise."""
         names = self.store.names()
-        return indexed(self.store.path, names, SUMMARIZED, lambda name: Run(self.store.folder(name)).summary())
+        return indexed(self.store.path, names, SUMMARIZED, lambda name: Run(self.store.folder(name)).facts())
 
 
 def open_runs(path: Path | str) -> Runs:
