@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from benchmarks.provenance import save
 from benchmarks.synthetic import LOOKS, synthetic_folders
 from grokscope.errors import InputError
 from grokscope.executors import shards_of
-from grokscope.experiments import Store, open_runs, remember, remembered
+from grokscope.experiments import Store, costs, open_runs, remember, remembered
 from grokscope.experiments.costs import cost_of
 from grokscope.experiments.index import INDEX
 from grokscope.experiments.records import RunRecord, packed, unpacked
@@ -203,6 +203,52 @@ def measured(count: int) -> dict[str, Facts]:
     return found
 
 
+def constants() -> list[str]:
+    """The cost model's constants, as `grokscope.experiments.costs` has them."""
+    speeds = [["s, of one core", f"{costs.SPEED_OF_A_CORE:,.1f} run-steps/s", "`training-cpu.json`"]]
+    speeds += [
+        [f"s, of one H200 in {precision}", f"{speed:,.0f} run-steps/s", "`training-cuda.json`"]
+        for precision, speed in costs.SPEED_OF_A_GPU.items()
+    ]
+    sizes = [
+        ["l, a look in the log", f"{costs.LOG_ROW} bytes", "stored runs, to 15 %"],
+        ["f, spec, format, outcome and manifest", f"{costs.RUN_FILES:,} bytes", "the same"],
+        ["e, a checkpoint's entry in the manifest", f"{costs.ENTRY} bytes", "the same"],
+    ]
+    return table(["constant", "value", "measured by"], [*speeds, *sizes])
+
+
+def a_million(sizes: Sequence[Facts]) -> list[str]:
+    """What 10⁶ runs would take: nothing of it is measured, all is a line through the two largest sizes."""
+    smaller, larger = sizes[-2:]
+
+    def line(*names: str) -> float:
+        low, high = smaller, larger
+        for name in names:
+            low, high = low[name], high[name]
+        slope = (float(high) - float(low)) / (larger["runs"] - smaller["runs"])
+        return float(high) + slope * (1_000_000 - larger["runs"])
+
+    def took(work: str, seconds: str = "processor_seconds") -> str:
+        minutes = line(work, seconds) / 60
+        return f"{minutes:,.1f} minutes in {line(work, 'peak_memory_bytes') / 2**30:,.1f} GiB"
+
+    usual, least = (cost_of(Plan("x", (RunSpec(),), keep=keep)) for keep in ("weights", "none"))
+    gpu = cost_of(Plan("x", (RunSpec(precision="tf32"),), device="cuda"))
+    million = 1e6
+    return [
+        "At 10⁶ runs of the paper's kind, by a line through the last two sizes and by the model (none of it measured):",
+        "",
+        f"- planning takes {took('planning', 'planning_processor_seconds')}, the first list {took('indexing')}, later "
+        f"ones {took('listing')}, `status` {took('status')}, the first picture of `watch` "
+        f"{took('watching_unindexed', 'first_processor_seconds')};",
+        f"- they are trained in {gpu.device_seconds * million / 86400:,.0f} days of one H200 in tf32, or "
+        f"{usual.device_seconds * million / 86400 / 365:,.0f} years of one core;",
+        f"- they leave {usual.bytes_stored * million / 1e12:,.0f} TB with `--keep weights` and "
+        f"{least.bytes_stored * million / 1e9:,.0f} GB with `--keep none`, in one folder with as many folders inside.",
+    ]
+
+
 def tables() -> str:
     """The page's tables, from the stored measurement."""
     found = record("scale")
@@ -267,6 +313,8 @@ def tables() -> str:
     ]
     lines = [
         "",
+        *constants(),
+        "",
         *table(["planned runs", "shards", "planning, s", "reading the plan, s", "plan, MB", "peak, MiB"], plans),
         "",
         *table(
@@ -290,6 +338,8 @@ def tables() -> str:
         *table(["records", "log rows", "packing, s", "reading, s", "timelines, s", "evidence, s", "peak, MiB"], judged),
         "",
         f"Seconds of one processor, files in memory; peaks include PyTorch's own. {made_by(found)}",
+        "",
+        *a_million(found["measured"]),
         "",
         "",
     ]

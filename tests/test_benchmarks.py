@@ -3,6 +3,7 @@
 import copy
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,11 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import page as pages  # noqa: E402
 from benchmarks import scale  # noqa: E402
+
+from grokscope.executors import shards, slurm  # noqa: E402
+from grokscope.report.page import sources  # noqa: E402
+
+watch = import_module("grokscope.cli.watch")
 
 
 def test_the_page_is_what_the_stored_measurements_give() -> None:
@@ -28,6 +34,14 @@ def test_the_tables_of_the_page_on_scale_are_too() -> None:
     text = scale.PAGE.read_text(encoding="utf-8")
     assert scale.BLOCK.search(text)
     assert scale.with_tables(text) == text
+
+
+def test_the_page_on_scale_names_the_limits_that_hold() -> None:
+    text = " ".join(scale.PAGE.read_text(encoding="utf-8").split())
+    assert f"at most {watch.MOST_LOGS} that had ended" in text
+    assert f"it refuses more than {sources.MOST_RUNS:,}" in text
+    assert f"an array of at most {slurm.ARRAY:,}" in text
+    assert f"on a CPU up to {'sixteen' if shards.RUNS_PER_CORE == 16 else shards.RUNS_PER_CORE}," in text
 
 
 def test_large_sweeps_kept_their_promises_when_last_measured() -> None:

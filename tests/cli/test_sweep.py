@@ -126,6 +126,12 @@ def test_a_remote_place_is_swept_pulled_and_examined(tmp_path: Path, capsys: pyt
         run(words(f"doctor {place} --json"))
     assert left.value.code == 1
     assert "is not what its commit says" in capsys.readouterr().out
+    assert run(words(f"doctor {place} --repair")) == 0
+    assert run(words(f"resume {place}")) == 0
+    assert run(words(f"doctor {place}")) == 0
+    assert run(words(f"pull {place} --out again")) == 0
+    for path in (tmp_path / "copy").glob("*/log.jsonl"):
+        assert (tmp_path / "again" / path.relative_to(tmp_path / "copy")).read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -138,6 +144,8 @@ def test_a_remote_place_is_swept_pulled_and_examined(tmp_path: Path, capsys: pyt
         ("sweep --runs none.jsonl --out runs", "the runs 'none.jsonl' cannot be read"),
         ("sweep --out nowhere://x", "the address 'nowhere://x' cannot be used"),
         ("cancel runs", "there are no runs in runs"),
+        ("sweep --task add_mod7 --executor ray --runs-per-shard 0 --dry-run --out runs", "at least one run, got"),
+        ("sweep --task add_mod7 --memory-gib nan --dry-run --out runs", "memory_gib must be a number of GiB above 0"),
         ("doctor nowhere", "there is no folder 'nowhere'"),
         ("pull runs --out copy", "runs is no remote address"),
     ],

@@ -54,6 +54,11 @@ class Commit:
     files: dict[str, tuple[str, int]]
     """The sha256 and size of each file."""
 
+    @property
+    def marker(self) -> str:
+        """The marker's name."""
+        return f"commit-{self.step:08d}-{self.writer}.json"
+
     def to_json(self) -> bytes:
         """The marker's content, with its own checksum."""
         facts = {"step": self.step, "writer": self.writer, "finished": self.finished, "files": self.files}
@@ -148,13 +153,13 @@ class Remote:
         for place, name in places.items():
             if place not in known:
                 self.write(f"{run}/files-{self.writer}/{place}", files[name])
-        marker = f"commit-{step:08d}-{self.writer}.json"
-        self.write(f"{run}/{marker}", Commit(step, self.writer, finished, listed).to_json())
+        commit = Commit(step, self.writer, finished, listed)
+        self.write(f"{run}/{commit.marker}", commit.to_json())
         for old in self.names(run):
-            if MARKER.fullmatch(old) and old != marker and _writer(old) == self.writer:
+            if MARKER.fullmatch(old) and old != commit.marker and _writer(old) == self.writer:
                 self.remove(f"{run}/{old}")
         if finished:  # asked only now: whoever ends after this sees our marker, and leaves it
-            ended = {commit.writer for commit in self.commits(run) if commit.finished}
+            ended = {one.writer for one in self.commits(run) if one.finished}
             self._clear(run, {_writer(name) for name in self.names(run)} - ended)
         for place in known - places.keys():
             self.remove(f"{run}/files-{self.writer}/{place}")
