@@ -127,7 +127,11 @@ def test_a_remote_place_is_swept_pulled_and_examined(tmp_path: Path, capsys: pyt
     assert left.value.code == 1
     assert "is not what its commit says" in capsys.readouterr().out
     assert run(words(f"doctor {place} --repair")) == 0
-    assert run(words(f"resume {place}")) == 0
+    assert run(words(f"cancel {place}")) == 0
+    with open_store(place) as store:
+        assert store.is_cancelled
+        assert run(words(f"resume {place}")) == 0
+        assert not store.is_cancelled
     assert run(words(f"doctor {place}")) == 0
     assert run(words(f"pull {place} --out again")) == 0
     for path in (tmp_path / "copy").glob("*/log.jsonl"):

@@ -1,7 +1,9 @@
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grokscope.errors import InputError
-from grokscope.executors import Shard, shards_of
+from grokscope.executors import Shard, shards_of, slurm
 from grokscope.executors.local import stacks_of
 from grokscope.executors.shards import UnfinishedError, drive, work_on
+from grokscope.executors.slurm import Job
 from grokscope.experiments import Store, devices, run_all, run_name, runner
 from grokscope.experiments.plans import brief, remember, remembered
 from grokscope.specs import Architecture, Cadence, Fork, Plan, RunSpec, Training
@@ -192,3 +195,30 @@ def test_patience_ends(error: Exception, sentence: str, attempts: int, tmp_path:
     with pytest.raises(InputError, match=f"^{sentence}$"):
         drive(shards, start, lambda line: None, retries=2, pause=0)
     assert len(calls) == attempts
+
+
+class Jobs:
+    """What submitit's executor does when it is handed jobs: the sizes of its arrays, and jobs that have ended."""
+
+    def __init__(self) -> None:
+        self.arrays: list[int] = []
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        self.arrays.append(0)
+        yield
+
+    def submit(self, job: Job) -> Any:
+        self.arrays[-1] += 1
+        return SimpleNamespace(done=lambda: True, result=lambda: [{"run": job.plan}])
+
+
+def test_no_array_is_larger_than_a_cluster_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slurm, "ARRAY", 4)
+    shards = shards_of(Plan("runs", tuple(TINY.with_seed(seed) for seed in range(10))), runs_per_shard=1)
+    jobs, ended = Jobs(), dict[int, str]()
+    for shard, heard in slurm._ended(jobs, shards):
+        assert isinstance(heard, list)
+        ended[shard.number] = heard[0]["run"]
+    assert jobs.arrays == [4, 4, 2]
+    assert ended == {shard.number: brief(shard.plan).decode() for shard in shards}

@@ -13,7 +13,7 @@ import tyro
 from rich.console import Console
 from rich.markup import escape
 
-from grokscope.cli.train import Device, Keep, Precision, Track, base_spec, device_named, run_plan, seeds_of
+from grokscope.cli.train import Device, Keep, Precision, Track, base_spec, bytes_of, device_named, run_plan, seeds_of
 from grokscope.errors import InputError
 from grokscope.executors import Executor, cores, executor_named, shards_of
 from grokscope.experiments import Run, Runs, bytes_per_run, is_remote, open_store, pull, refuse_impossible, remembered
@@ -104,9 +104,7 @@ def sweep(
         specs = tuple(_grid(base, task, seeds, weight_decay, learning_rate, train_fraction, batch_size))
     where = device_named(device, elsewhere=executor != "local")
     plan = Plan(out, specs, where, keep, stop_after_grokking, measures)
-    if memory_gib is not None and not 0 < memory_gib < 2**20:
-        raise InputError(f"memory_gib must be a number of GiB above 0, got {memory_gib}")
-    memory = None if memory_gib is None else int(memory_gib * 2**30)
+    memory = bytes_of(memory_gib)
     if dry_run:
         _tell_costs(plan, executor, runs_per_shard, memory)
         return
