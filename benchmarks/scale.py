@@ -1,178 +1,369 @@
-"""Sweeps of up to 100,000 runs, simulated: planning, remembering, listing and reporting against the number of runs.
+"""Sweeps of up to 100,000 runs, simulated: planning, indexing, listing, watching and reporting against their number.
 
-Nothing is trained: folders and records are synthetic. Writes benchmarks/results/scale.json, and the tables of
-docs/scale.md from it.
+Nothing is trained: folders and records are synthetic. Each measurement is made in a process of its own, for its memory.
+Writes benchmarks/results/scale.json, and the tables of docs/scale.md from it. A hundred thousand runs are 500,000 small
+files: set TMPDIR to a file system that has room for them, best one in memory.
 """
 
 import json
+import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from benchmarks.page import made_by, record, table
 from benchmarks.provenance import save
+from benchmarks.synthetic import LOOKS, synthetic_folders
+from grokscope.errors import InputError
 from grokscope.executors import shards_of
-from grokscope.experiments import Store, open_runs, remember, remembered, run_name
+from grokscope.experiments import Store, costs, open_runs, remember, remembered
 from grokscope.experiments.costs import cost_of
+from grokscope.experiments.index import INDEX
 from grokscope.experiments.records import RunRecord, packed, unpacked
 from grokscope.specs import Plan, RunSpec
 
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
 BLOCK = re.compile(r"(<!-- scale: written by benchmarks/scale.py -->\n).*?(<!-- end of scale -->)", re.DOTALL)
 SIZES = (1_000, 10_000, 100_000)
-LISTED = 10_000  # folders on the disk; more only takes longer
+SOME = "add_mod97_s12"  # the seeds 12, 120 to 129, 1200 to 1299 …
+SETTLE = 3.0  # seconds until the index trusts what was written
 OUTCOME = {"outcome": "grokked", "failed_at": None, "stopped_early": False, "memorized": 400, "grokked": 3000}
+Facts = dict[str, Any]
 
 
 def specs(count: int) -> tuple[RunSpec, ...]:
     return tuple(RunSpec().with_seed(seed) for seed in range(count))
 
 
-def timed(work: Any) -> tuple[float, Any]:
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     """Seconds of the processor: this is all computing, and a busy machine must not count."""
     began = time.process_time()
     found = work()
     return round(time.process_time() - began, 3), found
 
 
-def planning(count: int) -> dict[str, Any]:
-    """From nothing to shards and costs, and the plan to the disk and back; in a process of its own, for its memory."""
-    with tempfile.TemporaryDirectory() as folder:
-        making, runs = timed(lambda: specs(count))
-        cutting, shards = timed(lambda: shards_of(Plan(folder, runs)))
-        costing, cost = timed(lambda: cost_of(Plan(folder, runs)))
-        keeping, _ = timed(lambda: remember(Plan(folder, runs), Store(folder)))
-        reading, plans = timed(lambda: remembered(Store(folder)))
-        stored = next(Path(folder).glob("plans/*")).stat().st_size
+def peak_memory() -> int:
+    """The most bytes this process has held; what the one that started it held does not count."""
+    told = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert told is not None
+    return int(told[1]) * 1024
+
+
+def planning(count: int, folder: Path) -> Facts:
+    """From nothing to shards and costs, and the plan to the disk and back."""
+    making, runs = timed(lambda: specs(count))
+    cutting, shards = timed(lambda: shards_of(Plan(str(folder), runs)))
+    costing, cost = timed(lambda: cost_of(Plan(str(folder), runs)))
+    keeping, _ = timed(lambda: remember(Plan(str(folder), runs), Store(folder)))
+    reading, plans = timed(lambda: remembered(Store(folder)))
     assert plans[0].runs == runs
-    times = {"make": making, "cut": cutting, "cost": costing, "remember": keeping, "read back": reading}
     return {
-        "runs": count,
         "shards": len(shards),
-        "processor_seconds": times,
+        "processor_seconds": {"make": making, "cut": cutting, "cost": costing, "remember": keeping},
         "planning_processor_seconds": round(making + cutting + costing + keeping, 3),
-        "plan_bytes": stored,
+        "reading_processor_seconds": reading,
+        "plan_bytes": next(folder.glob("plans/*")).stat().st_size,
         "estimated_bytes_stored": cost.bytes_stored,
-        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
 
 
-def folders(path: Path, count: int) -> None:
-    """Finished runs without weights."""
-    text = json.dumps(OUTCOME)
-    for spec in specs(count):
-        folder = path / run_name(spec)
-        folder.mkdir()
-        (folder / "format").write_text("grokscope run 1\n")
-        (folder / "spec.json").write_text(json.dumps(spec.to_dict(), indent=1, sort_keys=True))
-        (folder / "outcome.json").write_text(text)
+def making(count: int, folder: Path) -> Facts:
+    seconds, _ = timed(lambda: synthetic_folders(folder, count))
+    time.sleep(SETTLE)
+    return {"processor_seconds": seconds}
 
 
-def listing(count: int) -> dict[str, Any]:
-    place = Path(tempfile.mkdtemp())
+def indexing(count: int, folder: Path) -> Facts:
+    """The first listing, which reads every run and writes the index."""
+    (folder / INDEX).unlink(missing_ok=True)
+    seconds, rows = timed(lambda: open_runs(folder).table())
+    assert len(rows) == count
+    return {"processor_seconds": seconds, "index_bytes": (folder / INDEX).stat().st_size}
+
+
+def listing(count: int, folder: Path) -> Facts:
+    """`grokscope list`, without the start of the process, and a run found by its hash."""
+    from grokscope.cli.runs import list_runs
+
+    seconds, lines = printed(lambda: list_runs(folder))
+    assert lines >= count
+    finding, _ = timed(lambda: Store(folder).find(next(iter(Store(folder))).spec.content_hash))
+    return {"processor_seconds": seconds, "find_processor_seconds": finding}
+
+
+def status(count: int, folder: Path) -> Facts:
+    from grokscope.cli.sweep import status as command
+
+    seconds, _ = printed(lambda: command(str(folder)))
+    return {"processor_seconds": seconds}
+
+
+def watching(count: int, folder: Path) -> Facts:
+    """Two pictures of `grokscope watch`."""
+    from grokscope.cli.watch import Watcher
+
+    had_index, watcher = (folder / INDEX).exists(), Watcher(folder)
+    first, seen = timed(watcher.look)
+    assert sum(line.runs for line in seen.lines) == count
+    following, _ = timed(watcher.look)
+    read = sum(run.is_read for run in watcher.follower.runs.values())
+    return {"indexed": had_index, "first_processor_seconds": first, "next_processor_seconds": following, "logs": read}
+
+
+def watching_unindexed(count: int, folder: Path) -> Facts:
+    (folder / INDEX).unlink(missing_ok=True)
+    return watching(count, folder)
+
+
+def reporting(count: int, folder: Path) -> Facts:
+    """`grokscope report` of everything: a page, or a refusal."""
+    return page(folder, "")
+
+
+def reporting_some(count: int, folder: Path) -> Facts:
+    return page(folder, SOME)
+
+
+def page(folder: Path, match: str) -> Facts:
+    from grokscope.report.page import source_of, write_page
+
+    path = folder / ".report.html"
+    began = time.process_time()
     try:
-        folders(place, count)
-        seconds, rows = timed(lambda: open_runs(place).table())
-        assert len(rows) == count
-        finding, _ = timed(lambda: Store(place).find(RunSpec().with_seed(count - 1).content_hash))
+        source = source_of(folder, match=match)
+        size = write_page(path, source)
+    except InputError as error:
+        return {"refused": str(error), "processor_seconds": round(time.process_time() - began, 3)}
+    path.unlink()
+    seconds = round(time.process_time() - began, 3)
+    return {"shown": len(source.runs), "processor_seconds": seconds, "page_bytes": size}
+
+
+def evidence(count: int, folder: Path) -> Facts:
+    """Records of so many runs: packed, read, asked for their timelines, and put where the catalogue has them."""
+    from grokscope.report.evidence import evidence_of
+
+    steps = [100.0 * i for i in range(LOOKS)]
+    rising = [min(1.0, i / LOOKS * 1.3) for i in range(LOOKS)]
+    log = {"step": steps, "train_accuracy": rising, "validation_accuracy": rising, "fsd": rising, "norm": steps}
+    path = folder / "some.records.gz"
+    packing, content = timed(lambda: packed(RunRecord(spec, OUTCOME, log, {}) for spec in specs(count)))
+    path.write_bytes(content)
+    reading, found = timed(lambda: unpacked(path))
+    judging, _ = timed(lambda: [one.timeline for one in found])
+    placing, _ = timed(lambda: evidence_of(found))
+    assert len(found) == count
+    seconds = {"pack": packing, "read": reading, "timelines": judging, "evidence": placing}
+    return {"log_rows": count * LOOKS, "processor_seconds": seconds}
+
+
+def printed(work: Callable[[], Any]) -> tuple[float, int]:
+    """Seconds of a command, and the lines it prints."""
+    with tempfile.TemporaryFile("w+") as file:
+        with redirect_stdout(file):
+            seconds, _ = timed(work)
+        file.seek(0)
+        return seconds, sum(1 for _ in file)
+
+
+def apart(work: Callable[[int, Path], Facts], count: int, folder: Path) -> Facts:
+    """A measurement in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.scale", work.__name__, str(count), str(folder)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    found: Facts = json.loads(done.stdout.splitlines()[-1])
+    print(work.__name__, json.dumps(found), flush=True)
+    return found
+
+
+def measured(count: int) -> dict[str, Facts]:
+    """Everything at one number of runs."""
+    free = os.statvfs(tempfile.gettempdir())
+    if free.f_favail < 6 * count + 10_000 or free.f_bavail * free.f_frsize < 30_000 * count:
+        raise InputError(f"{tempfile.gettempdir()} has no room for {count:,} runs; set TMPDIR to a place that has")
+    place = Path(tempfile.mkdtemp(prefix="grokscope-scale-"))
+    found = {}
+    try:
+        for work in (planning, evidence):
+            own = place / work.__name__
+            own.mkdir()
+            found[work.__name__] = apart(work, count, own)
+            shutil.rmtree(own)
+        runs = place / "runs"
+        for work in (making, watching_unindexed, watching, indexing, listing, status, reporting, reporting_some):
+            found[work.__name__] = apart(work, count, runs)
     finally:
         shutil.rmtree(place)
-    return {"runs": count, "table_processor_seconds": seconds, "find_processor_seconds": finding}
-
-
-def reporting(count: int, looks: int = 151) -> dict[str, Any]:
-    """Records of so many runs, packed, read and asked for their timelines."""
-    steps = [100.0 * i for i in range(looks)]
-    rising = [min(1.0, i / looks * 1.3) for i in range(looks)]
-    log = {"step": steps, "train_accuracy": rising, "validation_accuracy": rising, "fsd": rising, "norm": steps}
-    records = [RunRecord(spec, OUTCOME, log, {}) for spec in specs(count)]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "records"
-        packing, content = timed(lambda: packed(records))
-        path.write_bytes(content)
-        reading, found = timed(lambda: unpacked(path))
-    judging, _ = timed(lambda: [record.timeline for record in found])
-    return {
-        "runs": count,
-        "log_rows": count * looks,
-        "processor_seconds": {"pack": packing, "read": reading, "timelines": judging},
-        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-    }
-
-
-def apart(name: str, count: int) -> dict[str, Any]:
-    """A measurement in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.scale", name, str(count)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    print(json.dumps(found), flush=True)
     return found
+
+
+def constants() -> list[str]:
+    """The cost model's constants, as `grokscope.experiments.costs` has them."""
+    speeds = [["s, of one core", f"{costs.SPEED_OF_A_CORE:,.1f} run-steps/s", "`training-cpu.json`"]]
+    speeds += [
+        [f"s, of one H200 in {precision}", f"{speed:,.0f} run-steps/s", "`training-cuda.json`"]
+        for precision, speed in costs.SPEED_OF_A_GPU.items()
+    ]
+    sizes = [
+        ["l, a look in the log", f"{costs.LOG_ROW} bytes", "stored runs, to 15 %"],
+        ["f, spec, format, outcome and manifest", f"{costs.RUN_FILES:,} bytes", "the same"],
+        ["e, a checkpoint's entry in the manifest", f"{costs.ENTRY} bytes", "the same"],
+    ]
+    return table(["constant", "value", "measured by"], [*speeds, *sizes])
+
+
+def a_million(sizes: Sequence[Facts]) -> list[str]:
+    """What 10⁶ runs would take: nothing of it is measured, all is a line through the two largest sizes."""
+    smaller, larger = sizes[-2:]
+
+    def line(*names: str) -> float:
+        low, high = smaller, larger
+        for name in names:
+            low, high = low[name], high[name]
+        slope = (float(high) - float(low)) / (larger["runs"] - smaller["runs"])
+        return float(high) + slope * (1_000_000 - larger["runs"])
+
+    def took(work: str, seconds: str = "processor_seconds") -> str:
+        minutes = line(work, seconds) / 60
+        return f"{minutes:,.1f} minutes in {line(work, 'peak_memory_bytes') / 2**30:,.1f} GiB"
+
+    usual, least = (cost_of(Plan("x", (RunSpec(),), keep=keep)) for keep in ("weights", "none"))
+    gpu = cost_of(Plan("x", (RunSpec(precision="tf32"),), device="cuda"))
+    million = 1e6
+    return [
+        "At 10⁶ runs of the paper's kind, by a line through the last two sizes and by the model (none of it measured):",
+        "",
+        f"- planning takes {took('planning', 'planning_processor_seconds')}, the first list {took('indexing')}, later "
+        f"ones {took('listing')}, `status` {took('status')}, the first picture of `watch` "
+        f"{took('watching_unindexed', 'first_processor_seconds')};",
+        f"- they are trained in {gpu.device_seconds * million / 86400:,.0f} days of one H200 in tf32, or "
+        f"{usual.device_seconds * million / 86400 / 365:,.0f} years of one core;",
+        f"- they leave {usual.bytes_stored * million / 1e12:,.0f} TB with `--keep weights` and "
+        f"{least.bytes_stored * million / 1e9:,.0f} GB with `--keep none`, in one folder with as many folders inside.",
+    ]
 
 
 def tables() -> str:
     """The page's tables, from the stored measurement."""
     found = record("scale")
-    measured = found["measured"]
+    rows = [(f"{size['runs']:,}", size) for size in found["measured"]]
+
+    def memory(facts: Facts) -> str:
+        return f"{facts['peak_memory_bytes'] / 2**20:,.0f}"
+
+    def seconds(facts: Facts, name: str = "processor_seconds") -> str:
+        return f"{facts[name]:,.2f}" if facts[name] < 10 else f"{facts[name]:,.0f}"
+
     plans = [
         [
-            f"{row['runs']:,}",
-            f"{row['shards']:,}",
-            f"{row['planning_processor_seconds']:.1f}",
-            f"{row['processor_seconds']['read back']:.1f}",
-            f"{row['plan_bytes'] / 1e6:.1f}",
-            f"{row['peak_memory_bytes'] / 2**20:,.0f}",
+            runs,
+            f"{one['planning']['shards']:,}",
+            seconds(one["planning"], "planning_processor_seconds"),
+            seconds(one["planning"], "reading_processor_seconds"),
+            f"{one['planning']['plan_bytes'] / 1e6:.1f}",
+            memory(one["planning"]),
         ]
-        for row in measured["planning"]
+        for runs, one in rows
     ]
     lists = [
-        [f"{row['runs']:,}", f"{row['table_processor_seconds']:.1f}", f"{row['find_processor_seconds']:.2f}"]
-        for row in measured["listing"]
-    ]
-    reports = [
         [
-            f"{row['runs']:,}",
-            f"{row['log_rows']:,}",
-            *(f"{seconds:.1f}" for seconds in row["processor_seconds"].values()),
-            f"{row['peak_memory_bytes'] / 2**20:,.0f}",
+            runs,
+            *(cell for name in ("indexing", "listing", "status") for cell in (seconds(one[name]), memory(one[name]))),
+            seconds(one["listing"], "find_processor_seconds"),
+            f"{one['indexing']['index_bytes'] / 1e6:.1f}",
         ]
-        for row in measured["reporting"]
+        for runs, one in rows
+    ]
+    watches = [
+        [
+            runs,
+            seconds(one["watching_unindexed"], "first_processor_seconds"),
+            seconds(one["watching"], "first_processor_seconds"),
+            seconds(one["watching"], "next_processor_seconds"),
+            f"{one['watching']['logs']:,}",
+            memory(one["watching_unindexed"]),
+        ]
+        for runs, one in rows
+    ]
+    pages = [
+        [
+            runs,
+            "refused" if "refused" in one[name] else f"{one[name]['shown']:,}",
+            seconds(one[name]),
+            "–" if "refused" in one[name] else f"{one[name]['page_bytes'] / 1e6:.1f}",
+            memory(one[name]),
+        ]
+        for runs, one in rows
+        for name in ("reporting", "reporting_some")
+    ]
+    judged = [
+        [
+            runs,
+            f"{one['evidence']['log_rows']:,}",
+            *(f"{value:,.1f}" for value in one["evidence"]["processor_seconds"].values()),
+            memory(one["evidence"]),
+        ]
+        for runs, one in rows
     ]
     lines = [
         "",
-        *table(["runs", "shards", "planning, s", "reading the plan, s", "plan, MB", "peak memory, MiB"], plans),
+        *constants(),
         "",
-        *table(["runs on the disk", "table of all, s", "finding one, s"], lists),
+        *table(["planned runs", "shards", "planning, s", "reading the plan, s", "plan, MB", "peak, MiB"], plans),
         "",
-        *table(["records", "log rows", "packing, s", "reading, s", "timelines, s", "peak memory, MiB"], reports),
+        *table(
+            [
+                *("runs on the disk", "first list, s", "peak, MiB", "`list`, s", "peak, MiB", "`status`, s"),
+                *("peak, MiB", "finding one, s", "index, MB"),
+            ],
+            lists,
+        ),
         "",
-        f"Seconds of one processor. {made_by(found)}",
+        *table(
+            [
+                *("runs on the disk", "`watch` without an index, s", "with one, s", "the next picture, s"),
+                *("logs read", "peak, MiB"),
+            ],
+            watches,
+        ),
+        "",
+        *table(["runs on the disk", "shown by `report`", "s", "page, MB", "peak, MiB"], pages),
+        "",
+        *table(["records", "log rows", "packing, s", "reading, s", "timelines, s", "evidence, s", "peak, MiB"], judged),
+        "",
+        f"Seconds of one processor, files in memory; peaks include PyTorch's own. {made_by(found)}",
+        "",
+        *a_million(found["measured"]),
         "",
         "",
     ]
     return "\n".join(lines)
 
 
+def with_tables(text: str) -> str:
+    return BLOCK.sub(lambda match: match[1] + tables() + match[2], text)
+
+
+WORKS: tuple[Callable[[int, Path], Facts], ...] = (
+    *(planning, evidence, making, watching_unindexed, watching, indexing, listing, status, reporting),
+    reporting_some,
+)
+
+
 def main() -> None:
-    if len(sys.argv) == 3:
-        print(
-            json.dumps(
-                {"planning": planning, "listing": listing, "reporting": reporting}[sys.argv[1]](int(sys.argv[2]))
-            )
-        )
+    if len(sys.argv) == 4:
+        work = next(work for work in WORKS if work.__name__ == sys.argv[1])
+        found = work(int(sys.argv[2]), Path(sys.argv[3]))
+        print(json.dumps(found | {"peak_memory_bytes": peak_memory()}))
         return
-    measured = {
-        "planning": [apart("planning", count) for count in SIZES],
-        "listing": [apart("listing", count) for count in (1_000, LISTED)],
-        "reporting": [apart("reporting", count) for count in (1_000, 10_000)],
-    }
-    save("scale", measured)
-    PAGE.write_text(BLOCK.sub(lambda match: match[1] + tables() + match[2], PAGE.read_text()))
+    save("scale", [{"runs": count, **measured(count)} for count in SIZES])
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

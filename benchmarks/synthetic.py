@@ -1,19 +1,23 @@
 """Records that look like runs without any training: to measure and test the page, never to say anything of grokking."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from grokscope.experiments import Store, remember, run_name
 from grokscope.experiments.records import RunRecord
-from grokscope.specs import Fork, RunSpec, Seeds, Training
+from grokscope.specs import Fork, Plan, RunSpec, Seeds, Training
 from grokscope.tasks import named_task
 from grokscope.timeline import Timeline, timeline_of
 
 LOOKS = 151
 TASKS = ("add_mod97", "add_mod53", "mult_mod97", "S5", "add_mod131")
 DECAYS = (1.0, 2.0, 3.0, 5.0)
+LAYOUT = {"slots": 1, "slot": 0, "padded_size": 128, "compiled": False}
 
 
 def synthetic_records(count: int, looks: int = LOOKS, seed: int = 0, tasks: Sequence[str] = TASKS) -> list[RunRecord]:
@@ -32,6 +36,34 @@ def synthetic_records(count: int, looks: int = LOOKS, seed: int = 0, tasks: Sequ
                 found.append(_record(fork, generator))
         number += 1
     return found[:count]
+
+
+def synthetic_folders(path: Path, count: int, looks: int = LOOKS, drawn: int = 1000) -> None:
+    """A store of so many runs of one task: a thousand are drawn, and the others share their logs through links.
+
+    One in a thousand has not ended. The plan of all is kept beside them.
+    """
+    generator, store = np.random.default_rng(0), Store(path)
+    usual = RunSpec(task="add_mod97", training=Training(steps=(looks - 1) * 100))
+    plan = Plan(str(path), tuple(usual.with_seed(seed) for seed in range(count)))
+    remember(plan, store)
+    for place, spec in enumerate(plan.runs):
+        if place < drawn:
+            record, folder = _record(spec, generator), store.add(spec)
+            columns = list(record.log.items())
+            for i in range(len(record.log["step"])):
+                folder.append({name: values[i] for name, values in columns})
+            folder.finish(dict(record.outcome) | {"stopped_early": False, "layout": LAYOUT})
+            if place == drawn - 1:
+                (folder.path / "outcome.json").unlink()
+            continue
+        like, here = path / run_name(plan.runs[place % drawn]), path / run_name(spec)
+        here.mkdir()
+        (here / "format").write_bytes((like / "format").read_bytes())
+        (here / "spec.json").write_text(json.dumps(spec.to_dict(), indent=1, sort_keys=True) + "\n")
+        (here / "log.jsonl").hardlink_to(like / "log.jsonl")
+        if (like / "outcome.json").exists():
+            (here / "outcome.json").write_bytes((like / "outcome.json").read_bytes())
 
 
 def hostile(record: RunRecord, task: str) -> RunRecord:

@@ -3,6 +3,7 @@
 import copy
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,12 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import page as pages  # noqa: E402
+from benchmarks import scale  # noqa: E402
+
+from grokscope.executors import shards, slurm  # noqa: E402
+from grokscope.report.page import sources  # noqa: E402
+
+watch = import_module("grokscope.cli.watch")
 
 
 def test_the_page_is_what_the_stored_measurements_give() -> None:
@@ -21,6 +28,31 @@ def test_the_readmes_table_is_too() -> None:
     readme = pages.README.read_text(encoding="utf-8")
     assert pages.BLOCK.search(readme)
     assert pages.with_summary(readme) == readme
+
+
+def test_the_tables_of_the_page_on_scale_are_too() -> None:
+    text = scale.PAGE.read_text(encoding="utf-8")
+    assert scale.BLOCK.search(text)
+    assert scale.with_tables(text) == text
+
+
+def test_the_page_on_scale_names_the_limits_that_hold() -> None:
+    text = " ".join(scale.PAGE.read_text(encoding="utf-8").split())
+    assert f"at most {watch.MOST_LOGS} that had ended" in text
+    assert f"it refuses more than {sources.MOST_RUNS:,}" in text
+    assert f"an array of at most {slurm.ARRAY:,}" in text
+    assert f"on a CPU up to {'sixteen' if shards.RUNS_PER_CORE == 16 else shards.RUNS_PER_CORE}," in text
+
+
+def test_large_sweeps_kept_their_promises_when_last_measured() -> None:
+    by_size = {size["runs"]: size for size in pages.record("scale")["measured"]}
+    largest = by_size[100_000]
+    assert largest["planning"]["planning_processor_seconds"] < 30
+    assert largest["planning"]["peak_memory_bytes"] < 2 * 10**9
+    assert by_size[10_000]["listing"]["processor_seconds"] < 1
+    assert by_size[10_000]["watching_unindexed"]["first_processor_seconds"] < 10
+    assert "a page shows at most" in largest["reporting"]["refused"]
+    assert largest["reporting_some"]["shown"] > 1000
 
 
 def test_another_measurement_gives_another_page(monkeypatch: pytest.MonkeyPatch) -> None:

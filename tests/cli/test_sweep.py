@@ -9,6 +9,7 @@ import pytest
 
 from grokscope.cli import run
 from grokscope.experiments import Measuring, Store, open_store, remember, remembered, run_all, run_name
+from grokscope.experiments.remote import Remote
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 
 SWEEP = importlib.import_module("grokscope.cli.sweep")
@@ -105,6 +106,14 @@ def test_a_sweep_is_cancelled_and_resumed(capsys: pytest.CaptureFixture[str]) ->
 def test_a_remote_place_is_swept_pulled_and_examined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = f"file://{tmp_path}/share"
     assert run(words(f"sweep --task add_mod7 --seeds 0:2 --spec tiny.json --out {place}")) == 0
+    fetched: list[str] = []
+    reads = Remote.read
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Remote, "read", lambda remote, name: fetched.append(name) or reads(remote, name))
+        capsys.readouterr()
+        assert run(words(f"status {place}")) == 0
+    assert capsys.readouterr().out.startswith("2 runs: 2 finished")
+    assert not [name for name in fetched if "safetensors" in name or "log.jsonl" in name], "to count takes no weights"
     assert run(words(f"doctor {place}")) == 0
     assert run(words(f"pull {place} --out copy")) == 0
     assert "copied 2 runs to copy" in capsys.readouterr().out
@@ -117,6 +126,16 @@ def test_a_remote_place_is_swept_pulled_and_examined(tmp_path: Path, capsys: pyt
         run(words(f"doctor {place} --json"))
     assert left.value.code == 1
     assert "is not what its commit says" in capsys.readouterr().out
+    assert run(words(f"doctor {place} --repair")) == 0
+    assert run(words(f"cancel {place}")) == 0
+    with open_store(place) as store:
+        assert store.is_cancelled
+        assert run(words(f"resume {place}")) == 0
+        assert not store.is_cancelled
+    assert run(words(f"doctor {place}")) == 0
+    assert run(words(f"pull {place} --out again")) == 0
+    for path in (tmp_path / "copy").glob("*/log.jsonl"):
+        assert (tmp_path / "again" / path.relative_to(tmp_path / "copy")).read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -129,6 +148,8 @@ def test_a_remote_place_is_swept_pulled_and_examined(tmp_path: Path, capsys: pyt
         ("sweep --runs none.jsonl --out runs", "the runs 'none.jsonl' cannot be read"),
         ("sweep --out nowhere://x", "the address 'nowhere://x' cannot be used"),
         ("cancel runs", "there are no runs in runs"),
+        ("sweep --task add_mod7 --executor ray --runs-per-shard 0 --dry-run --out runs", "at least one run, got"),
+        ("sweep --task add_mod7 --memory-gib nan --dry-run --out runs", "memory_gib must be a number of GiB above 0"),
         ("doctor nowhere", "there is no folder 'nowhere'"),
         ("pull runs --out copy", "runs is no remote address"),
     ],

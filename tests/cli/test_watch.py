@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from math import nan
 from pathlib import Path
 
@@ -14,9 +15,10 @@ from rich.console import Console
 from grokscope.cli import run
 from grokscope.cli.frames import Line, Watched, frame
 from grokscope.cli.watch import Watcher
-from grokscope.experiments import RunFolder, Store, open_runs, run_name
+from grokscope.experiments import RunFolder, Store, following, index, open_runs, run_name
 from grokscope.specs import Architecture, Cadence, Fork, Plan, RunSpec, Training
 
+watching = import_module("grokscope.cli.watch")
 LINE = Line("add_mod97 λ=1 (3)", 3, 1, 2, 1, 0.5, (0.0, 0.5, 1.0, nan), (0.2, 0.4, 0.8, nan), 48.7, 90.0, 2.0)
 STATE = Watched("runs/first", "runs that differ in seeds", (LINE,), ("12:00:00  a grokked at step 4,000",))
 TINY = RunSpec(
@@ -122,6 +124,102 @@ def test_what_had_happened_before_is_counted_and_not_announced(tmp_path: Path) -
     written(Store(tmp_path).add(RunSpec()), time.time(), look(0, 0.0, 0.1), look(100, 1.0, 1.0))
     state = Watcher(tmp_path).look()
     assert (state.lines[0].grokked, state.lines[0].synchronized, state.alerts) == (1, 1, ())
+
+
+@pytest.fixture
+def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Twelve runs that have ended, nine of them grokked, and two that train; few enough to look at, and many enough."""
+    monkeypatch.setattr(following, "PAYS_FROM", 10)
+    monkeypatch.setattr(index, "PAYS_FROM", 10)
+    monkeypatch.setattr(index, "SETTLED", 0)
+    store = Store(tmp_path / "runs")
+    for seed in range(14):
+        folder = store.add(RunSpec().with_seed(seed))
+        written(folder, time.time(), look(0, 0.0, 0.1), look(100, 0.99 if seed < 9 else 0.1, 0.9 if seed % 4 else 0.1))
+        if seed < 12:
+            folder.finish({"outcome": "grokked", "failed_at": None, "grokked": 100 if seed < 9 else None})
+    time.sleep(0.02)  # a tick of the clock that stamps files
+    return store.path
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files of runs that are read, each as often as it is."""
+    names: list[str] = []
+    opens = Path.open
+
+    def noted(path: Path, *rest: object, **more: object) -> object:
+        names.append(path.name)
+        return opens(path, *rest, **more)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(Path, "open", noted)  # read_text and read_bytes open too
+    return names
+
+
+def test_of_many_runs_that_have_ended_few_logs_are_read(
+    crowd: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "MOST_LOGS", 3)
+    (line,) = Watcher(crowd, clock=lambda: 2e9).look().lines
+    assert opened.count("log.jsonl") == 3 + 2, "some that have ended, and all that train"
+    assert (line.runs, line.finished, line.unread, line.grokked) == (14, 12, 9, 9)
+    opened.clear()
+    watcher = Watcher(crowd, clock=lambda: 2e9)
+    assert watcher.look().lines == (line,)
+    assert opened.count("spec.json") == 2, "of those that have ended the index tells"
+    assert opened.count("outcome.json") == 3 + 2
+    opened.clear()
+    state = watcher.look()
+    assert state.lines == (line,)
+    assert sorted(opened) == ["log.jsonl", "log.jsonl", "outcome.json", "outcome.json"], "of those that train"
+    assert line.synchronized is not None
+    picture = shown(state)
+    assert f"~{line.synchronized}" in picture
+    assert "9 that had ended are known by their outcomes alone" in picture
+
+
+def test_a_crowd_that_is_read_is_shown_as_if_it_were_few(crowd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sparing = Watcher(crowd, clock=lambda: 2e9).look()
+    monkeypatch.setattr(following, "PAYS_FROM", 1000)
+    assert Watcher(crowd, clock=lambda: 2e9).look() == sparing
+    assert sparing.lines[0].unread == 0
+    assert "~" not in shown(sparing)
+    assert (sparing.lines[0].synchronized, sparing.lines[0].grokked) == (10, 9)
+
+
+def test_each_line_of_a_crowd_has_its_share_of_logs(crowd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "MOST_LOGS", 4)
+    other = Store(crowd).add(replace(RunSpec(), task="sub_mod97"))
+    written(other, time.time(), look(0, 0.0, 0.1), look(100, 0.99, 0.9))
+    other.finish({"outcome": "grokked", "failed_at": None, "grokked": 100})
+    add, sub = Watcher(crowd, "task").look().lines
+    assert (add.unread, sub.unread) == (10, 0)
+    assert (sub.synchronized, sub.grokked) == (1, 1)
+    monkeypatch.setattr(watching, "MOST_LOGS", 1)
+    add, sub = Watcher(crowd, "task").look().lines
+    assert (add.unread, sub.unread) == (11, 1)
+    assert sub.synchronized is None, "nothing of it was read"
+    assert sub.grokked == 1
+
+
+def test_an_unread_run_that_is_opened_again_is_read(crowd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "MOST_LOGS", 1)
+    watcher = Watcher(crowd)
+    assert watcher.look().lines[0].unread == 11
+    unread = next(run for run in watcher.follower.runs.values() if not run.is_read)
+    (crowd / unread.name / "outcome.json").unlink()
+    state = watcher.look()
+    assert (state.lines[0].unread, state.lines[0].finished) == (10, 11)
+    assert unread.step == 100
+
+
+def test_a_damaged_run_in_a_crowd_disturbs_nobody(crowd: Path) -> None:
+    names = Store(crowd).names()
+    (crowd / names[0] / "spec.json").write_text("{")
+    (crowd / names[1] / "outcome.json").write_text("{")
+    for _ in range(2):
+        (line,) = Watcher(crowd).look().lines
+        assert (line.runs, line.finished) == (13, 10)
 
 
 def test_a_line_is_a_cohort_a_task_or_replicates(tmp_path: Path) -> None:

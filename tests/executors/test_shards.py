@@ -1,6 +1,9 @@
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grokscope.errors import InputError
-from grokscope.executors import Shard, shards_of
+from grokscope.executors import Shard, shards_of, slurm
+from grokscope.executors.local import stacks_of
 from grokscope.executors.shards import UnfinishedError, drive, work_on
-from grokscope.experiments import Store, run_name
+from grokscope.executors.slurm import Job
+from grokscope.experiments import Store, devices, run_all, run_name, runner
 from grokscope.experiments.plans import brief, remember, remembered
 from grokscope.specs import Architecture, Cadence, Fork, Plan, RunSpec, Training
 from grokscope.training import cohort_key
@@ -42,6 +47,61 @@ def test_every_run_is_in_one_shard_of_its_own_kind_and_after_its_parent() -> Non
             assert run.fork is None or place[run.fork.parent].wave < shard.wave
     assert [shard.wave for shard in shards] == sorted(shard.wave for shard in shards)
     assert [shard.number for shard in shards] == list(range(len(shards)))
+
+
+@pytest.fixture
+def room_for_three(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The processor as an accelerator with room for three runs: `cpu:0` has stacks, and `cpu` has none."""
+    memory = 3.5 * devices.bytes_per_run(cohort_key(TINY)) / devices.HEADROOM
+    monkeypatch.setattr(devices, "_free_memory", lambda device: int(memory))
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+LONG = replace(TINY, training=replace(TINY.training, steps=20))
+MIXED = tuple(spec for seed in range(7) for spec in (TINY.with_seed(seed), LONG.with_seed(seed)))
+
+
+@pytest.mark.usefixtures("room_for_three")
+def test_shards_are_the_stacks_of_the_local_executor_to_the_last_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = Plan(str(tmp_path / "one"), (*MIXED, CHILD), device="cpu:0")
+    stacks: list[tuple[RunSpec, ...]] = []
+    trains = runner._run_cohort
+
+    def noted(specs: Sequence[RunSpec], *rest: Any) -> None:
+        stacks.append(tuple(specs))
+        trains(specs, *rest)
+
+    monkeypatch.setattr(runner, "_run_cohort", noted)
+    run_all(plan.runs, Store(plan.out), device=plan.device, compiled=False)
+    assert [len(stack) for stack in stacks] == [3, 3, 1, 3, 3, 1, 1]
+    shards = shards_of(plan)
+    assert [shard.plan.runs for shard in shards] == stacks
+    stacks.clear()
+    for shard in reversed(shards[:-1]):  # in any order, but forks last
+        run_all(shard.plan.runs, Store(tmp_path / "many"), device=plan.device, compiled=False)
+    run_all(shards[-1].plan.runs, Store(tmp_path / "many"), device=plan.device, compiled=False)
+    assert sorted(stacks, key=str) == sorted((shard.plan.runs for shard in shards), key=str)
+    files = {path.relative_to(plan.out): path for path in Path(plan.out).rglob("*") if path.is_file()}
+    assert len(files) > 6 * len(plan.runs)
+    for name, path in files.items():
+        assert (tmp_path / "many" / name).read_bytes() == path.read_bytes(), name
+
+
+@pytest.mark.usefixtures("room_for_three")
+def test_short_runs_never_idle_in_a_stack_of_long_ones_wherever_they_run() -> None:
+    for shard in shards_of(Plan("runs", MIXED), runs_per_shard=100):
+        assert len({run.training.steps for run in shard.plan.runs}) == 1
+    assert stacks_of(Plan("runs", MIXED, device="cpu:0")) == 2, "one worker for each length"
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_shard_without_runs_is_refused(size: int) -> None:
+    with pytest.raises(InputError, match=f"at least one run, got runs_per_shard {size}"):
+        shards_of(Plan("runs", (TINY,)), size)
+    with pytest.raises(InputError, match="retries must be 0 or more, got -1"):
+        drive([], lambda shards: (), lambda line: None, retries=-1)
 
 
 @given(st.lists(st.sampled_from(KINDS), min_size=1, unique=True), st.integers(1, 4))
@@ -135,3 +195,30 @@ def test_patience_ends(error: Exception, sentence: str, attempts: int, tmp_path:
     with pytest.raises(InputError, match=f"^{sentence}$"):
         drive(shards, start, lambda line: None, retries=2, pause=0)
     assert len(calls) == attempts
+
+
+class Jobs:
+    """What submitit's executor does when it is handed jobs: the sizes of its arrays, and jobs that have ended."""
+
+    def __init__(self) -> None:
+        self.arrays: list[int] = []
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        self.arrays.append(0)
+        yield
+
+    def submit(self, job: Job) -> Any:
+        self.arrays[-1] += 1
+        return SimpleNamespace(done=lambda: True, result=lambda: [{"run": job.plan}])
+
+
+def test_no_array_is_larger_than_a_cluster_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slurm, "ARRAY", 4)
+    shards = shards_of(Plan("runs", tuple(TINY.with_seed(seed) for seed in range(10))), runs_per_shard=1)
+    jobs, ended = Jobs(), dict[int, str]()
+    for shard, heard in slurm._ended(jobs, shards):
+        assert isinstance(heard, list)
+        ended[shard.number] = heard[0]["run"]
+    assert jobs.arrays == [4, 4, 2]
+    assert ended == {shard.number: brief(shard.plan).decode() for shard in shards}

@@ -38,8 +38,8 @@ def folder(tmp_path: Path) -> Path:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the runs whose folders are read."""
     names: list[str] = []
-    summary = Run.summary
-    monkeypatch.setattr(reading.Run, "summary", lambda run: names.append(run.name) or summary(run))
+    facts = Run.facts
+    monkeypatch.setattr(reading.Run, "facts", lambda run: names.append(run.name) or facts(run))
     return names
 
 
@@ -58,6 +58,11 @@ def test_a_second_look_reads_no_folder_and_says_the_same(folder: Path, read: lis
     assert open_runs(folder).table() == first
     assert read == []
     assert first == truth(folder)
+    read.clear()
+    assert [RunSpec.from_dict(facts["spec"]) for facts in open_runs(folder).facts()] == [
+        Store(folder).folder(row["run"]).spec for row in first
+    ]
+    assert read == []
     assert first[1]["run"] == sorted(name_of(seed) for seed in range(RUNS))[1]
 
 

@@ -153,6 +153,30 @@ def test_what_is_torn_is_never_believed(
     assert pulled(share, tmp_path / "copy") == expected
 
 
+@pytest.mark.parametrize("place", ["s3", "share"])
+def test_two_writers_who_end_one_run_leave_one_whole_end(
+    place: str, request: pytest.FixtureRequest, injected: Count
+) -> None:
+    address, run = request.getfixturevalue(place) + "-twice", run_name(SMALL)
+    files = {"spec.json": SMALL.to_json().encode(), "outcome.json": b"{}"}
+    slow, quick, third = (Remote(address) for _ in range(3))
+    known: set[str] = set()
+    slow.commit(run, 10, {"spec.json": files["spec.json"]}, finished=False, known=known)
+    quick.commit(run, 30, files, finished=True, known=set())
+    assert [commit.writer for commit in quick.commits(run)] == [quick.writer], "what was unfinished is cleared away"
+    injected()
+    slow.commit(run, 30, files, finished=True, known=known)  # which knows of files that are gone
+    (commit,) = third.commits(run)
+    assert (commit.writer, third.content(run, commit)) == (quick.writer, files)
+    assert third.names(run) == sorted([f"commit-00000030-{quick.writer}.json", f"files-{quick.writer}"])
+    place_of = f"{run}/files-{quick.writer}/outcome.json@{commit.files['outcome.json'][0][:16]}"
+    quick.write(place_of, b"[]")  # and now that end is damaged
+    injected()
+    third.commit(run, 30, files, finished=True, known=set())
+    whole = next(one for one in third.commits(run) if one.writer == third.writer)
+    assert third.content(run, whole) == files
+
+
 @pytest.mark.parametrize("file", ["../../x", "/etc/passwd", ".ssh", "a/b", "x\0"])
 def test_a_commit_that_names_hostile_files_is_not_believed(file: str, injected: Count) -> None:
     injected()

@@ -23,7 +23,7 @@ from grokscope.cli import run as command  # noqa: E402
 from grokscope.errors import InputError  # noqa: E402
 from grokscope.experiments import Store, run_all, run_name  # noqa: E402
 from grokscope.experiments.records import save_records  # noqa: E402
-from grokscope.report.page import ShownRun, source_of, write_page  # noqa: E402
+from grokscope.report.page import ShownRun, live, numbers, source_of, sources, write_page  # noqa: E402
 from grokscope.report.page.island import island_of  # noqa: E402
 from grokscope.report.page.laws import forks_of  # noqa: E402
 from grokscope.report.page.live import Watch  # noqa: E402
@@ -123,6 +123,48 @@ def test_unfinished_and_planned_runs_are_shown_as_far_as_they_are(store: Path) -
     assert rows[waiting.name]["last"] is None
     assert rows[begun.name]["outcome"] == "unfinished, grokked"
     assert (rows[begun.name]["last"], rows[begun.name]["grokked"]) == (2, 2)
+
+
+def test_runs_are_chosen_by_the_beginning_or_the_pattern_of_their_names(store: Path) -> None:
+    for seed in (1, 12, 2):
+        Store(store).add(TINY.with_seed(seed))
+    (store / f".damaged-{run_name(TINY)}").mkdir()
+    (store / f".damaged-{run_name(TINY)}" / "spec.json").write_text(TINY.to_json())
+
+    def seeds(match: str) -> list[int]:
+        return sorted(run.record.spec.seeds.split for run in source_of(store, match=match).runs)
+
+    assert seeds("") == [0, 1, 2, 12], "what was set aside is hidden"
+    assert seeds("add_mod7_s1") == [1, 12]
+    assert seeds("*_s[02]-*") == [0, 2]
+    with pytest.raises(InputError, match="no run has a name like 'mult'"):
+        source_of(store, match="mult")
+
+
+def test_more_runs_than_a_page_shows_are_refused_before_they_are_read(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "MOST_RUNS", 3)
+    save_records(tmp_path / "a.records.gz", synthetic_records(4, looks=20))
+    for seed in (1, 2, 3):
+        Store(store).add(TINY.with_seed(seed))
+    assert len(source_of(store, match="add_mod7_s1").runs) == 1
+    monkeypatch.setattr(sources, "stored_run", lambda folder: pytest.fail("it was read"))
+    for folder in (store, tmp_path):
+        with pytest.raises(InputError, match=r"has 4 runs to show, and a page shows at most 3: .*--match.*query"):
+            source_of(folder)
+    with pytest.raises(InputError, match="at most 3"):
+        live.serve_live(store, 0, "", lambda address: None)
+
+
+def test_a_guess_at_the_size_of_many_runs_changes_no_packing(monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = [record.log for record in synthetic_records(40, looks=20)]
+    names = [name for name in logs[0] if name != "step"]
+    budgets = (10**9, 40_000, 30_000, 20_000, 5_000, 10)
+    exact = [packed_columns(logs, names, budget) for budget in budgets]
+    monkeypatch.setattr(numbers, "SAMPLE", 8)
+    assert [packed_columns(logs, names, budget) for budget in budgets] == exact
+    assert len({(one.digits, one.stride) for one in exact}) > 3
 
 
 def test_what_is_damaged_is_left_out_and_named(store: Path) -> None:

@@ -30,14 +30,12 @@ def doctor(out: Place, repair: Flag = False, as_json: JsonFlag = False) -> None:
 
     Args:
         out: A folder of runs, or a remote address.
-        repair: Mend what can be: damaged runs are opened again before the damage, and `grokscope resume` computes the
-            lost bytes once more.
+        repair: Mend what can be: damaged runs are opened again before the damage (in a remote store, their damaged
+            commits are forgotten), and `grokscope resume` computes the lost bytes once more.
         as_json: Print facts for programs instead of people.
     """
     if is_remote(out):
-        if repair:
-            raise InputError("a remote store is not repaired in place: `grokscope resume` goes on from what is whole")
-        findings = list(examine_remote(Remote(out)))
+        findings = list(examine_remote(Remote(out), repair))
     else:
         if not Path(out).is_dir():
             raise InputError(f"there is no folder {named(Path(out))}")
@@ -59,5 +57,5 @@ def _tell_findings(findings: list[Finding], out: str) -> None:
     mendable = sum(bool(finding.remedy) and not finding.mended for finding in findings)
     whole = f"every file in {escape(out)} is whole"
     console.print(f"{len(findings)} findings, {len(findings) - wrong} mended" if findings else whole)
-    if mendable and not is_remote(out):
+    if mendable:
         console.print(f"{mendable} can be mended with --repair, and then `grokscope resume {escape(out)}`")

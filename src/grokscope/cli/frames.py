@@ -26,8 +26,8 @@ class Line:
     """How many there are."""
     finished: int
     """How many have ended."""
-    synchronized: int
-    """How many have synchronised so far."""
+    synchronized: int | None
+    """How many have synchronised so far, of unread ones as many as is usual; None if that is not known."""
     grokked: int
     """How many have grokked so far."""
     progress: float
@@ -42,6 +42,8 @@ class Line:
     """Seconds until its last run ends if none ends early; None without a rate."""
     quiet: float | None
     """Seconds since anything was written; None if all have ended, or none has begun."""
+    unread: int = 0
+    """How many had ended before the watch began and are known by their outcomes alone."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,9 @@ def frame(state: Watched, width: int = 120, ascii_only: bool = False) -> Group:
     for line in state.lines:
         table.add_row(*(Text(cell) for cell in _cells(line, width, ASCII if ascii_only else BLOCKS)))
     alerts = [Text(alert, style="bold") for alert in state.alerts[-SHOWN_ALERTS:]]
-    explained = Text(f"a line stands for {state.groups}", style="dim")
+    unread = sum(line.unread for line in state.lines)
+    spared = f"\n{unread:,} that had ended are known by their outcomes alone: curves and ~ are of the others"
+    explained = Text(f"a line stands for {state.groups}{spared if unread else ''}", style="dim")
     return Group(heading, explained, Text(""), table, *([Text(""), *alerts] if alerts else []))
 
 
@@ -87,7 +91,7 @@ def _cells(line: Line, width: int, letters: str) -> tuple[str, ...]:
         f"{line.progress:.0%}",
         f"{sparkline(_shortened(line.validation, room), letters)} {_last(line.validation)}",
         f"{sparkline(_shortened(line.fsd, room), letters)} {_last(line.fsd)}",
-        f"{line.synchronized:,}",
+        "–" if line.synchronized is None else f"{'~' if line.unread else ''}{line.synchronized:,}",
         f"{line.grokked:,}",
         "–" if line.rate is None else f"{line.rate:,.0f}",
         _left(line),

@@ -12,7 +12,13 @@ __all__ = ["report", "serve"]
 Folder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
 
 
-def report(folder: Folder, out: Path = Path("report.html"), detail: tuple[str, ...] = (), title: str = "") -> None:
+def report(
+    folder: Folder,
+    out: Path = Path("report.html"),
+    detail: tuple[str, ...] = (),
+    title: str = "",
+    match: str = "",
+) -> None:
     """Write one HTML file that shows a folder of runs; it needs no server and no network.
 
     Example: grokscope report runs/first --out report.html --detail add_mod97_s0
@@ -22,6 +28,8 @@ def report(folder: Folder, out: Path = Path("report.html"), detail: tuple[str, .
         out: The file to write; another report of that name is replaced.
         detail: Runs to look inside, by name or its beginning: up to 8, whose weights are stored.
         title: What the page is called; the folder's name if not given.
+        match: Show only runs whose names begin so or have this pattern, such as 'add_mod97_s1*'. A page shows at most
+            10,000 runs.
     """
     from rich.console import Console
     from rich.markup import escape
@@ -31,7 +39,7 @@ def report(folder: Folder, out: Path = Path("report.html"), detail: tuple[str, .
 
     console = Console(stderr=True, highlight=False)
     with console.status("reading the runs") as told:
-        source = source_of(folder, title)
+        source = source_of(folder, title, match)
         size = write_page(out, source, detail, lambda name: told.update(f"looking inside {escape(name)}"))
     for problem in source.problems:
         console.print(escape(problem), soft_wrap=True)

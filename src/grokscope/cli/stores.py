@@ -8,7 +8,9 @@ from typing import Annotated
 import tyro
 
 from grokscope.errors import InputError
-from grokscope.experiments import is_remote, open_store, pull, remembered
+from grokscope.experiments import Run, Runs, is_remote, open_store, pull, remembered
+from grokscope.experiments.locks import owner_of
+from grokscope.experiments.runs import SUMMARIZED
 
 __all__ = ["cancel", "pull_runs", "status"]
 
@@ -25,18 +27,19 @@ def status(out: Place, as_json: JsonFlag = False) -> None:
         out: A folder of runs, or a remote address.
         as_json: Print facts for programs instead of people.
     """
-    with open_store(out) as store:
-        planned = {spec.content_hash: spec for plan in remembered(store) for spec in plan.runs}
-        begun = {folder.spec.content_hash: folder for folder in store}
-        outcomes = Counter(str(folder.outcome["outcome"]) for folder in begun.values() if folder.outcome is not None)
-        writers = {owner for folder in begun.values() if (owner := folder.owner) is not None}
+    with open_store(out, only=("format", *SUMMARIZED)) as store:
+        rows = [Run(folder).facts() for folder in store] if is_remote(out) else Runs(out).facts()
+        planned = {spec.content_hash for plan in remembered(store) for spec in plan.runs}
+        begun = {row["run"].rpartition("-")[2] for row in rows}
+        outcomes = Counter(str(row["outcome"]) for row in rows if row["outcome"] != "unfinished")
+        writers = {owner for row in rows if (owner := owner_of(store.path / row["run"] / "lock")) is not None}
         facts = {
-            "planned": len(planned.keys() | begun.keys()),
+            "planned": len(planned | begun),
             "finished": sum(outcomes.values()),
-            "begun": len(begun) - sum(outcomes.values()),
-            "waiting": len(planned.keys() - begun.keys()),
+            "begun": len(rows) - sum(outcomes.values()),
+            "waiting": len(planned - begun),
             "outcomes": dict(sorted(outcomes.items())),
-            "stopped_early": sum(bool((folder.outcome or {}).get("stopped_early")) for folder in begun.values()),
+            "stopped_early": sum(row["stopped_early"] for row in rows),
             "writers": sorted(writers),
             "cancelled": store.is_cancelled,
         }

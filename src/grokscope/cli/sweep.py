@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from grokscope.cli.train import Device, Keep, Precision, Track, base_spec, device_named, run_plan, seeds_of
+from grokscope.cli.train import Device, Keep, Precision, Track, base_spec, bytes_of, device_named, run_plan, seeds_of
 from grokscope.errors import InputError
 from grokscope.executors import Executor, cores, executor_named, shards_of
 from grokscope.experiments import bytes_per_run, open_store, refuse_impossible
@@ -79,7 +79,7 @@ def sweep(
         executor: local: one worker per core or accelerator; slurm: a job array; ray: tasks on a cluster.
         address: Of the Ray cluster.
         partition: Of the SLURM cluster.
-        runs_per_shard: Runs that one job or task trains; as many as fit if not given.
+        runs_per_shard: Runs that one job or task trains, at most; as many as fit if not given.
         memory_gib: Memory of the cluster's accelerators, where this machine has none like them.
         retries: How often a shard or worker that dies is tried again.
         track: Mirror the logs to wandb, tensorboard or trackio; one that fails costs a warning, never a run.
@@ -93,7 +93,7 @@ def sweep(
         specs = tuple(_grid(base, task, seeds, weight_decay, learning_rate, train_fraction, batch_size))
     where = device_named(device, elsewhere=executor != "local")
     plan = Plan(out, specs, where, keep, stop_after_grokking, measures)
-    memory = None if memory_gib is None else int(memory_gib * 2**30)
+    memory = bytes_of(memory_gib)
     if dry_run:
         _tell_costs(plan, executor, runs_per_shard, memory)
         return

@@ -21,6 +21,7 @@ from grokscope.experiments import (
     refuse_impossible,
     remembered,
 )
+from grokscope.experiments.runs import SUMMARIZED
 from grokscope.files import named, write_atomically
 from grokscope.report.story import sentence
 from grokscope.specs import Cadence, Fork, Plan, RunSpec, Training
@@ -126,6 +127,10 @@ def resume(
     stop_after_grokking: int | None = None,
     executor: Executor = "local",
     address: str = "auto",
+    partition: str | None = None,
+    runs_per_shard: int | None = None,
+    memory_gib: float | None = None,
+    retries: int = 3,
     track: Track = (),
 ) -> None:
     """Continue every unfinished run of a folder from its newest whole state, as its plan says.
@@ -139,22 +144,36 @@ def resume(
         stop_after_grokking: As it was given to `train`, for runs that no plan of the folder names.
         executor: Where workers are: on this machine, or on a cluster, as for `grokscope sweep`.
         address: Of the Ray cluster.
+        partition: Of the SLURM cluster.
+        runs_per_shard: As it was given to `sweep`: on an accelerator exact continuation needs the same shards.
+        memory_gib: As it was given to `sweep`, likewise.
+        retries: How often a cluster's shard that dies is tried again.
         track: Mirror the logs to wandb, tensorboard or trackio, from where they stopped.
     """
-    with open_store(out) as store:
+    memory = bytes_of(memory_gib)
+    with open_store(out, only=("format", *SUMMARIZED)) as store:
         if not is_remote(out):
             open_runs(out)  # refuses what is not there
-        plans = [plan for plan in remembered(store) if not all(map(store.is_finished, plan.runs))]
-        planned = {spec for plan in remembered(store) for spec in plan.runs}
+        known = remembered(store)
+        plans = [plan for plan in known if not all(map(store.is_finished, plan.runs))]
+        planned = {spec for plan in known for spec in plan.runs}
         others = tuple(run.spec for run in store if run.outcome is None and run.spec not in planned)
     if device != "auto":
         plans = [replace(plan, device=device_named(device)) for plan in plans]
     if others:
         plans.append(Plan(out, others, device_named(device), keep, stop_after_grokking))
     for plan in plans:  # whole plans: what is finished leaves its slot empty, and the others keep theirs
-        run_plan(plan, track, None if executor == "local" else executor_named(executor, plan, address))
+        cut = (address, partition, runs_per_shard, memory, retries)
+        run_plan(plan, track, None if executor == "local" else executor_named(executor, plan, *cut))
     if not plans:
         print(f"every run in {out} is finished")
+
+
+def bytes_of(memory_gib: float | None) -> int | None:
+    """An accelerator's memory, as a person tells it."""
+    if memory_gib is not None and not 0 < memory_gib < 2**20:
+        raise InputError(f"memory_gib must be a number of GiB above 0, got {memory_gib}")
+    return None if memory_gib is None else int(memory_gib * 2**30)
 
 
 def fork(

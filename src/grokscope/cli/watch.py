@@ -29,6 +29,7 @@ By = Literal["cohort", "task", "seeds"]
 WINDOW = 60.0  # seconds over which speed is taken
 PATIENCE = 60.0  # seconds without a record after which a run counts as quiet
 BINS = 24
+MOST_LOGS = 400  # of runs that had ended before they were first seen: more would only take longer
 COMMON: dict[By, str] = {
     "cohort": "runs that could share a stack (one model, batch and kind of task), with how many there are",
     "task": "runs of one task that could share a stack, with how many there are",
@@ -45,7 +46,8 @@ def watch(
     """Watch runs while they train: a line per cohort, and a word when a run synchronises or groks.
 
     It only reads, so it may be started, stopped and run twice at any time. Speed is that of the last minute; time left
-    counts the runs that have a folder, each to its last step. Ctrl-C ends the watching, never the training.
+    counts the runs that have a folder, each to its last step. Ctrl-C ends the watching, never the training. Where more
+    than 400 runs had ended before, the logs of 400 stand for all of them, and the picture says so.
 
     Example: grokscope watch runs/first --once
 
@@ -78,7 +80,9 @@ class Watcher:
 
     def __init__(self, path: Path, by: By = "cohort", clock: Callable[[], float] = time.time) -> None:
         self.path, self.by, self.clock = path, by, clock
-        self.follower = Follower(path)
+        self.follower = Follower(path, sparing=True)
+        self.groups: dict[str, Hashable] = {}
+        self.spared: set[str] = set()
         self.arrivals: dict[str, deque[tuple[float, int]]] = {}
         self.timelines: dict[str, tuple[int, Timeline | None]] = {}
         self.told: set[tuple[str, str]] = set()
@@ -88,15 +92,27 @@ class Watcher:
     def look(self) -> Watched:
         """The folder as it stands now."""
         runs, now = self.follower.look(), self.clock()
+        cohorts: dict[Hashable, list[Followed]] = {}
+        for run in runs:
+            if run.name not in self.groups:
+                self.groups[run.name] = _key(run.spec, self.by)
+            cohorts.setdefault(self.groups[run.name], []).append(run)
+        self._read_some(list(cohorts.values()))
         for run in runs:
             self._note_arrival(run)
             self._note_events(run, now)
         self.is_first = False
-        cohorts: dict[Hashable, list[Followed]] = {}
-        for run in runs:
-            cohorts.setdefault(_key(run.spec, self.by), []).append(run)
         lines = tuple(self._line(members, now) for members in cohorts.values())
         return Watched(str(self.path), COMMON[self.by], lines, tuple(self.alerts))
+
+    def _read_some(self, cohorts: Sequence[Sequence[Followed]]) -> None:
+        """Of newly found runs that have ended, read the logs of some: of each cohort as many, evenly chosen."""
+        new = [[run for run in runs if not run.is_read and run.name not in self.spared] for runs in cohorts]
+        new = [runs for runs in new if runs]
+        self.spared |= {run.name for runs in new for run in runs}
+        if sum(map(len, new)) > MOST_LOGS:
+            new = [_evenly(runs, max(1, MOST_LOGS // len(new))) for runs in new][:MOST_LOGS]
+        self.follower.read(run for runs in new for run in runs)
 
     def _note_arrival(self, run: Followed) -> None:
         seen = self.arrivals.setdefault(run.name, deque())
@@ -130,21 +146,42 @@ class Watcher:
         left, written = sum(run.steps_left for run in runs), [run.written for run in runs if run.written]
         total = sum(run.spec.training.steps - run.first for run in runs)
         finished = sum(run.outcome is not None for run in runs)
-        timelines = [found for run in runs if (found := self.timelines[run.name][1])]
         last = max(run.spec.training.steps for run in runs)
         return Line(
             label=_label([run.spec for run in runs], self.by),
             runs=len(runs),
             finished=finished,
-            synchronized=sum(one.sync.step is not None for one in timelines),
-            grokked=sum(one.grokked is not None for one in timelines),
+            synchronized=self._synchronized(runs),
+            grokked=sum(self._has_grokked(run) for run in runs),
             progress=1 - left / total,
             validation=_curve([run.series("validation_accuracy") for run in runs], last),
             fsd=_curve([run.series("fsd") for run in runs], last),
             rate=rate,
             left=left / rate if rate else None,
             quiet=None if finished == len(runs) or not written else max(now - max(written), 0.0),
+            unread=sum(not run.is_read for run in runs),
         )
+
+    def _has_grokked(self, run: Followed) -> bool:
+        timeline = self.timelines[run.name][1]
+        if timeline is None:  # nothing was read of it, and its outcome tells
+            return (run.outcome or {}).get("grokked") is not None
+        return timeline.grokked is not None
+
+    def _synchronized(self, runs: Sequence[Followed]) -> int | None:
+        """How many have; those that were not read count as the share of those that had ended and were."""
+        found = [(run, timeline.sync.step is not None) for run in runs if (timeline := self.timelines[run.name][1])]
+        unread, ended = sum(not run.is_read for run in runs), [did for run, did in found if run.outcome is not None]
+        if unread and not ended:
+            return None
+        return sum(did for _, did in found) + (round(unread * fmean(ended)) if unread else 0)
+
+
+def _evenly(runs: Sequence[Followed], count: int) -> list[Followed]:
+    """So many of them, from the first to the last; all if there are no more."""
+    if len(runs) <= count:
+        return list(runs)
+    return [runs[i * len(runs) // count] for i in range(count)]
 
 
 def _events(run: Followed, timeline: Timeline | None) -> Iterable[tuple[str, str]]:

@@ -19,8 +19,9 @@ from typing import Any, TextIO
 
 from grokscope.errors import InputError
 from grokscope.experiments import is_remote
+from grokscope.experiments.cohorts import cohorts_of
+from grokscope.experiments.plans import brief
 from grokscope.specs import Plan
-from grokscope.training import cohort_key
 from grokscope.worker import BAD_INPUT, TRY_AGAIN
 
 __all__ = ["cores", "run_locally", "stacks_of"]
@@ -52,7 +53,7 @@ def run_locally(
     count = min(most, stacks_of(plan))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "plan.json"
-        path.write_text(plan.to_json())
+        path.write_bytes(brief(plan))
         command = [sys.executable, "-m", "grokscope.worker", "--spec", str(path)]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"} if plan.device == "cpu" else dict(os.environ)
         heard: Heard = queue.Queue()
@@ -74,12 +75,12 @@ def run_locally(
 
 
 def stacks_of(plan: Plan) -> int:
-    """How many workers could find something to do: one run each on a CPU, one kind of run on an accelerator."""
+    """How many workers could find something to do: one run each on a CPU, one cohort on an accelerator."""
     if is_remote(plan.out):  # where nothing is locked: all would train the same runs
         return 1
     if plan.device == "cpu":
         return len(plan.runs)
-    return len({(cohort_key(spec), spec.fork is None) for spec in plan.runs})
+    return len(cohorts_of(plan.runs))
 
 
 class _Worker:

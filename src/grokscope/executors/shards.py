@@ -12,9 +12,10 @@ from itertools import groupby
 from typing import Any
 
 from grokscope.errors import InputError
-from grokscope.experiments import Stopped, generations, is_available, open_store, slots_in, slots_that_fit
-from grokscope.specs import Plan, RunSpec
-from grokscope.training import CohortKey, cohort_key
+from grokscope.experiments import Stopped, is_available, open_store, slots_in, slots_that_fit
+from grokscope.experiments.cohorts import cohorts_of, even_parts
+from grokscope.specs import Plan
+from grokscope.training import CohortKey
 from grokscope.worker import listening, spoken, work
 
 __all__ = ["Shard", "UnfinishedError", "drive", "shards_of", "work_on"]
@@ -42,20 +43,19 @@ class Shard:
 
 
 def shards_of(plan: Plan, runs_per_shard: int | None = None, memory: int | None = None) -> list[Shard]:
-    """Cut a plan into shards of equal shape: on a CPU so many runs, on an accelerator as many as its memory holds.
+    """Cut a plan into shards, as stacks are cut: on a CPU of so many runs, on an accelerator of as many as it can hold.
 
+    >>> from grokscope.specs import RunSpec
     >>> plan = Plan("runs", tuple(RunSpec().with_seed(seed) for seed in range(40)))
     >>> [len(shard.plan.runs) for shard in shards_of(plan, runs_per_shard=16)]
-    [16, 16, 8]
+    [14, 14, 12]
     """
-    cohorts: dict[tuple[int, CohortKey], list[RunSpec]] = {}
-    for spec, wave in generations(plan.runs).items():
-        cohorts.setdefault((wave, cohort_key(spec)), []).append(spec)
+    if runs_per_shard is not None and runs_per_shard < 1:
+        raise InputError(f"a shard has at least one run, got runs_per_shard {runs_per_shard}")
     parts = [
-        (wave, members[start : start + size])
-        for (wave, key), members in sorted(cohorts.items(), key=lambda item: item[0][0])
-        for size in [runs_per_shard or _size(key, plan.device, memory)]
-        for start in range(0, len(members), size)
+        (wave, part)
+        for wave, key, members in cohorts_of(plan.runs)
+        for part in even_parts(members, runs_per_shard or _size(key, plan.device, memory))
     ]
     return [Shard(i, wave, replace(plan, runs=tuple(runs))) for i, (wave, runs) in enumerate(parts)]
 
@@ -98,6 +98,8 @@ def drive(
     `start` hands some shards to whatever runs them, and gives each back as it ends, with what was heard or what
     failed. A shard that fails more than `retries` times ends the sweep with its last complaint; bad input at once.
     """
+    if retries < 0:
+        raise InputError(f"retries must be 0 or more, got {retries}")
     for _, wave in groupby(shards, key=lambda shard: shard.wave):
         left = list(wave)
         for attempt in range(retries + 1):

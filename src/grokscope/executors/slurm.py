@@ -14,6 +14,8 @@ from grokscope.specs import Plan
 
 __all__ = ["Job", "run_on_slurm"]
 
+ARRAY = 1000  # jobs of one array: SLURM refuses more unless it is set up for them (MaxArraySize is 1001 by default)
+
 
 @dataclass(frozen=True)
 class Job:
@@ -80,8 +82,10 @@ def _ended(
     executor: Any, shards: Sequence[Shard], every: float = 1.0
 ) -> Iterator[tuple[Shard, list[dict[str, Any]] | Exception]]:
     """Each shard as it ends."""
-    with executor.batch():
-        jobs = [executor.submit(Job(brief(shard.plan).decode())) for shard in shards]
+    jobs = []
+    for start in range(0, len(shards), ARRAY):
+        with executor.batch():
+            jobs += [executor.submit(Job(brief(shard.plan).decode())) for shard in shards[start : start + ARRAY]]
     waiting = dict(zip(shards, jobs, strict=True))
     while waiting:
         for shard in [shard for shard, job in waiting.items() if job.done()]:

@@ -198,14 +198,17 @@ def _plans(store: Store) -> Iterator[tuple[RunSpec, ...]]:
         return
 
 
-def examine_remote(remote: Remote) -> Iterator[Finding]:
-    """Every committed file of a remote place, fetched and checked; nothing there is changed."""
+def examine_remote(remote: Remote, repair: bool = False) -> Iterator[Finding]:
+    """Every committed file of a remote place, fetched and checked; to repair is to forget the commits that are damaged.
+
+    A marker says that a run has ended, whatever became of its files: only without it `grokscope resume` goes on.
+    """
     for run in remote.runs():
-        commits = remote.commits(run)
-        for i, commit in enumerate(commits):
+        for commit in remote.commits(run):
             try:
                 remote.content(run, commit)
                 break
             except DamagedError as error:
-                remedy = "an earlier commit serves, for `grokscope resume`" if i + 1 < len(commits) else ""
-                yield Finding(run, str(error), remedy)
+                if repair:
+                    remote.remove(f"{run}/{commit.marker}")
+                yield Finding(run, str(error), "its commit is forgotten, for `grokscope resume`", repair)

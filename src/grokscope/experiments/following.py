@@ -1,20 +1,21 @@
 """A folder of runs while others write it: each look reads what was appended since the last one.
 
 A log that was rewound, replaced or shortened is read anew; a line that is still being written waits for its end. The
-follower holds no lock and writes nothing, so it cannot disturb who does.
+follower holds no lock and writes nothing but the index that lists of many runs use, so it cannot disturb who does.
 """
 
 import json
 import os
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import nan
 from pathlib import Path
 from typing import Any
 
 from grokscope.errors import InputError
-from grokscope.experiments.index import Stamp, stamp
+from grokscope.experiments.index import PAYS_FROM, Stamp, indexed, stamp
+from grokscope.experiments.runs import SUMMARIZED, Run
 from grokscope.experiments.store import Store
 from grokscope.specs import ReadingSpec, RunSpec
 from grokscope.tasks import named_task
@@ -47,6 +48,8 @@ class Followed:
     """The last line of those: where another stands in its place, the log is another one."""
     stamp: Stamp | None = None
     """What its outcome's file looked like, once it had ended."""
+    is_read: bool = True
+    """Whether its log was read; a sparing follower reads that of a run that has ended only when it is asked to."""
 
     @property
     def first(self) -> int:
@@ -79,10 +82,15 @@ class Followed:
 
 
 class Follower:
-    """Looks at a folder again and again, at all its runs or only at those with some names."""
+    """Looks at a folder again and again, at all its runs or only at those with some names.
 
-    def __init__(self, path: Path | str, only: Collection[str] | None = None) -> None:
+    A sparing one, where many new runs are found at once, takes those that have ended from the index that lists use, and
+    leaves their logs unread until `read` is called.
+    """
+
+    def __init__(self, path: Path | str, only: Collection[str] | None = None, sparing: bool = False) -> None:
         self.store, self.only = Store(path), None if only is None else frozenset(only)
+        self.sparing = sparing
         self.runs: dict[str, Followed] = {}
 
     def look(self) -> Sequence[Followed]:
@@ -90,12 +98,39 @@ class Follower:
         names = [name for name in self.store.names() if self.only is None or name in self.only]
         for gone in self.runs.keys() - set(names):
             del self.runs[gone]
+        new = set(names) - self.runs.keys()
+        if self.sparing and len(new) >= PAYS_FROM:
+            self.runs |= {run.name: run for run in self._ended(names) if run.name in new}
         for name in names:
             if name not in self.runs and (found := self._found(name)):
                 self.runs[name] = found
             if name in self.runs:
                 self._refresh(self.runs[name])
         return [self.runs[name] for name in names if name in self.runs]
+
+    def read(self, runs: Iterable[Followed]) -> None:
+        """Read the logs of runs whose logs were spared."""
+        for run in runs:
+            run.stamp = None
+            self._refresh(run)
+
+    def _ended(self, names: Sequence[str]) -> Iterable[Followed]:
+        """The runs that have ended, by the index; nothing of them is read that the index knows."""
+        folder = self.store.path
+        stamps = [stamp(f"{folder}/{name}", ("spec.json", "outcome.json", "log.jsonl")) for name in names]
+        for name, (made, ended, log), facts in zip(
+            names, stamps, indexed(folder, names, SUMMARIZED, self._facts), strict=True
+        ):
+            if facts is not None and facts["outcome"] != "unfinished" and made is not None:
+                spec, written = RunSpec.from_dict(facts["spec"]), None if log is None else log[2] / 1e9
+                yield Followed(name, spec, made[2] / 1e9, written=written, outcome=facts, stamp=[ended], is_read=False)
+
+    def _facts(self, name: str) -> dict[str, Any] | None:
+        """What an index keeps of a run; None if that cannot be read, which may pass."""
+        try:
+            return Run(self.store.folder(name)).facts()
+        except (OSError, InputError):
+            return None
 
     def _found(self, name: str) -> Followed | None:
         """A run seen for the first time; None if its spec cannot be read, which may pass."""
@@ -111,7 +146,7 @@ class Follower:
         if run.outcome is not None and run.stamp == now:  # it has ended, and still has
             return
         # The outcome is read first: a run that had ended by then wrote its last record before.
-        run.outcome, run.stamp = _outcome(folder / "outcome.json"), now
+        run.outcome, run.stamp, run.is_read = _outcome(folder / "outcome.json"), now, True
         try:
             with (folder / "log.jsonl").open("rb") as file:
                 file.seek(run.offset - len(run.tail))

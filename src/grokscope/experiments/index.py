@@ -11,26 +11,28 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from grokscope.errors import InputError
 from grokscope.files import write_atomically
 
-__all__ = ["INDEX", "Stamp", "indexed", "stamp"]
+__all__ = ["INDEX", "PAYS_FROM", "Stamp", "indexed", "stamp"]
 
 INDEX = ".index.json"
-FORMAT = "grokscope index 1"
+FORMAT = "grokscope index 2"
 PAYS_FROM = 200  # runs; fewer are read faster than anybody notices, and their folder stays as it is
 SETTLED = 2_000_000_000  # nanoseconds: a file younger than a clock's tick may change again and look the same
 
 Stamp = list[list[int] | None]
-Row = dict[str, Any]
+SomeRow = TypeVar("SomeRow")
+Row = Any
 
 
-def indexed(folder: Path, names: Sequence[str], files: Sequence[str], read: Callable[[str], Row]) -> list[Row]:
+def indexed(folder: Path, names: Sequence[str], files: Sequence[str], read: Callable[[str], SomeRow]) -> list[SomeRow]:
     """`read(name)` for each run of a folder, taken from the index wherever none of its `files` has changed.
 
-    A row may depend on the content of these files alone. An index that has become stale is written anew if it can be.
+    A row may depend on the content of these files alone; one that is None is read again the next time. An index that
+    has become stale is written anew if it can be.
     """
     known = _load(folder / INDEX, files) if len(names) >= PAYS_FROM else {}
     kept: dict[str, tuple[Stamp, Row]] = {}

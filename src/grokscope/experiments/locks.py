@@ -9,7 +9,7 @@ from pathlib import Path
 from grokscope.errors import InputError
 from grokscope.files import disk_error
 
-__all__ = ["BusyError", "held", "owner"]
+__all__ = ["BusyError", "held", "owner", "owner_of"]
 
 
 class BusyError(InputError):
@@ -54,3 +54,12 @@ def owner(descriptor: int) -> str:
         return f"process {int(told['process'])} on {ascii(str(told['host']))[1:-1]}"
     except (OSError, ValueError, KeyError, TypeError):
         return "another process"
+
+
+def owner_of(lock: Path) -> str | None:
+    """Who holds a lock, as its file says; that of a process that died may still lie there. None if there is none."""
+    try:
+        with lock.open("rb") as file:
+            return owner(file.fileno())
+    except OSError:
+        return None

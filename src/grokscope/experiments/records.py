@@ -86,10 +86,10 @@ def packed(records: Iterable[RunRecord]) -> bytes:
 def unpacked(path: Path) -> list[RunRecord]:
     """The records in a file that `packed` made."""
     try:
-        lines = gzip.decompress(path.read_bytes()).decode().splitlines()
-        if not lines or json.loads(lines[0]) != {"format": FORMAT}:
-            raise ValueError(f"it is not '{FORMAT}'")
-        return [_record(json.loads(line)) for line in lines[1:]]
+        with gzip.open(path, "rt", encoding="utf-8") as lines:  # the text of many records is larger than they are
+            if json.loads(next(lines, "null")) != {"format": FORMAT}:
+                raise ValueError(f"it is not '{FORMAT}'")
+            return [_record(json.loads(line)) for line in lines]
     except (OSError, EOFError, zlib.error, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise InputError(f"the records {named(path)} cannot be read: {error}") from None
 

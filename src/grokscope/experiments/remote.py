@@ -7,9 +7,9 @@ its end. A commit is some files, written once and never again, and then a marker
     ROOT/add_mod97_s42-0123456789abcdef/commit-00001000-WRITER.json
 
 A reader believes markers alone, each of which carries its own checksum, so nothing that is half written is ever seen.
-Each writer has names of its own and removes only what is its own, so two that train one run at once, after a lost
-connection say, do not hurt each other; they write the same bytes, and one of them is read. Whoever continues a run
-takes the newest commit that is whole.
+Each writer has names of its own, so two that train one run at once, after a lost connection say, do not hurt each
+other; they write the same bytes, and one of them is read. Whoever ends a run removes what others left unfinished, and
+nobody removes another's end: who comes second withdraws. Whoever continues a run takes the newest commit that is whole.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ import re
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +54,11 @@ class Commit:
     """Whether that was its end."""
     files: dict[str, tuple[str, int]]
     """The sha256 and size of each file."""
+
+    @property
+    def marker(self) -> str:
+        """The marker's name."""
+        return f"commit-{self.step:08d}-{self.writer}.json"
 
     def to_json(self) -> bytes:
         """The marker's content, with its own checksum."""
@@ -126,10 +131,12 @@ class Remote:
         found = [commit for content in contents if content and (commit := Commit.from_json(content))]
         return sorted(found, key=lambda commit: (not commit.finished, -commit.step, commit.writer))
 
-    def content(self, run: str, commit: Commit) -> dict[str, bytes]:
-        """The files of a commit, each checked; what is missing or altered is named."""
+    def content(self, run: str, commit: Commit, only: Container[str] | None = None) -> dict[str, bytes]:
+        """The files of a commit, or those with some names, each checked; what is missing or altered is named."""
         found = {}
         for name, (sha256, size) in commit.files.items():
+            if only is not None and name not in only:
+                continue
             place = f"{run}/files-{commit.writer}/{name}@{sha256[:16]}"
             content = self.read(place)
             if content is None or len(content) != size or hashlib.sha256(content).hexdigest() != sha256:
@@ -139,22 +146,45 @@ class Remote:
 
     def commit(self, run: str, step: int, files: dict[str, bytes], finished: bool, known: set[str]) -> None:
         """Write the files that are not `known` to be there, then the marker, then forget our former commit."""
+        if finished and self._is_ended_by_another(run):
+            self._clear(run, {self.writer})
+            return
         listed = {name: (hashlib.sha256(content).hexdigest(), len(content)) for name, content in files.items()}
         places = {f"{name}@{sha256[:16]}": name for name, (sha256, _) in listed.items()}
         for place, name in places.items():
             if place not in known:
                 self.write(f"{run}/files-{self.writer}/{place}", files[name])
-        marker = f"commit-{step:08d}-{self.writer}.json"
-        self.write(f"{run}/{marker}", Commit(step, self.writer, finished, listed).to_json())
+        commit = Commit(step, self.writer, finished, listed)
+        self.write(f"{run}/{commit.marker}", commit.to_json())
         for old in self.names(run):
-            if finished and old.startswith("files-") and old != f"files-{self.writer}":
-                self.remove(f"{run}/{old}", recursive=True)
-            elif MARKER.fullmatch(old) and old != marker and (finished or old.endswith(f"-{self.writer}.json")):
+            if MARKER.fullmatch(old) and old != commit.marker and _writer(old) == self.writer:
                 self.remove(f"{run}/{old}")
+        if finished:  # asked only now: whoever ends after this sees our marker, and leaves it
+            ended = {one.writer for one in self.commits(run) if one.finished}
+            self._clear(run, {_writer(name) for name in self.names(run)} - ended)
         for place in known - places.keys():
             self.remove(f"{run}/files-{self.writer}/{place}")
         known.clear()
         known.update(places)
+
+    def _is_ended_by_another(self, run: str) -> bool:
+        """Whether another writer's end of a run is committed, and whole."""
+        for commit in self.commits(run):
+            if commit.finished and commit.writer != self.writer:
+                with suppress(DamagedError):
+                    return bool(self.content(run, commit))
+        return False
+
+    def _clear(self, run: str, writers: set[str]) -> None:
+        """Remove some writers' markers, and then their files."""
+        for name in sorted(self.names(run)):  # commit-… before files-…
+            if _writer(name) in writers and (MARKER.fullmatch(name) or name.startswith("files-")):
+                self.remove(f"{run}/{name}", recursive=True)
+
+
+def _writer(name: str) -> str:
+    """Who wrote what has this name, a marker or a folder of files."""
+    return name.removesuffix(".json").rpartition("-")[2]
 
 
 @dataclass(frozen=True)
@@ -190,10 +220,10 @@ class RemoteFolder(RunFolder):
 
 
 class RemoteStore(Store):
-    """A remote place, seen as a folder of runs; each is fetched when it is asked for."""
+    """A remote place, seen as a folder of runs; each is fetched when it is asked for, or of its files `only` some."""
 
-    def __init__(self, address: str) -> None:
-        self.remote = Remote(address)
+    def __init__(self, address: str, only: Container[str] | None = None) -> None:
+        self.remote, self.only = Remote(address), only
         self._scratch = tempfile.TemporaryDirectory(prefix="grokscope-", dir=os.environ.get(SCRATCH))
         self._fetched: set[str] = set()
         super().__init__(self._scratch.name)
@@ -210,7 +240,7 @@ class RemoteStore(Store):
     @property
     def is_cancelled(self) -> bool:
         """Whether somebody asked every worker to stop."""
-        return CANCELLED in self.remote.names()
+        return self.remote.read(CANCELLED) is not None  # every worker asks often, and to list many runs is slow
 
     def reopen(self) -> None:
         """Take back what `cancel` asked."""
@@ -245,7 +275,7 @@ class RemoteStore(Store):
         self._fetched.add(run)
         for commit in self.remote.commits(run):
             try:
-                files = self.remote.content(run, commit)
+                files = self.remote.content(run, commit, self.only)
             except DamagedError as error:
                 tell(f"{error}; an earlier commit serves")
                 continue

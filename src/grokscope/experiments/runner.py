@@ -4,12 +4,12 @@ import gc
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
-from math import ceil
 from time import sleep
 
 import torch
 
 from grokscope.errors import InputError
+from grokscope.experiments.cohorts import cohorts_of, even_parts, generations
 from grokscope.experiments.devices import slots_that_fit
 from grokscope.experiments.locks import BusyError
 from grokscope.experiments.measuring import Measuring
@@ -18,7 +18,7 @@ from grokscope.experiments.stack import Report, Stack
 from grokscope.experiments.states import is_compiled
 from grokscope.experiments.store import Keep, RunFolder, Store, run_name
 from grokscope.specs import RunSpec
-from grokscope.training import CohortKey, advance, cohort_key
+from grokscope.training import CohortKey, advance
 
 __all__ = ["Stopped", "generations", "run_all"]
 
@@ -51,9 +51,7 @@ def run_all(
     refuse_impossible(specs, store, device)
     refuse_unmeasurable(specs, (*measuring.always, *measuring.milestones), device)
     for key, members in _cohorts(specs, store):
-        slots = 1 if device == "cpu" else slots_that_fit(key, device)
-        slots = ceil(len(members) / ceil(len(members) / slots))  # stacks of equal size are compiled once
-        waiting = [members[i : i + slots] for i in range(0, len(members), slots)]
+        waiting = even_parts(members, 1 if device == "cpu" else slots_that_fit(key, device))
         while waiting:
             batch = waiting.pop(0)
             options = (store, device, keep, report, should_stop, compiled, stop_after_grokking, measuring)
@@ -66,16 +64,12 @@ def run_all(
 
 
 def _cohorts(specs: Sequence[RunSpec], store: Store) -> list[tuple[CohortKey, list[RunSpec]]]:
-    """Runs that can share a stack and end at about the same step, parents before their forks.
+    """Runs that can share a stack, parents before their forks.
 
-    A slot computes until the last of its stack ends. So what is finished is left out, unless others have begun in the
-    same stack: they keep their slots, and with them every bit.
+    What is finished is left out, unless others have begun in the same stack: they keep their slots, and with them
+    every bit.
     """
-    found: dict[tuple[int, CohortKey, int], list[RunSpec]] = {}
-    for spec, generation in generations(specs).items():
-        found.setdefault((generation, cohort_key(spec), spec.training.steps.bit_length()), []).append(spec)
-    in_order = sorted(found.items(), key=lambda item: item[0][0])
-    kept = [(key, _unfinished(members, store)) for (_, key, _), members in in_order]
+    kept = [(key, _unfinished(members, store)) for _, key, members in cohorts_of(specs)]
     return [(key, members) for key, members in kept if members]
 
 
@@ -92,18 +86,6 @@ def _tidy(folder: RunFolder) -> None:
     if any((folder.path / name).exists() for name in ("lock", "passing.json")):
         with suppress(BusyError), folder.locked():
             folder.tidy()
-
-
-def generations(specs: Sequence[RunSpec]) -> dict[RunSpec, int]:
-    """How many parents of each run are among the runs themselves: they have to be trained before it."""
-    has_forks = any(spec.fork for spec in specs)
-    by_name = {spec.content_hash: spec for spec in specs} if has_forks else {}
-
-    def generation(spec: RunSpec) -> int:
-        parent = by_name.get(spec.fork.parent) if spec.fork else None
-        return 0 if parent is None else 1 + generation(parent)
-
-    return {spec: generation(spec) for spec in specs}
 
 
 def _fitted(work: Callable[[], None]) -> bool:

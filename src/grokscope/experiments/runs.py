@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from grokscope.experiments.checkpoints import Checkpoint
     from grokscope.model import Twin
 
-__all__ = ["Run", "Runs", "open_runs"]
+__all__ = ["SUMMARIZED", "Run", "Runs", "open_runs"]
 
-SUMMARIZED = ("spec.json", "outcome.json")  # what `Run.summary` is made of
+SUMMARIZED = ("spec.json", "outcome.json")  # what `Run.facts` is made of
+BESIDE_TABLE = ("stopped_early", "spec")
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,10 @@ class Run:
 
     def summary(self) -> dict[str, Any]:
         """One row of `Runs.table`."""
+        return _row(self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """The same, whether it was stopped early, and its spec without what is a default: all that an index keeps."""
         outcome = self.folder.outcome or {}
         return {
             "run": self.name,
@@ -87,7 +92,13 @@ class Run:
             "memorized": outcome.get("memorized"),
             "grokked": outcome.get("grokked"),
             "fork_step": self.spec.fork.step if self.spec.fork else None,
+            "stopped_early": bool(outcome.get("stopped_early")),
+            "spec": self.spec.to_short_dict(),
         }
+
+
+def _row(facts: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in facts.items() if name not in BESIDE_TABLE}
 
 
 class Runs:
@@ -111,8 +122,12 @@ class Runs:
 
         Of many runs, what was read before and has not changed since comes from an index beside them.
         """
+        return [_row(facts) for facts in self.facts()]
+
+    def facts(self) -> list[dict[str, Any]]:
+        """`Run.facts` of every run, likewise."""
         names = self.store.names()
-        return indexed(self.store.path, names, SUMMARIZED, lambda name: Run(self.store.folder(name)).summary())
+        return indexed(self.store.path, names, SUMMARIZED, lambda name: Run(self.store.folder(name)).facts())
 
 
 def open_runs(path: Path | str) -> Runs:

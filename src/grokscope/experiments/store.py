@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from grokscope.errors import InputError, did_you_mean, shown
-from grokscope.experiments.locks import held, owner
+from grokscope.experiments.locks import held, owner_of
 from grokscope.files import DamagedError, disk_error, named, write_atomically
 from grokscope.specs import RunSpec
 
@@ -229,11 +229,7 @@ class RunFolder:
     @property
     def owner(self) -> str | None:
         """Who writes it, as the lock tells; the lock of a process that died may still lie there."""
-        try:
-            with (self.path / "lock").open("rb") as file:
-                return owner(file.fileno())
-        except OSError:
-            return None
+        return owner_of(self.path / "lock")
 
     def is_held(self) -> bool:
         """Whether a living process writes this run."""
@@ -372,9 +368,9 @@ class Store:
     def find(self, name: str) -> RunFolder:
         """The run with this name, hash, or unambiguous beginning of either."""
         if re.fullmatch(r"[0-9a-f]{16}", name):  # the usual case, and quick among thousands
-            for path in self.path.glob(f"*-{name}"):
-                if not path.name.startswith(".") and (path / "spec.json").is_file():
-                    return self.folder(path)
+            for entry in sorted(os.listdir(self.path)) if self.path.is_dir() else ():  # noqa: PTH208
+                if entry.endswith(f"-{name}") and entry[0] != "." and isfile(f"{self.path}/{entry}/spec.json"):  # noqa: PTH113
+                    return self.folder(entry)
         parts = {path: path.name.rpartition("-") for path in self.paths()}
         exact = [path for path, (word, _, end) in parts.items() if name in (path.name, word, end)]
         matches = exact or [path for path in parts if path.name.startswith(name) or parts[path][2].startswith(name)]

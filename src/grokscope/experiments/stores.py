@@ -1,6 +1,7 @@
 """Where runs are stored, by address: a folder, or anything fsspec reaches."""
 
 import shutil
+from collections.abc import Container
 from pathlib import Path
 
 from grokscope.errors import InputError
@@ -20,9 +21,12 @@ def is_remote(address: str) -> bool:
     return "://" in address
 
 
-def open_store(address: str) -> Store:
-    """The store at an address: `runs/sweep`, `s3://bucket/sweep`, `file:///mnt/share/sweep`."""
-    return RemoteStore(address) if is_remote(address) else Store(address)
+def open_store(address: str, only: Container[str] | None = None) -> Store:
+    """The store at an address: `runs/sweep`, `s3://bucket/sweep`, `file:///mnt/share/sweep`.
+
+    To look at the runs of a remote one it suffices to fetch `only` some of their files.
+    """
+    return RemoteStore(address, only) if is_remote(address) else Store(address)
 
 
 def pull(address: str, to: Path) -> int:

@@ -16,6 +16,7 @@ __all__ = ["Spec", "require"]
 SomeSpec = TypeVar("SomeSpec", bound="Spec")
 WORD_LIMIT = 2**63  # whole numbers end up in signed 64-bit words
 HASH_CHARACTERS = 16  # 64 bits: with 10⁶ runs two names meet with a chance of 3e-8
+PLAIN = (int, float, str, bool)
 
 
 def require(holds: bool, rule: str, value: object) -> None:
@@ -143,6 +144,8 @@ def _accepted(name: str, value: Any, kind: Any) -> Any:
     """The value in the declared type, or a refusal that names the field."""
     if isinstance(value, Spec) and type(value) is kind:  # it has checked itself; most of what a large plan is made of
         return value
+    if kind in PLAIN:  # so are most fields, and all that follows is slow
+        return _accepted_plain(name, value, kind)
     origin, options = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         return None if value is None else _accepted(name, value, next(o for o in options if o is not NoneType))
@@ -155,7 +158,7 @@ def _accepted(name: str, value: Any, kind: Any) -> Any:
         return _accepted_tuple(name, value, options)
     if is_dataclass(kind) and isinstance(kind, type) and issubclass(kind, Spec):
         return value if isinstance(value, kind) else kind.from_dict(value)
-    return _accepted_plain(name, value, kind)
+    raise TypeError(f"a spec has no fields of type {kind}")
 
 
 def _accepted_tuple(name: str, value: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from grokscope.files import named
 from grokscope.report.page.html import page_with
 from grokscope.report.page.island import COLUMNS, island_of
 from grokscope.report.page.rows import row_of
-from grokscope.report.page.sources import ShownRun, source_of, stored_run
+from grokscope.report.page.sources import ShownRun, folders_of, source_of, stored_run
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -67,7 +67,7 @@ class Watch:
         found = []
         for folder in sorted(self.path.iterdir()):
             now = tuple(_stamp(folder / name) for name in FILES)
-            if now[-1] != (0, 0, 0) and self.seen.get(folder.name) != now:
+            if now[-1] != (0, 0, 0) and folder.name[0] != "." and self.seen.get(folder.name) != now:
                 self.seen[folder.name] = now
                 found.append(folder)
         return found
@@ -166,6 +166,7 @@ def serve_live(path: Path, port: int, title: str, announce: Callable[[str], None
 
     if not path.is_dir():
         raise InputError(f"there is no folder {named(path)}")
+    folders_of(path)  # refuses what is too much for a page
     if not 0 <= port < 2**16:
         raise InputError(f"a port lies between 0 and 65535, got {port}")
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)

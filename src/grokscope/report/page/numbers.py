@@ -18,6 +18,7 @@ __all__ = ["BUDGET", "Packed", "deflated", "packed_columns"]
 BUDGET = 2_300_000  # characters of all columns: what a page of 3 MB leaves them
 LEVELS = (None, 6, 5, 4)  # significant digits, None for all; float32 has room for six
 LONGEST_STRIDE = 1024
+SAMPLE = 100  # runs by which the size of all is guessed
 FLOAT32_BITS = 23
 
 Columns = Mapping[str, Sequence[float | int]]
@@ -42,13 +43,25 @@ class Packed:
 
 def packed_columns(runs: Sequence[Columns], names: Sequence[str], budget: int = BUDGET) -> Packed:
     """The most exact packing that keeps to the budget; the roughest if none does."""
-    for stride, digits in (
-        (stride, digits) for stride in _strides() for digits in LEVELS if stride == 1 or digits == 4
-    ):
-        found = _packed([_thinned(run, stride) for run in runs], names, digits, stride)
-        if len(found.text) <= budget:
-            return found
-    return found
+    *levels, roughest = [
+        (stride, digits) for stride in _strides() for digits in LEVELS if stride == 1 or digits == LEVELS[-1]
+    ]
+    for stride, digits in levels:
+        if _may_fit(runs, names, digits, stride, budget):
+            found = _packed([_thinned(run, stride) for run in runs], names, digits, stride)
+            if len(found.text) <= budget:
+                return found
+    stride, digits = roughest
+    return _packed([_thinned(run, stride) for run in runs], names, digits, stride)
+
+
+def _may_fit(runs: Sequence[Columns], names: Sequence[str], digits: int | None, stride: int, budget: int) -> bool:
+    """Whether a packing is worth trying: of many runs some are packed first, and twice the budget is hopeless."""
+    if len(runs) <= 2 * SAMPLE:
+        return True
+    some = runs[:: len(runs) // SAMPLE]
+    size = len(_packed([_thinned(run, stride) for run in some], names, digits, stride).text)
+    return size * len(runs) / len(some) <= 2 * budget
 
 
 def _strides() -> list[int]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from hashlib import sha256
 from math import nan
 from pathlib import Path
@@ -15,9 +16,10 @@ from grokscope.experiments.store import RunFolder, run_name
 from grokscope.files import named
 from grokscope.specs import RunSpec
 
-__all__ = ["ShownRun", "Source", "identity", "looks_of", "source_of", "stored_run"]
+__all__ = ["ShownRun", "Source", "folders_of", "identity", "looks_of", "source_of", "stored_run"]
 
 UNFINISHED: dict[str, Any] = {"outcome": "unfinished", "failed_at": None}
+MOST_RUNS = 10_000  # of one page: reading ten thousand logs takes a minute, and nobody scrolls further
 LARGEST_TEXT = 64 * 2**20  # bytes of a claims or provenance file that is still read
 
 
@@ -51,15 +53,20 @@ class Source:
     """What could not be read, a sentence each."""
 
 
-def source_of(path: Path, title: str = "") -> Source:
-    """Everything that can be shown of a folder; what is damaged is left out and named."""
+def source_of(path: Path, title: str = "", match: str = "") -> Source:
+    """Everything that can be shown of a folder, or of its runs with some names; what is damaged is left out and named.
+
+    `match` is the beginning of a name, or a pattern (`add_mod97_*`). More runs than a page can show are refused before
+    their logs are read.
+    """
     if not path.is_dir():
         raise InputError(f"there is no folder {named(path)}")
     packed = sorted(path.glob("*.records.gz"))
-    runs, problems = _of_records(packed) if packed else _of_store(path)
+    runs, problems = _of_records(path, packed, match) if packed else _of_store(path, match)
     if not runs:
         why = f"; {problems[0]}" if problems else ""
-        raise InputError(f"there is nothing to show in {named(path)}: neither runs nor *.records.gz{why}")
+        what = f"no run has a name like {shown(match)}" if match else "neither runs nor *.records.gz"
+        raise InputError(f"there is nothing to show in {named(path)}: {what}{why}")
     claims, provenance = _json(path / "claims.json", list), _json(path / "provenance.json", dict)
     return Source(
         title=title or path.resolve().name,
@@ -70,21 +77,49 @@ def source_of(path: Path, title: str = "") -> Source:
     )
 
 
-def _of_records(paths: Sequence[Path]) -> tuple[list[ShownRun], list[str]]:
+def folders_of(path: Path, match: str = "") -> list[Path]:
+    """The folders of the runs that are wanted, by name; more than a page shows are refused."""
+    folders = [folder for folder in sorted(path.iterdir()) if _is_wanted(folder.name, match) and _is_run(folder)]
+    _refuse_more_than_fit(len(folders), path)
+    return folders
+
+
+def _refuse_more_than_fit(count: int, path: Path) -> None:
+    if count > MOST_RUNS:
+        raise InputError(
+            f"{named(path)} has {count:,} runs to show, and a page shows at most {MOST_RUNS:,}: `grokscope report "
+            "--match 'add_mod97_s1*'` chooses some by name, and `grokscope query` asks all of them"
+        )
+
+
+def _is_wanted(name: str, match: str) -> bool:
+    """Whether a run's name begins with a text or has its pattern; hidden is what was set aside."""
+    return not name.startswith(".") and (name.startswith(match) or fnmatchcase(name, match))
+
+
+def _is_run(folder: Path) -> bool:
+    try:
+        return (folder / "spec.json").is_file()
+    except OSError:  # reading it tells what is wrong
+        return True
+
+
+def _of_records(path: Path, files: Sequence[Path], match: str) -> tuple[list[ShownRun], list[str]]:
     """Runs of packed records; one that stands in several files is shown once."""
     found: dict[str, ShownRun] = {}
-    for path in paths:
-        for record in unpacked(path):
-            found.setdefault(identity(record.spec), ShownRun(_name_of(record.spec), record))
+    for file in files:
+        for record in unpacked(file):
+            if _is_wanted(name := _name_of(record.spec), match):
+                found.setdefault(identity(record.spec), ShownRun(name, record))
+    _refuse_more_than_fit(len(found), path)
     return list(found.values()), []
 
 
-def _of_store(path: Path) -> tuple[list[ShownRun], list[str]]:
+def _of_store(path: Path, match: str) -> tuple[list[ShownRun], list[str]]:
     runs, problems = [], []
-    for folder in sorted(path.iterdir()):
+    for folder in folders_of(path, match):
         try:
-            if (folder / "spec.json").is_file():
-                runs.append(stored_run(folder))
+            runs.append(stored_run(folder))
         except (InputError, OSError, ValueError) as error:
             problems.append(f"{shown(folder.name)} is left out: {error}")
     return runs, problems
