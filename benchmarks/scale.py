@@ -140,7 +140,10 @@ def page(folder: Path, match: str) -> Facts:
         source = source_of(folder, match=match)
         size = write_page(path, source)
     except InputError as error:
-        return {"refused": str(error), "processor_seconds": round(time.process_time() - began, 3)}
+        return {
+            "refused": str(error).replace(str(folder), "runs"),
+            "processor_seconds": round(time.process_time() - began, 3),
+        }
     path.unlink()
     seconds = round(time.process_time() - began, 3)
     return {"shown": len(source.runs), "processor_seconds": seconds, "page_bytes": size}
