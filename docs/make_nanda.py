@@ -135,7 +135,7 @@ def _shares(record: Record) -> tuple[Series, ...]:
     return (
         _curve(record, "validation_accuracy", "validation accuracy", "accuracy", legend=""),
         Series("printed: accuracy near 1", "points", "theory", "paper", (NEAR_ONE,), (1.0,)),
-        Series("FSD = 0.80", "horizontal", "fsd", "fit", (), (ReadingSpec().fsd_sync,)),
+        Series(f"FSD = {ReadingSpec().fsd_sync:.2f}", "horizontal", "fsd", "fit", (), (ReadingSpec().fsd_sync,)),
         _curve(record, "fsd", "FSD", "fsd"),
     )
 
@@ -179,7 +179,11 @@ def table_of(record: Record) -> str:
         ),
         ("memorisation ends (§5.2); here, excluded loss is lowest", *_both(MEMORIZED, events["excluded lowest"])),
         ("circuit formation ends (§5.2); here, excluded loss is highest", *_both(FORMED, events["excluded highest"])),
-        ("test accuracy is near 1 (§3); here, at least 0.95", f"around {NEAR_ONE:,}", f"{events['grokked']:,}"),
+        (
+            f"test accuracy is near 1 (§3); here, at least {ReadingSpec().grokked}",
+            f"around {NEAR_ONE:,}",
+            f"{events['grokked']:,}",
+        ),
         ("every pair is answered right", "", f"{events['all right']:,}"),
         (
             f"clean-up ends (§5.2); here, validation loss is within {SETTLED} times its last value",
@@ -240,7 +244,7 @@ neurons are of one frequency, logits reduced to the keys have a lower loss, and 
 
 **Phases.** Nanda et al. tell them by the curves and print no rule for where they end; the table says what we take.
 They come in the same order, with two differences. Excluded loss is highest {after_grokking:,} steps {side}
-validation accuracy has reached 0.95, where they end circuit formation at {FORMED:,} and have test accuracy near 1
+validation accuracy has reached {ReadingSpec().grokked}, where they end circuit formation at {FORMED:,} and have test accuracy near 1
 after around {NEAR_ONE:,}. And it then falls, from {excluded_highest:.1f} to {excluded_last:.1f}, where they see a
 plateau.
 

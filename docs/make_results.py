@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,9 @@ def _cells(row: dict[str, Any]) -> list[str]:
 def repetition_page() -> str:
     """The claims whose verdict is another where runs that were made twice are judged by their first making."""
     files = [unpacked(file) for file in sorted(RESULTS.glob(PACKED))]
-    made = [record.spec.content_hash for records in files for record in records]
+    made = Counter(record.spec.content_hash for records in files for record in records)
+    again = sum(count > 1 for count in made.values())
+    places = {record.outcome["provenance"]["device"] for records in files for record in records}
     newest = records_at(RESULTS)
     first = {record.spec.content_hash: record for records in reversed(files) for record in records}
     before, after = (judged(evidence_of(some, **scope_of(newest))) for some in (first.values(), newest))
@@ -89,7 +92,7 @@ def repetition_page() -> str:
     lines = [
         "# What a repetition changes",
         "",
-        f"{len(made) - len(newest)} of the {len(newest)} runs were made twice on the same device: the same specs and "
+        f"{again} of the {len(newest)} runs were made again, on {' and '.join(sorted(places))}: the same specs and "
         "seeds, in stacks of another size, which round differently. Training is chaotic, so these are other runs. The "
         f"results show the newer ones; by the older ones, {len(moved)} of {len(CLAIMS)} claims have another verdict. "
         "What rests on one run, or on nine, is as certain as this table says; what stands beside it rests on more.",

@@ -29,6 +29,7 @@ from grokscope.report.page.laws import forks_of  # noqa: E402
 from grokscope.report.page.live import Watch  # noqa: E402
 from grokscope.report.page.nulls import null_bands  # noqa: E402
 from grokscope.report.page.numbers import packed_columns, rounded  # noqa: E402
+from grokscope.report.sources import records_at  # noqa: E402
 from grokscope.specs import Architecture, Cadence, RunSpec, Training  # noqa: E402
 
 TINY = RunSpec(
@@ -71,6 +72,16 @@ def columns(island: dict[str, str]) -> dict[str, np.ndarray]:
         part = content[4 * total + place * total * size :][: total * size]
         found[name] = np.frombuffer(part, np.uint8).reshape(size, total).T.copy().view(f"<f{size}")[:, 0]
     return found
+
+
+def test_a_run_in_several_files_is_shown_as_the_claims_judge_it(tmp_path: Path) -> None:
+    first, again = synthetic_records(1, looks=20)[0], synthetic_records(1, looks=30)[0]
+    save_records(tmp_path / "a.records.gz", [first])
+    save_records(tmp_path / "b.records.gz", [replace(again, spec=first.spec)])
+    (shown,) = source_of(tmp_path).runs
+    (judged,) = records_at(tmp_path)
+    assert shown.record.log == judged.log
+    assert len(shown.record.log["step"]) == len(again.log["step"]) != len(first.log["step"])
 
 
 def test_columns_come_back_exactly_where_they_fit(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def _estimated(plan: Plan) -> str:
     """What a plan costs, before it is run."""
     cost, on_cores = cost_of(plan), plan.device == "cpu"
     minutes = cost.device_seconds / (cores() if on_cores else 1) / 60
-    place = f"{cores()} cores" if on_cores else "one H200"
+    place = f"{cores()} cores" if on_cores else "an accelerator like the H200"
     return (
         f"{len(plan.runs):,} runs, {cost.steps:,} optimiser steps in all: about {max(minutes, 1):,.0f} minutes on "
         f"{place} by measured speeds, compiling and dear measures not counted, and {cost.bytes_stored / 1e6:,.0f} MB"

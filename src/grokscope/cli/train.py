@@ -150,7 +150,7 @@ def resume(
         retries: How often a cluster's shard that dies is tried again.
         track: Mirror the logs to wandb, tensorboard or trackio, from where they stopped.
     """
-    memory = bytes_of(memory_gib)
+    memory, place = bytes_of(memory_gib), device_named(device, elsewhere=executor != "local")
     with open_store(out, only=("format", *SUMMARIZED)) as store:
         if not is_remote(out):
             open_runs(out)  # refuses what is not there
@@ -159,9 +159,9 @@ def resume(
         planned = {spec for plan in known for spec in plan.runs}
         others = tuple(run.spec for run in store if run.outcome is None and run.spec not in planned)
     if device != "auto":
-        plans = [replace(plan, device=device_named(device)) for plan in plans]
+        plans = [replace(plan, device=place) for plan in plans]
     if others:
-        plans.append(Plan(out, others, device_named(device), keep, stop_after_grokking))
+        plans.append(Plan(out, others, place, keep, stop_after_grokking))
     for plan in plans:  # whole plans: what is finished leaves its slot empty, and the others keep theirs
         cut = (address, partition, runs_per_shard, memory, retries)
         run_plan(plan, track, None if executor == "local" else executor_named(executor, plan, *cut))
@@ -232,8 +232,7 @@ def seeds_of(text: str) -> list[int]:
 
 def write_plan(plan: Plan, path: Path) -> None:
     """Write a plan for a worker, and say how to run it."""
-    elsewhere = plan.device == "cuda"  # which a plan may be for, though it is not here
-    refuse_impossible(plan.runs, Store(plan.out), "cpu" if elsewhere else plan.device)
+    refuse_impossible(plan.runs, Store(plan.out), "cpu")  # its own device may be elsewhere
     if path.exists():
         raise InputError(f"{named(path)} exists already; nothing was overwritten")
     write_atomically(path, (plan.to_json() + "\n").encode())

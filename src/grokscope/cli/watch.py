@@ -45,7 +45,7 @@ def watch(
 ) -> None:
     """Watch runs while they train: a line per cohort, and a word when a run synchronises or groks.
 
-    It only reads, so it may be started, stopped and run twice at any time. Speed is that of the last minute; time left
+    It takes no lock and may be started, stopped and run twice at any time. Speed is that of the last minute; time left
     counts the runs that have a folder, each to its last step. Ctrl-C ends the watching, never the training. Where more
     than 400 runs had ended before, the logs of 400 stand for all of them, and the picture says so.
 
@@ -116,6 +116,8 @@ class Watcher:
 
     def _note_arrival(self, run: Followed) -> None:
         seen = self.arrivals.setdefault(run.name, deque())
+        if not run.is_read:  # its step is not known, so nothing has arrived
+            return
         if seen and (run.written is None or run.step < seen[-1][1]):  # it was rewound, and goes the same way again
             seen.clear()
         if run.written is not None and (not seen or run.step > seen[-1][1]):
@@ -125,12 +127,14 @@ class Watcher:
 
     def _note_events(self, run: Followed, now: float) -> None:
         known = self.timelines.get(run.name)
+        was_unread = known is None or known[1] is None
+        is_old = self.is_first or (was_unread and run.name in self.spared)  # it had ended before
         if known is None or known[0] != len(run.rows):
             self.timelines[run.name] = (len(run.rows), run.timeline())
         for event, sentence in _events(run, self.timelines[run.name][1]):
             if (run.name, event) not in self.told:  # once, even if the run is rewound and does it again
                 self.told.add((run.name, event))
-                if not self.is_first:
+                if not is_old:
                     self.alerts.append(f"{time.strftime('%H:%M:%S', time.localtime(now))}  {run.name} {sentence}")
 
     def _rate(self, run: Followed, now: float) -> float:

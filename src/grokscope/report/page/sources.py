@@ -105,12 +105,12 @@ def _is_run(folder: Path) -> bool:
 
 
 def _of_records(path: Path, files: Sequence[Path], match: str) -> tuple[list[ShownRun], list[str]]:
-    """Runs of packed records; one that stands in several files is shown once."""
+    """Runs of packed records; one that stands in several files is shown once, as the last of them has it."""
     found: dict[str, ShownRun] = {}
     for file in files:
         for record in unpacked(file):
             if _is_wanted(name := _name_of(record.spec), match):
-                found.setdefault(identity(record.spec), ShownRun(name, record))
+                found[identity(record.spec)] = ShownRun(name, record)
     _refuse_more_than_fit(len(found), path)
     return list(found.values()), []
 
