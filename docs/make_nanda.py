@@ -244,7 +244,7 @@ neurons are of one frequency, logits reduced to the keys have a lower loss, and 
 
 **Phases.** Nanda et al. tell them by the curves and print no rule for where they end; the table says what we take.
 They come in the same order, with two differences. Excluded loss is highest {after_grokking:,} steps {side}
-validation accuracy has reached {ReadingSpec().grokked}, where they end circuit formation at {FORMED:,} and have test accuracy near 1
+validation accuracy has reached 0.95, where they end circuit formation at {FORMED:,} and have test accuracy near 1
 after around {NEAR_ONE:,}. And it then falls, from {excluded_highest:.1f} to {excluded_last:.1f}, where they see a
 plateau.
 
