@@ -205,6 +205,10 @@ class Undecayed(torch.optim.Optimizer):
         ),
         (lambda: WeightDecayController(optimizer_with(1.0), watched(), Trigger("random")), "needs the last step"),
         (lambda: WeightDecayController(optimizer_with(1.0), watched(), bounds=(2.0, 1.0)), "bounds must be 0 ≤ lowest"),
+        (
+            lambda: WeightDecayController(optimizer_with(0.0), watched(), specs.ClosedLoop(), bounds=(0.0, 0.0)),
+            r"the closed loop raises λ, and bounds keep it at 0: got \(0.0, 0.0\)",
+        ),
         (lambda: WeightDecayController(optimizer_with(1.0), watched(), hold=0), "hold must be at least 1 step, got 0"),
         (
             lambda: steps(

@@ -14,7 +14,7 @@ import torch
 from small_runs import SMALL, Count, contents, seeds
 
 from grokscope.executors.shards import work_on
-from grokscope.experiments import Store, open_store, pull, run_all, run_name
+from grokscope.experiments import Store, open_store, pull, remember, run_all, run_name
 from grokscope.experiments import remote as remote_module
 from grokscope.experiments.doctor import examine_remote
 from grokscope.experiments.plans import brief
@@ -175,6 +175,83 @@ def test_two_writers_who_end_one_run_leave_one_whole_end(
     third.commit(run, 30, files, finished=True, known=set())
     whole = next(one for one in third.commits(run) if one.writer == third.writer)
     assert third.content(run, whole) == files
+
+
+ENDED = {"spec.json": SMALL.to_json().encode(), "outcome.json": b"{}"}
+
+
+def test_an_end_whose_files_another_removed_while_they_were_written_is_whole(share: str, injected: Count) -> None:
+    slow, quick, run = Remote(share), Remote(share), run_name(SMALL)
+    write = slow.write
+
+    def overtaken(name: str, content: bytes) -> None:
+        if "/commit-" in name:  # all of its files are there, and nothing says that it is at its end
+            quick.commit(run, 30, ENDED, finished=True, known=set())
+            injected()
+        write(name, content)
+
+    slow.write = overtaken
+    slow.commit(run, 30, ENDED, finished=True, known=set())
+    commits = quick.commits(run)
+    assert {commit.writer for commit in commits} == {slow.writer, quick.writer}
+    assert [quick.content(run, commit) for commit in commits] == [ENDED, ENDED]
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_files_that_another_removed_are_written_again_when_its_end_is_damaged(
+    finished: bool, share: str, injected: Count
+) -> None:
+    slow, quick, run = Remote(share), Remote(share), run_name(SMALL)
+    known: set[str] = set()
+    slow.commit(run, 10, {"spec.json": ENDED["spec.json"]}, finished=False, known=known)
+    quick.commit(run, 30, ENDED, finished=True, known=set())
+    (end,) = slow.commits(run)
+    quick.write(f"{run}/files-{quick.writer}/outcome.json@{end.files['outcome.json'][0][:16]}", b"[]")
+    injected()
+    slow.commit(run, 30, ENDED, finished, known)
+    (ours,) = (commit for commit in slow.commits(run) if commit.writer == slow.writer)
+    assert slow.content(run, ours) == ENDED
+
+
+def damaged(remote: Remote, run: str, file: str) -> None:
+    (commit,) = remote.commits(run)
+    remote.write(f"{run}/files-{commit.writer}/{file}@{commit.files[file][0][:16]}", b"altered")
+
+
+def test_a_mended_run_that_no_plan_names_is_found_again(
+    share: str, tmp_path: Path, expected: dict[str, object], injected: Count
+) -> None:
+    remote, run = Remote(share), run_name(RUNS[0])
+    work_on(brief(Plan(share, RUNS)).decode())  # as a worker does, which remembers no plan
+    damaged(remote, run, "log.jsonl")
+    injected()
+    (told,) = examine_remote(remote)
+    assert told.remedy
+    assert not told.mended
+    (mended,) = examine_remote(remote, repair=True)
+    assert mended.mended
+    assert not list(examine_remote(remote))
+    with open_store(share) as store:
+        unfinished = tuple(folder.spec for folder in store if folder.outcome is None)
+    assert unfinished == RUNS[:1], "resume continues what the store lists as unfinished"
+    work_on(brief(Plan(share, unfinished)).decode())
+    assert pulled(share, tmp_path / "copy") == expected
+
+
+def test_a_commit_that_is_the_last_trace_of_its_run_is_kept(share: str, injected: Count) -> None:
+    remote, run = Remote(share), run_name(RUNS[0])
+    work_on(brief(Plan(share, RUNS[:1])).decode())
+    damaged(remote, run, "spec.json")
+    injected()
+    (finding,) = examine_remote(remote, repair=True)
+    assert (finding.remedy, finding.mended) == ("", False)
+    assert "nothing else here says what was run" in finding.problem
+    assert len(remote.commits(run)) == 1
+    with open_store(share) as store:
+        remember(Plan(share, RUNS[:1]), store)
+    (finding,) = examine_remote(remote, repair=True)
+    assert finding.mended
+    assert not remote.commits(run)
 
 
 @pytest.mark.parametrize("file", ["../../x", "/etc/passwd", ".ssh", "a/b", "x\0"])

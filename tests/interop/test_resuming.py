@@ -225,14 +225,30 @@ def test_lightning_resumes_a_held_decay_bit_for_bit_and_from_plain_values(tmp_pa
 def test_lightning_keeps_two_monitors_apart(tmp_path: Path) -> None:
     def both() -> list[Any]:
         monitors = [Monitor("add_mod7", [site], every=3) for site in ("net.3", "net.4")]
-        return [*monitors, *map(lightning_callback, monitors)]
+        return [*monitors, lightning_callback(monitors[0]), lightning_callback(monitors[1], prefix="head")]
 
     first, second = both(), both()
     lightning_fit(tmp_path, 6, first[2:])
-    lightning_fit(tmp_path, 9, second[2:], resume=True)
+    fit, _ = lightning_fit(tmp_path, 9, second[2:], resume=True)
     for before, after in zip(first[:2], second[:2], strict=True):
         assert after.log[:3] == before.log
-    assert second[0].log[0]["fsd"] != second[1].log[0]["fsd"]
+    logged = [float(fit.callback_metrics[name]) for name in ("grokscope/fsd", "head/fsd")]
+    assert logged == pytest.approx([monitor.log[-1]["fsd"] for monitor in second[:2]])
+    assert logged[0] != logged[1]
+
+
+def test_lightning_is_not_given_two_monitors_under_one_name(tmp_path: Path) -> None:
+    monitors = [Monitor("add_mod7", [site], every=3) for site in ("net.3", "net.4")]
+    with pytest.raises(InputError, match="two monitors of one trainer would log under 'mlp': give each"):
+        lightning_fit(tmp_path, 3, [lightning_callback(monitor, prefix="mlp") for monitor in monitors])
+    with pytest.raises(InputError, match="prefix must be a name to log under, got ''"):
+        lightning_callback(monitors[0], prefix="")
+
+
+def test_lightning_tells_two_monitors_of_one_place_apart_by_their_prefix(tmp_path: Path) -> None:
+    monitors = [Monitor("add_mod7", ["net.3"], every=every) for every in (1, 3)]
+    lightning_fit(tmp_path, 3, [lightning_callback(one, prefix=f"every-{one.every}") for one in monitors])
+    assert [len(one.log) for one in monitors] == [4, 2]
 
 
 def test_training_that_is_taken_up_again_in_one_process_keeps_the_decay_to_return_to(tmp_path: Path) -> None:

@@ -90,6 +90,8 @@ class WeightDecayController:
         low, high = bounds
         if not 0 <= low <= high:
             raise InputError(f"bounds must be 0 ≤ lowest ≤ highest, got {shown(bounds)}")
+        if isinstance(rule, ClosedLoop) and not high:
+            raise InputError(f"the closed loop raises λ, and bounds keep it at 0: got {shown(bounds)}")
         if hold is not None and hold < 1:
             raise InputError(f"hold must be at least 1 step, got {hold}")
         self.monitor, self.rule, self.bounds, self.hold = monitor, rule, bounds, hold

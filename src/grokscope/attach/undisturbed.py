@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from grokscope.errors import InputError, shown
@@ -56,7 +56,7 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
     the model, runs as it was written and is not compiled again. A model that counts its calls in a plain attribute
     counts these too.
     """
-    kinds = {tensor.device.type for tensor in chain(model.parameters(), model.buffers())} or {"cpu"}
+    kinds = {tensor.device.type for tensor in chain(model.parameters(), model.buffers())} - {"meta"} or {"cpu"}
     with ExitStack() as stack:
         stack.enter_context(_same_chance(model, kinds))
         stack.enter_context(_same_buffers(model))
@@ -103,21 +103,76 @@ def _same_chance(model: nn.Module, kinds: set[str]) -> Iterator[None]:
 
 @contextmanager
 def _same_buffers(model: nn.Module) -> Iterator[None]:
-    """Buffers that a forward pass changes in evaluation too: counters, averages, caches."""
-    kept = [
-        (module, name, buffer, None if buffer is None else buffer.clone())
-        for module in model.modules()
-        for name, buffer in module._buffers.items()
-    ]
-    try:
+    """Buffers that a forward pass changes in evaluation too: counters, averages, caches, and those it registers."""
+    with ExitStack() as stack:  # goes on with the others if one cannot be put back, and tells of it at the end
+        for module in model.modules():
+            stack.callback(_forget_new, module, dict(module._buffers.items()), dict(vars(module)))
+            for name, buffer in module._buffers.items():
+                before = None if buffer is None else _copied(buffer)
+                if buffer is not None and before is not None:
+                    stack.callback(_put_back, name, buffer, before, _version(buffer))
         yield
-    finally:
+
+
+def _forget_new(module: nn.Module, buffers: dict[str, Tensor | None], attributes: dict[str, Any]) -> None:
+    """The same buffers as before; with a new one goes the flag or length that says it is there."""
+    now = dict(module._buffers.items())
+    for name, buffer in buffers.items():
+        if name not in now or now[name] is not buffer:
+            module._buffers[name] = buffer
+    new = now.keys() - buffers.keys()
+    for name in new:
+        del module._buffers[name]
+    if new:
+        module._non_persistent_buffers_set -= new
+        plain = [name for name, value in vars(module).items() if isinstance(value, bool | int | float | str | None)]
+        for name in plain:
+            if name in attributes:
+                vars(module)[name] = attributes[name]
+            else:
+                del vars(module)[name]
+
+
+def _copied(buffer: Tensor) -> Tensor | None:
+    """None of what has no numbers (meta, not yet initialised) or knows no copy."""
+    if is_lazy(buffer) or buffer.is_meta:
+        return None
+    try:
+        return buffer.detach().clone()
+    except NotImplementedError:
+        return None
+
+
+def _put_back(name: str, buffer: Tensor, before: Tensor, version: int | None) -> None:
+    # One that is as it was is not written: a backward pass under way may hold it.
+    if _version(buffer) == version and _same_values(buffer, before):
+        return
+    try:
         with torch.no_grad():
-            for module, name, buffer, before in kept:
-                module._buffers[name] = buffer
-                # One that is as it was is not written: a backward pass under way may hold it.
-                if buffer is not None and before is not None and not torch.equal(buffer, before):
-                    buffer.resize_(before.shape).copy_(before)
+            if buffer.shape == before.shape:
+                buffer.copy_(before)
+            elif buffer.requires_grad:  # which cannot be resized
+                buffer.data = before
+            else:
+                buffer.resize_(before.shape).copy_(before)
+    except Exception as error:  # whatever its kind of tensor raises
+        why = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise InputError(
+            f"the model changes its buffer {name!r} when it is run, which cannot be undone: {why}"
+        ) from error
+
+
+def _version(buffer: Tensor) -> int | None:
+    """How often a tensor was written, changes through `.data` left out; None of inference tensors."""
+    return None if buffer.is_inference() else buffer._version
+
+
+def _same_values(buffer: Tensor, before: Tensor) -> bool:
+    """NaN is the same as NaN. Where there is nothing to compare by (sparse, nested), the version alone tells."""
+    if buffer.layout is not torch.strided or buffer.is_nested or torch.equal(buffer, before):
+        return True
+    both_undefined = (buffer != buffer) & (before != before) if buffer.shape == before.shape else None
+    return both_undefined is not None and bool(((buffer == before) | both_undefined).all())
 
 
 @contextmanager

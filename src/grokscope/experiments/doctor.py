@@ -6,13 +6,14 @@ before the damage, and `grokscope resume` writes the same bytes (same device, ve
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from grokscope.errors import InputError
 from grokscope.experiments.locks import BusyError
 from grokscope.experiments.plans import remembered
-from grokscope.experiments.remote import Remote
+from grokscope.experiments.remote import Commit, Remote, RemoteStore
 from grokscope.experiments.states import look_steps
 from grokscope.experiments.store import CHECKPOINT, LOGS, RunFolder, Store, refuse_other_formats, run_name
 from grokscope.files import DamagedError, named, write_atomically
@@ -201,14 +202,47 @@ def _plans(store: Store) -> Iterator[tuple[RunSpec, ...]]:
 def examine_remote(remote: Remote, repair: bool = False) -> Iterator[Finding]:
     """Every committed file of a remote place, fetched and checked; to repair is to forget the commits that are damaged.
 
-    A marker says that a run has ended, whatever became of its files: only without it `grokscope resume` goes on.
+    A marker says that a run has ended, whatever became of its files: only without it `grokscope resume` goes on. That
+    has to find the run, so one that no whole commit and no plan names is committed anew, as its spec alone.
     """
-    for run in remote.runs():
-        for commit in remote.commits(run):
-            try:
-                remote.content(run, commit)
-                break
-            except DamagedError as error:
+    with RemoteStore(remote.address) as store:
+        planned = {run_name(spec) for plan in _plans(store) for spec in plan}
+        for run in remote.runs():
+            damaged, is_found = _damaged_commits(remote, run)
+            spec = None
+            if damaged and not is_found and run not in planned:
+                spec = _whole_spec(remote, run, [commit for commit, _ in damaged])
+                if spec is None:
+                    lost = "; nothing else here says what was run, so its commit is kept"
+                    yield from (Finding(run, problem + lost, "") for _, problem in damaged)
+                    continue
+                if repair:
+                    store.add(spec).commit(0, finished=False)
+            for commit, problem in damaged:
                 if repair:
                     remote.remove(f"{run}/{commit.marker}")
-                yield Finding(run, str(error), "its commit is forgotten, for `grokscope resume`", repair)
+                rest = "its commit is forgotten" if spec is None else "of its commit the spec alone is kept"
+                yield Finding(run, problem, f"{rest}, for `grokscope resume`", repair)
+
+
+def _damaged_commits(remote: Remote, run: str) -> tuple[list[tuple[Commit, str]], bool]:
+    """The commits that would be believed before the first whole one, with what is wrong; and whether there is one."""
+    damaged = []
+    for commit in remote.commits(run):
+        try:
+            remote.content(run, commit)
+        except DamagedError as error:
+            damaged.append((commit, str(error)))
+        else:
+            return damaged, True
+    return damaged, False
+
+
+def _whole_spec(remote: Remote, run: str, commits: Sequence[Commit]) -> RunSpec | None:
+    """The run's spec, from whichever damaged commit still has it."""
+    for commit in commits:
+        with suppress(DamagedError, KeyError, UnicodeDecodeError, InputError):
+            spec = RunSpec.from_json(remote.content(run, commit, only=("spec.json",))["spec.json"].decode())
+            if run_name(spec) == run:
+                return spec
+    return None

@@ -8,8 +8,9 @@ its end. A commit is some files, written once and never again, and then a marker
 
 A reader believes markers alone, each of which carries its own checksum, so nothing that is half written is ever seen.
 Each writer has names of its own, so two that train one run at once, after a lost connection say, do not hurt each
-other; they write the same bytes, and one of them is read. Whoever ends a run removes what others left unfinished, and
-nobody removes another's end: who comes second withdraws. Whoever continues a run takes the newest commit that is whole.
+other; they write the same bytes, and one of them is read. Whoever ends a run removes what others have not ended, even
+while they write, and who comes second withdraws. The end that is marked first is seen by everybody who ends later, and
+nobody removes it. Whoever continues a run takes the newest commit that is whole.
 """
 
 import hashlib
@@ -145,17 +146,22 @@ class Remote:
         return found
 
     def commit(self, run: str, step: int, files: dict[str, bytes], finished: bool, known: set[str]) -> None:
-        """Write the files that are not `known` to be there, then the marker, then forget our former commit."""
+        """Write the files that are not `known` to be there, then the marker, then forget our former commit.
+
+        Who ended the run meanwhile has removed our files as unfinished, so they are looked for once more.
+        """
         if finished and self._is_ended_by_another(run):
             self._clear(run, {self.writer})
             return
         listed = {name: (hashlib.sha256(content).hexdigest(), len(content)) for name, content in files.items()}
         places = {f"{name}@{sha256[:16]}": name for name, (sha256, _) in listed.items()}
-        for place, name in places.items():
-            if place not in known:
-                self.write(f"{run}/files-{self.writer}/{place}", files[name])
+        folder = f"{run}/files-{self.writer}"
+        for place in places.keys() - known:
+            self.write(f"{folder}/{place}", files[places[place]])
         commit = Commit(step, self.writer, finished, listed)
         self.write(f"{run}/{commit.marker}", commit.to_json())
+        for place in places.keys() - set(self.names(folder)):
+            self.write(f"{folder}/{place}", files[places[place]])
         for old in self.names(run):
             if MARKER.fullmatch(old) and old != commit.marker and _writer(old) == self.writer:
                 self.remove(f"{run}/{old}")
@@ -163,7 +169,7 @@ class Remote:
             ended = {one.writer for one in self.commits(run) if one.finished}
             self._clear(run, {_writer(name) for name in self.names(run)} - ended)
         for place in known - places.keys():
-            self.remove(f"{run}/files-{self.writer}/{place}")
+            self.remove(f"{folder}/{place}")
         known.clear()
         known.update(places)
 
@@ -262,7 +268,7 @@ class RemoteStore(Store):
         """Whether anything of a run is committed yet."""
         return bool(self.remote.commits(run_name(spec)))
 
-    def add(self, spec: RunSpec) -> RunFolder:
+    def add(self, spec: RunSpec) -> RemoteFolder:
         """The run's folder, with its newest whole commit if there is one."""
         self.fetch(run_name(spec))
         folder = super().add(spec)

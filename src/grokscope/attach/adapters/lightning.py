@@ -8,18 +8,23 @@ from grokscope.attach.adapters.framework import framework
 from grokscope.attach.adapters.watching import Watching
 from grokscope.attach.controller import Rule
 from grokscope.attach.monitor import Monitor
+from grokscope.errors import InputError, shown
 
 __all__ = ["lightning_callback"]
 
+PREFIX = "grokscope"
 
-def lightning_callback(monitor: Monitor, rule: Rule | None = None, **options: Any) -> Any:
+
+def lightning_callback(monitor: Monitor, rule: Rule | None = None, *, prefix: str = PREFIX, **options: Any) -> Any:
     """A `lightning.pytorch.Callback` that looks at the module every `monitor.every` optimiser steps.
 
-    What it sees is logged as `grokscope/fsd` and so on, for loggers, `ModelCheckpoint` and `EarlyStopping`. With a rule
-    (and `bounds`, `hold`) it controls the weight decay of the first optimiser. Log and controller go into Lightning's
-    checkpoints.
+    What it sees is logged as `grokscope/fsd` and so on, for loggers, `ModelCheckpoint` and `EarlyStopping`; where
+    several watch one training, each has a `prefix` of its own. With a rule (and `bounds`, `hold`) it controls the
+    weight decay of the first optimiser. Log and controller go into Lightning's checkpoints.
     """
-    return _callback_class()(Watching(monitor, rule, options))
+    if not isinstance(prefix, str) or not prefix.strip():
+        raise InputError(f"prefix must be a name to log under, got {shown(prefix)}")
+    return _callback_class()(Watching(monitor, rule, options), prefix)
 
 
 @lru_cache(maxsize=1)
@@ -29,13 +34,20 @@ def _callback_class() -> Any:
     class GrokscopeCallback(base):  # type: ignore[misc, valid-type]
         """Looks at the module while it trains."""
 
-        def __init__(self, watching: Watching) -> None:
-            self.watching = watching
+        def __init__(self, watching: Watching, prefix: str) -> None:
+            self.watching, self.prefix = watching, prefix
 
         @property
         def controller(self) -> Any:
             """The weight-decay controller, once training has begun; None without a rule."""
             return self.watching.controller
+
+        def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+            if any(other.prefix == self.prefix for other in trainer.callbacks if _is_another(other, self)):
+                raise InputError(
+                    f"two monitors of one trainer would log under {self.prefix!r}: give each lightning_callback a "
+                    "prefix of its own"
+                )
 
         def on_train_start(self, trainer: Any, pl_module: Any) -> None:
             optimizers = trainer.optimizers
@@ -45,7 +57,9 @@ def _callback_class() -> Any:
             row = self.watching.look(pl_module, trainer.global_step)
             if row is not None:
                 numbers = {name: float(value) for name, value in row.items() if not isinstance(value, str)}
-                pl_module.log_dict({f"grokscope/{name}": value for name, value in numbers.items() if name != "step"})
+                pl_module.log_dict(
+                    {f"{self.prefix}/{name}": value for name, value in numbers.items() if name != "step"}
+                )
 
         def on_train_end(self, trainer: Any, pl_module: Any) -> None:
             self.watching.monitor.finish()
@@ -53,7 +67,8 @@ def _callback_class() -> Any:
         @property
         def state_key(self) -> str:
             """One for each monitor, so that several may watch one training."""
-            return f"{type(self).__name__}: {self.watching.about}"
+            own = "" if self.prefix == PREFIX else f", as {self.prefix}"
+            return f"{type(self).__name__}: {self.watching.about}{own}"
 
         def state_dict(self) -> dict[str, Any]:
             return self.watching.state_dict()
@@ -62,3 +77,7 @@ def _callback_class() -> Any:
             self.watching.load_state_dict(state_dict)
 
     return GrokscopeCallback
+
+
+def _is_another(callback: Any, one: Any) -> bool:
+    return callback is not one and isinstance(callback, type(one))
