@@ -209,6 +209,10 @@ class Undecayed(torch.optim.Optimizer):
             lambda: WeightDecayController(optimizer_with(0.0), watched(), specs.ClosedLoop(), bounds=(0.0, 0.0)),
             r"the closed loop raises λ, and bounds keep it at 0: got \(0.0, 0.0\)",
         ),
+        (
+            lambda: WeightDecayController(optimizer_with(0.0), watched(), specs.ClosedLoop()),
+            "the closed loop multiplies λ, which begins at 0; give the optimiser a weight decay above 0",
+        ),
         (lambda: WeightDecayController(optimizer_with(1.0), watched(), hold=0), "hold must be at least 1 step, got 0"),
         (
             lambda: steps(

@@ -96,6 +96,10 @@ class WeightDecayController:
             raise InputError(f"hold must be at least 1 step, got {hold}")
         self.monitor, self.rule, self.bounds, self.hold = monitor, rule, bounds, hold
         self.start = max(float(group["weight_decay"]) for group in self.groups)
+        if isinstance(rule, ClosedLoop) and not self.start:
+            raise InputError(
+                "the closed loop multiplies λ, which begins at 0; give the optimiser a weight decay above 0"
+            )
         # Each group's λ for one of the whole: biases that do not decay have 0.
         self.shares = [self._share(group) for group in self.groups]
         self.log: list[Row] = []
