@@ -24,6 +24,7 @@ import torch
 
 from grokscope.errors import InputError
 from grokscope.experiments import Measuring, Notice, Progress, Stopped, Store, open_store, run_all
+from grokscope.experiments.plans import read_plan
 from grokscope.specs import Plan
 
 __all__ = ["BAD_INPUT", "TRY_AGAIN", "listening", "main", "spoken", "work"]
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked: list[int] = []
     _listen(asked)
     try:
-        plan = _plan(parser.parse_args(arguments).spec)
+        plan = read_plan(parser.parse_args(arguments).spec)
         work(plan, _say, asked, lambda: print(json.dumps({"alive": True}), flush=True))
     except InputError as error:
         print(f"grokscope: {error}", file=sys.stderr)
@@ -124,13 +125,6 @@ def _stops(store: Store, asked: Sequence[int], live: Callable[[], None]) -> Call
         return bool(asked) or cancelled
 
     return should_stop
-
-
-def _plan(path: Path) -> Plan:
-    try:
-        return Plan.from_json(path.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the plan {path} cannot be read: {error}") from None
 
 
 def _say(said: Progress | Notice) -> None:

@@ -3,12 +3,11 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
 
-import tyro
 from rich.console import Console
 from rich.markup import escape
 
+from grokscope.cli.arguments import Flag, JsonFlag, Place
 from grokscope.errors import InputError
 from grokscope.experiments import is_remote, open_store
 from grokscope.experiments.doctor import Finding, examine, examine_remote
@@ -17,9 +16,6 @@ from grokscope.files import named
 
 __all__ = ["doctor"]
 
-Place = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
-JsonFlag = Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff]
-Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff]
 UNSOUND = 1
 
 

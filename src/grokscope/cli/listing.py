@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import tyro
 
+from grokscope.cli.arguments import JsonFlag
 from grokscope.cli.columns import aligned
 from grokscope.errors import shown
 from grokscope.experiments import open_runs
@@ -14,7 +15,6 @@ from grokscope.experiments import open_runs
 __all__ = ["list_runs"]
 
 Folder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
-JsonFlag = Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff]
 
 
 def list_runs(out: Folder = Path("runs"), as_json: JsonFlag = False) -> None:

@@ -14,6 +14,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from grokscope.activations import Conditioning
+from grokscope.cli.arguments import JsonFlag
 from grokscope.errors import InputError
 from grokscope.experiments import Reading, measured, open_runs
 from grokscope.files import disk_error, named, write_atomically
@@ -22,8 +23,6 @@ from grokscope.measures.registry import MEASURES, Row, measure, measure_named
 from grokscope.specs import ReadingSpec
 
 __all__ = ["measure_run", "measures"]
-
-JsonFlag = Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff]
 
 
 def measures(

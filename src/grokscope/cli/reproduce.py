@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.status import Status
 from rich.table import Table
 
+from grokscope.cli.arguments import JsonFlag
 from grokscope.cli.progress import run_with_progress
 from grokscope.cli.train import INTERRUPTED, Device, device_named, write_plan
 from grokscope.errors import InputError, shown
@@ -37,7 +38,6 @@ from grokscope.version import __version__
 
 __all__ = ["claims", "remake", "reproduce"]
 
-JsonFlag = Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff]
 Damaged = Literal["stop", "rerun", "skip"]
 RUNS, RECORDS = "runs", "reproduction.records.gz"
 MODELS = ("add_mod97", "sub_mod97", "mult_mod97", "S5")

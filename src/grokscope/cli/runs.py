@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from grokscope.cli.arguments import JsonFlag
 from grokscope.errors import InputError
 from grokscope.experiments import open_runs
 from grokscope.files import named
@@ -20,7 +21,6 @@ from grokscope.training.checkpoint import export_tensors
 __all__ = ["export", "show", "tell"]
 
 Folder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
-JsonFlag = Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff]
 SHOWN_ROWS = 30
 
 

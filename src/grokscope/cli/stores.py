@@ -7,15 +7,13 @@ from typing import Annotated
 
 import tyro
 
+from grokscope.cli.arguments import JsonFlag, Place
 from grokscope.errors import InputError
 from grokscope.experiments import Run, Runs, is_remote, open_store, pull, remembered
 from grokscope.experiments.locks import owner_of
 from grokscope.experiments.runs import SUMMARIZED
 
 __all__ = ["cancel", "pull_runs", "status"]
-
-Place = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
-JsonFlag = Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff]
 
 
 def status(out: Place, as_json: JsonFlag = False) -> None:

@@ -5,10 +5,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Annotated
 
-import tyro
-
+from grokscope.cli.arguments import Flag
 from grokscope.cli.train import Device, Keep, Precision, Track, base_spec, bytes_of, device_named, run_plan, seeds_of
 from grokscope.errors import InputError
 from grokscope.executors import Executor, cores, executor_named, shards_of
@@ -21,8 +19,6 @@ from grokscope.tasks import pinned_task_name
 from grokscope.training import cohort_key
 
 __all__ = ["sweep"]
-
-Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff]
 
 
 def sweep(

@@ -19,7 +19,6 @@ __all__ = [
     "CHOSEN",
     "FAMILIES",
     "FIRST_TUNING_SEED",
-    "IS_TUNED",
     "TASKS",
     "TUNING_TASK",
     "Arm",
@@ -94,7 +93,6 @@ FAMILIES: dict[str, dict[str, Arm]] = {
 }
 
 # What `tuned` says of the runs of `tuning_plan`, 16 seeds of each setting: results/bakeoff/tab-tuning.md.
-IS_TUNED = True
 CHOSEN = {
     "FSD trigger": "λ = 3",
     "memorisation trigger": "λ = 3",

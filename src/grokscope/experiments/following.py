@@ -95,12 +95,13 @@ class Follower:
 
     def look(self) -> Sequence[Followed]:
         """Every run as it stands now, in the order of their names."""
-        names = [name for name in self.store.names() if self.only is None or name in self.only]
+        everyone = self.store.names()
+        names = [name for name in everyone if self.only is None or name in self.only]
         for gone in self.runs.keys() - set(names):
             del self.runs[gone]
         new = set(names) - self.runs.keys()
         if self.sparing and len(new) >= PAYS_FROM:
-            self.runs |= {run.name: run for run in self._ended(names) if run.name in new}
+            self.runs |= {run.name: run for run in self._ended(everyone) if run.name in new}
         for name in names:
             if name not in self.runs and (found := self._found(name)):
                 self.runs[name] = found

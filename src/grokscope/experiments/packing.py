@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grokscope.errors import InputError
+from grokscope.experiments.plans import read_plan
 from grokscope.experiments.records import RunRecord, record_of, save_records
 from grokscope.experiments.store import Store, run_name
-from grokscope.files import named
 from grokscope.specs import Plan
 
-__all__ = ["finished_records", "main", "read_plan"]
+__all__ = ["finished_records", "main"]
 
 BAD_INPUT = 2
 
@@ -40,14 +40,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BAD_INPUT
     print(f"wrote {chosen.out}: {len(records)} of {len(plan.runs)} runs")
     return 0
-
-
-def read_plan(path: Path) -> Plan:
-    """The plan in a file."""
-    try:
-        return Plan.from_json(path.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the plan {named(path)} cannot be read: {error}") from None
 
 
 if __name__ == "__main__":

@@ -3,12 +3,14 @@
 import hashlib
 import json
 from dataclasses import replace
+from pathlib import Path
 
 from grokscope.errors import InputError
 from grokscope.experiments.store import Store
+from grokscope.files import named
 from grokscope.specs import Plan
 
-__all__ = ["brief", "remember", "remembered"]
+__all__ = ["brief", "read_plan", "remember", "remembered"]
 
 FOLDER = "plans"
 HERE = "."
@@ -29,6 +31,14 @@ def remembered(store: Store) -> list[Plan]:
         except (UnicodeDecodeError, InputError) as error:
             raise InputError(f"the plan {FOLDER}/{name} of {store.address} cannot be read: {error}") from None
     return found
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan in a file."""
+    try:
+        return Plan.from_json(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the plan {named(path)} cannot be read: {error}") from None
 
 
 def brief(plan: Plan) -> bytes:

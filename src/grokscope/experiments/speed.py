@@ -16,7 +16,7 @@ import torch
 from grokscope.errors import InputError
 from grokscope.experiments.bakeoff import ARMS
 from grokscope.experiments.devices import slots_that_fit
-from grokscope.experiments.packing import read_plan
+from grokscope.experiments.plans import read_plan
 from grokscope.experiments.provenance import provenance
 from grokscope.files import named, write_atomically
 from grokscope.specs import Plan, RunSpec

@@ -9,7 +9,6 @@ from grokscope.experiments.bakeoff import (
     ARMS,
     CHOSEN,
     FIRST_TUNING_SEED,
-    IS_TUNED,
     TASKS,
     TUNING_TASK,
     arm_of,
@@ -220,7 +219,7 @@ def bakeoff_table(
 
 
 def _settings_note() -> str:
-    how = f"each chosen from four on {TUNING_TASK} with other seeds" if IS_TUNED else "not tuned yet"
+    how = f"each chosen from four on {TUNING_TASK} with other seeds"
     said = "; ".join(f"{family}: {setting}" for family, setting in CHOSEN.items())
     return f"Settings, {how}: {said}. Of fixed λ all four are shown, and the best is taken with hindsight."
 
