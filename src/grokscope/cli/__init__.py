@@ -8,7 +8,7 @@ from functools import partial, wraps
 import tyro
 
 from grokscope.cli.commands import Command, Commands
-from grokscope.errors import InputError
+from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.version import __version__
 
 __all__ = ["COMMANDS", "run"]
@@ -84,8 +84,10 @@ def _parsed(words: list[str]) -> Callable[[], None]:
     """What is asked for, ready to be called. No other command is imported, unless an option has to be looked for."""
     name, rest = words[0], words[1:]
     if name not in COMMANDS:
-        has_options = name not in ("-h", "--help") and any(word.startswith("-") for word in words)
-        return _parsed_by(COMMANDS if has_options else COMMANDS.described(), words)
+        if not name.startswith("-"):
+            hint = did_you_mean(name, COMMANDS) or "; `grokscope --help` shows them all"
+            raise InputError(f"there is no command {shown(name)}{hint}")
+        return _parsed_by(COMMANDS.described() if name in ("-h", "--help") else COMMANDS, words)
     command = COMMANDS[name]
     if rest and rest[0].replace("_", "-").startswith("--tyro-"):  # completion in a shell is for all commands at once
         return _parsed_by(COMMANDS, words)

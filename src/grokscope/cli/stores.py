@@ -9,7 +9,7 @@ import tyro
 
 from grokscope.cli.arguments import JsonFlag, Place
 from grokscope.errors import InputError
-from grokscope.experiments import Run, Runs, is_remote, open_store, pull, remembered
+from grokscope.experiments import Run, is_remote, open_runs, open_store, pull, remembered
 from grokscope.experiments.locks import owner_of
 from grokscope.experiments.runs import SUMMARIZED
 
@@ -26,7 +26,7 @@ def status(out: Place, as_json: JsonFlag = False) -> None:
         as_json: Print facts for programs instead of people.
     """
     with open_store(out, only=("format", *SUMMARIZED)) as store:
-        rows = [Run(folder).facts() for folder in store] if is_remote(out) else Runs(out).facts()
+        rows = [Run(folder).facts() for folder in store] if is_remote(out) else open_runs(out).facts()
         planned = {spec.content_hash for plan in remembered(store) for spec in plan.runs}
         begun = {row["run"].rpartition("-")[2] for row in rows}
         outcomes = Counter(str(row["outcome"]) for row in rows if row["outcome"] != "unfinished")
