@@ -219,8 +219,8 @@ GOOD = Plan("runs", (FIRST,)).to_dict()
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (None, r"the plan .*plan\.json cannot be read: .*No such file or directory"),
-        (b"\xff", r"the plan .*plan\.json cannot be read: 'utf-8' codec"),
+        (None, r"the plan 'plan\.json' cannot be read: .*No such file or directory"),
+        (b"\xff", r"the plan 'plan\.json' cannot be read: 'utf-8' codec"),
         (b"", r"Plan is not valid JSON"),
         (b"[]", r"Plan must be an object with named fields, got \[\]"),
         (json.dumps({**GOOD, "devise": "cpu"}).encode(), r"Plan has no field 'devise'; did you mean 'device'\?"),
