@@ -1,4 +1,7 @@
 import math
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -7,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from grokscope.randomness import STREAMS, bits, normal, permutation, uniform, unit_interval
+from grokscope.randomness import GOLDEN, STREAMS, bits, normal, permutation, uniform, unit_interval
 
 seeds = st.integers(0, 2**63 - 1)
 
@@ -91,3 +94,27 @@ def test_every_place_is_equally_likely() -> None:
 def test_streams_share_nothing(other) -> None:
     seed, epoch = torch.tensor(5), torch.tensor(0)
     assert not set(bits(seed, "split", epoch, 100).tolist()) & set(bits(seed, other, epoch, 100).tolist())
+
+
+COMPILED = """
+import torch
+from torch._inductor.utils import run_and_get_code
+from grokscope.randomness import uniform
+
+def dropped(seed, epoch, x):
+    draws = uniform(seed, "dropout", epoch, x[0].numel()).view_as(x)
+    return torch.where(draws < 0.1, 0.0, x).sum(dim=-1)
+
+arguments = (torch.arange(2), torch.arange(2), torch.ones(2, 6, 32))
+found, code = run_and_get_code(torch.compile(dropped), *arguments)
+assert torch.equal(found, dropped(*arguments))
+print(*code)
+"""
+
+
+def test_a_compiler_does_not_take_the_counter_for_an_index() -> None:
+    # It multiplied (i + 1)·golden out in whole numbers that never wrap: on CUDA dropout could not be compiled.
+    # In a process of its own, without the type checks that tests install.
+    code = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True, check=True).stdout
+    assert str(abs(GOLDEN)) in code
+    assert not re.search(rf"{abs(GOLDEN)}L?\)\s*\*\s*x", code)

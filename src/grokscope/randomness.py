@@ -62,7 +62,10 @@ def bits(
     tensor([2070475092035161981, 1230383449086658480])
     """
     key = _mixed(_mixed(seed + STREAM_KEYS[stream]) + epoch)
-    return _mixed(key[..., None] + torch.arange(1, count + 1, device=seed.device) * GOLDEN)
+    # The mask changes nothing. Without it the compiler takes the product for an index, does its arithmetic in whole
+    # numbers that never wrap, and fails on those beyond 64 bits.
+    counter = torch.arange(1, count + 1, device=seed.device) & (2**63 - 1)
+    return _mixed(key[..., None] + counter * GOLDEN)
 
 
 def unit_interval(words: Int[Tensor, "*words"]) -> Float[Tensor, "*words"]:

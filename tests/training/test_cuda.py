@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -36,10 +37,18 @@ def trained(specs: list[RunSpec], device: str, steps: int, compiled: bool, look_
     return state
 
 
-@pytest.mark.parametrize("gradient", ["plain", "grokfast", "orthogonal"])
-def test_graphs_train_as_the_plain_loop_on_a_cpu_does(gradient: str) -> None:
-    # ⊥Grad leaves gradients that are zero but for rounding, which Adam's usual ε would amplify.
-    options = {"gradient": gradient} | ({"epsilon": 1e-3} if gradient == "orthogonal" else {})
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"dropout": 0.1},
+        {"gradient": "grokfast"},
+        # ⊥Grad leaves gradients that are zero but for rounding, which Adam's usual ε would amplify.
+        {"gradient": "orthogonal", "epsilon": 1e-3},
+    ],
+    ids=["plain", "dropout", "grokfast", "orthogonal"],
+)
+def test_graphs_train_as_the_plain_loop_on_a_cpu_does(options: dict[str, Any]) -> None:
     specs = [replace(spec, precision="float64", training=replace(spec.training, **options)) for spec in NEIGHBOURS]
     ours, plain = trained(specs, "cuda", 200, True), trained(specs, "cpu", 200, False)
     assert (ours.weights.cpu() - plain.weights).abs().max() < 1e-9
