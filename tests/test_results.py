@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from grokscope.cli.reproduce import MODELS
+from grokscope.experiments.models import MODELS
 from grokscope.experiments.records import RunRecord
 from grokscope.model import Twin
 from grokscope.report.answers import ANSWERS, answer_sentence

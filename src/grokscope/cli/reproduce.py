@@ -20,27 +20,26 @@ from grokscope.cli.progress import run_with_progress
 from grokscope.cli.train import INTERRUPTED, Device, device_named, write_plan
 from grokscope.errors import InputError, shown
 from grokscope.executors import cores
-from grokscope.experiments import Run, Store, run_name
-from grokscope.experiments.catalogue import SHOWN, Precision
+from grokscope.experiments import Store, run_name
+from grokscope.experiments.catalogue import Precision
 from grokscope.experiments.costs import cost_of
 from grokscope.experiments.doctor import damaged_runs, set_aside
+from grokscope.experiments.models import save_models
 from grokscope.experiments.records import RunRecord, save_records, unpacked
 from grokscope.experiments.reproduction import records_in, reproduction_plan
-from grokscope.files import make_folder, named
+from grokscope.files import named
 from grokscope.report.claims import CLAIMS
 from grokscope.report.evidence import evidence_of
 from grokscope.report.items import studies_of
 from grokscope.report.results import provenance_of, write_json, write_results
 from grokscope.report.sources import PACKED, Scope, records_at, scope_of
-from grokscope.specs import Plan, ReadingSpec
-from grokscope.training.checkpoint import export_tensors
+from grokscope.specs import Plan
 from grokscope.version import __version__
 
 __all__ = ["claims", "remake", "reproduce"]
 
 Damaged = Literal["stop", "rerun", "skip"]
 RUNS, RECORDS = "runs", "reproduction.records.gz"
-MODELS = ("add_mod97", "sub_mod97", "mult_mod97", "S5")
 
 
 def reproduce(
@@ -104,7 +103,7 @@ def reproduce(
     found = [record for record in records_in(store) if record.spec.precision == arithmetic]
     records = [record for record in found if run_name(record.spec) not in skipped]
     save_records(out / RECORDS, records)
-    _save_models(out / "checkpoints", records, store)
+    save_models(out / "checkpoints", records, store)
     # From what anybody can read, so that everything follows from the file.
     rows = _made(out, unpacked(out / RECORDS), {"asked_for": [*items], "left_out": [*without]})
     _show(rows)
@@ -214,20 +213,6 @@ def _made(out: Path, records: Sequence[RunRecord], told: dict[str, Any]) -> list
 
 def _tell(status: Status, name: str) -> None:
     status.update(f"made {name}")
-
-
-def _save_models(folder: Path, records: Sequence[RunRecord], store: Store) -> None:
-    """A grokked model of each operation, as a plain module's weights, with the spec of its run beside it."""
-    for task in MODELS:
-        for record in (one for one in records if one.spec.task == task and one.spec.seeds == SHOWN):
-            last, run = record.spec.training.steps, Run(store.find(record.spec.content_hash))
-            has_grokked = record.at(last, "validation_accuracy") >= ReadingSpec().grokked  # and not collapsed again
-            if has_grokked and last in run.steps:
-                make_folder(folder)
-                export_tensors(folder / f"{task}.safetensors", dict(run.module(last).state_dict()))
-                about = {"step": last, "spec": record.spec.to_dict(), "made_with": record.outcome["provenance"]}
-                write_json(folder / f"{task}.json", about)
-                break
 
 
 def _read(path: Path) -> Any:

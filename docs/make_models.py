@@ -1,0 +1,34 @@
+"""Trains the paper's model on the named operations until it groks, and puts it into `results/checkpoints`.
+
+`python docs/make_models.py sub_mod97`: for operations of which a reproduction kept no grokked model.
+"""
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from grokscope.cli.progress import run_with_progress
+from grokscope.experiments import Store
+from grokscope.experiments.catalogue import base_run
+from grokscope.experiments.models import MODELS, save_models
+from grokscope.experiments.reproduction import records_in
+from grokscope.specs import Plan
+
+SEED = 42
+
+
+def main(tasks: list[str]) -> None:
+    """Train and save."""
+    for task in tasks:
+        if task not in MODELS:
+            raise SystemExit(f"no model is kept of {task!r}; there are {', '.join(MODELS)}")
+    with TemporaryDirectory() as folder:
+        runs = tuple(base_run(task, SEED, "float32") for task in tasks)
+        if not run_with_progress(Plan(folder, runs, "cpu", stop_after_grokking=0)):
+            raise SystemExit("stopped; nothing is kept")
+        store = Store(Path(folder))
+        save_models(Path(__file__).parents[1] / "results" / "checkpoints", records_in(store), store)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
