@@ -6,7 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from grokscope.experiments.records import unpacked
+from grokscope.experiments.records import RunRecord, unpacked
+from grokscope.report.bakeoff import bakeoff_results, verdict
 from grokscope.report.claims import CLAIMS, judged
 from grokscope.report.claims.claim import Finding, Verdict, number_alone
 from grokscope.report.evidence import evidence_of
@@ -16,10 +17,10 @@ from grokscope.report.sources import PACKED, records_at, scope_of
 
 ROOT = Path(__file__).parents[1]
 RESULTS, README = ROOT / "results", ROOT / "README.md"
-BLOCK = re.compile(r"(<!-- results: written by docs/make_results.py -->\n).*?(<!-- end of results -->)", re.DOTALL)
 # What `make demo` printed at its end, in a fresh clone on two cores.
 DEMO = RESULTS / "demo.txt"
-DEMO_BLOCK = re.compile(r"(<!-- demo: written by docs/make_results.py -->\n).*?(<!-- end of demo -->)", re.DOTALL)
+OWN_MODEL = ROOT / "docs" / "own-model.md"
+BAKEOFF_RECORDS = RESULTS / "bakeoff" / "bakeoff.records.gz"
 # The claims that the README opens with, by name.
 HEADLINES = (
     "lead-signs",
@@ -117,9 +118,34 @@ def _moved(name: str, before: Finding, after: Finding) -> list[str]:
 
 def with_block(text: str, block: str) -> str:
     """A README with the block about the results, and the demo's last screen, in their places."""
-    screen = f"```text\n{DEMO.read_text()}```\n"
-    placed = BLOCK.sub(lambda found: f"{found[1]}{block}{found[2]}", text)
-    return DEMO_BLOCK.sub(lambda found: f"{found[1]}{screen}{found[2]}", placed)
+    return _placed(_placed(text, "results", block), "demo", f"```text\n{DEMO.read_text()}```\n")
+
+
+def _placed(text: str, name: str, block: str) -> str:
+    """A page with a block between its two marks."""
+    marks = rf"(<!-- {name}: written by docs/make_results.py -->\n).*?(<!-- end of {name} -->)"
+    return re.sub(marks, lambda found: f"{found[1]}{block}{found[2]}", text, flags=re.DOTALL)
+
+
+def bakeoff_block(records: list[RunRecord]) -> str:
+    """Who won each task, and the figure."""
+    results = bakeoff_results(records)
+    seeds = min(arm.grokked.items for task in results for arm in task.arms)
+    device = records[0].outcome["provenance"]["device"]
+    lines = [
+        f"{len(records):,} runs on {device}, {seeds} seeds of every arm on every task:",
+        "",
+        *(f"- {verdict(task)}" for task in results),
+        "",
+        "![Median steps to grok by arm](../results/bakeoff/fig-bakeoff.svg)",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def with_bakeoff(text: str, block: str) -> str:
+    """A page with the block about the bake-off in its place."""
+    return _placed(text, "bakeoff", block)
 
 
 def main() -> None:
@@ -129,6 +155,7 @@ def main() -> None:
     provenance = provenance_of(records, scope)
     claims = write_results(evidence_of(records, **scope), RESULTS, provenance, lambda name: print(f"made {name}"))
     REPETITION.write_text(repetition_page())
+    OWN_MODEL.write_text(with_bakeoff(OWN_MODEL.read_text(), bakeoff_block(unpacked(BAKEOFF_RECORDS))))
     README.write_text(with_block(README.read_text(), readme_block(claims, json.loads(json.dumps(provenance)))))
 
 

@@ -1,13 +1,31 @@
-"""What the bake-off tries follows from its tuning, and the tuning's table from the stored runs."""
+"""What the bake-off tries follows from its tuning; its tables and what the pages say follow from the stored runs."""
 
+import importlib.util
 from pathlib import Path
 
-from grokscope.experiments.bakeoff import CHOSEN, FIRST_TUNING_SEED
-from grokscope.experiments.records import unpacked
-from grokscope.report.bakeoff import tuned
-from grokscope.report.render import csv_of, latex_of, markdown_of
+import pytest
 
-FOLDER = Path(__file__).parents[1] / "results" / "bakeoff"
+from grokscope.experiments.bakeoff import CHOSEN, FIRST_TUNING_SEED, bakeoff_plan
+from grokscope.experiments.records import RunRecord, unpacked
+from grokscope.experiments.speed import read_speed
+from grokscope.report.bakeoff import bakeoff_results, bakeoff_table, tuned
+from grokscope.report.figures import figure_csv
+from grokscope.report.figures.bakeoff import fig_bakeoff
+from grokscope.report.render import csv_of, latex_of, markdown_of
+from grokscope.report.tables import Table
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "results" / "bakeoff"
+
+
+@pytest.fixture(scope="module")
+def records() -> list[RunRecord]:
+    return unpacked(FOLDER / "bakeoff.records.gz")
+
+
+def is_stored(table: Table) -> bool:
+    renders = {"csv": csv_of, "md": markdown_of, "tex": latex_of}
+    return all(render(table) == (FOLDER / f"{table.name}.{end}").read_bytes() for end, render in renders.items())
 
 
 def test_every_arm_has_the_setting_that_its_tuning_chooses() -> None:
@@ -15,5 +33,35 @@ def test_every_arm_has_the_setting_that_its_tuning_chooses() -> None:
     assert all(record.spec.seeds.split >= FIRST_TUNING_SEED for record in records)
     chosen, table = tuned(records)
     assert chosen == CHOSEN
-    for ending, render in (("csv", csv_of), ("md", markdown_of), ("tex", latex_of)):
-        assert render(table) == (FOLDER / f"tab-tuning.{ending}").read_bytes()
+    assert is_stored(table)
+
+
+def test_every_run_of_the_whole_plan_is_there(records: list[RunRecord]) -> None:
+    plan = bakeoff_plan("runs", precision="tf32")
+    assert len(plan.runs) == 1152
+    assert {record.spec.content_hash for record in records} == {run.content_hash for run in plan.runs}
+
+
+def test_table_and_figure_follow_from_the_records(records: list[RunRecord]) -> None:
+    speed = read_speed(FOLDER / "speed.json")
+    assert speed is not None
+    assert is_stored(bakeoff_table(records, speed.seconds_per_step, speed.place))
+    assert figure_csv(fig_bakeoff(bakeoff_results(records))) == (FOLDER / "fig-bakeoff.csv").read_bytes()
+
+
+def test_what_the_page_says_of_it_follows_too(records: list[RunRecord]) -> None:
+    spec = importlib.util.spec_from_file_location("make_results", ROOT / "docs" / "make_results.py")
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    page = (ROOT / "docs" / "own-model.md").read_text()
+    assert made.with_bakeoff(page, made.bakeoff_block(records)) == page
+    assert made.bakeoff_block(records) in page
+    # The sentences below it.
+    for task in bakeoff_results(records):
+        loop, fixed = task.arm("closed loop"), task.arm(task.best_fixed or "")
+        plain = task.arm("memorisation trigger")
+        assert loop.steps.value > fixed.steps.value
+        assert plain.grokked.value > 0.9
+        assert plain.steps.value <= 1.5 * task.winner.steps.value

@@ -138,6 +138,16 @@ def test_the_verdict_says_who_wins_and_whether_it_is_the_closed_loop(medians: di
     assert found.endswith(".")
 
 
+def test_a_winner_whose_runs_do_not_all_grok_is_told_from_those_whose_do() -> None:
+    own = runs_of()
+    fast = [record(run, 500 if place else None) for place, run in enumerate(own["Grokfast"])]
+    slow = [record(run, 900) for run in own["fixed λ = 2"]]
+    said = verdict(bakeoff_results([*fast, *slow])[0])
+    missed = f"though only {len(fast) - 1} of its {len(fast)} runs grok"
+    assert f"{missed} (of the arms in which all did, fixed λ = 2 is first with 900);" in said
+    assert f"{missed} (in no arm did all of them);" in verdict(bakeoff_results(fast)[0])
+
+
 def test_seconds_are_steps_times_speed_and_without_speed_the_table_says_so() -> None:
     records = planted({**FIXED, "Grokfast": 1000})
     task = bakeoff_results(records, {"Grokfast": 0.5})[0]

@@ -8,7 +8,7 @@ import argparse
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -33,6 +33,8 @@ class Speed:
     """Seconds of one optimiser step of one run in a full stack, by arm; looks are not counted."""
     place: str
     """The device, and how many runs shared it."""
+    made_with: dict[str, str] = field(default_factory=dict)
+    """Commit, device and versions."""
 
 
 def measured_speed(plan: Plan, *, slots: int | None = None, steps: int = 300, compiled: bool | None = None) -> Speed:
@@ -47,7 +49,8 @@ def measured_speed(plan: Plan, *, slots: int | None = None, steps: int = 300, co
     for name, arm in ARMS.items():
         alike = next((known for known in found if ARMS[known].gradient == arm.gradient), None)
         found[name] = found[alike] if alike else _timed(arm.of(run), plan.device, count, steps, compiled)
-    return Speed(found, f"{provenance(plan.device)['device']}, {count} runs at once, {run.precision}")
+    made_with = provenance(plan.device)
+    return Speed(found, f"{made_with['device']}, {count} runs at once, {run.precision}", made_with)
 
 
 def _timed(run: RunSpec, device: str, slots: int, steps: int, compiled: bool | None) -> float:
@@ -71,7 +74,8 @@ def read_speed(path: Path) -> Speed | None:
     """The speed in a file that `save_speed` wrote; None if there is no such file."""
     try:
         found = json.loads(path.read_bytes())
-        return Speed({str(arm): float(x) for arm, x in found["seconds_per_step"].items()}, str(found["place"]))
+        seconds = {str(arm): float(x) for arm, x in found["seconds_per_step"].items()}
+        return Speed(seconds, str(found["place"]), dict(found.get("made_with", {})))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

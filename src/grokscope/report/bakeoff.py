@@ -181,11 +181,26 @@ def verdict(task: TaskResult) -> str:
         sentence += ", so a fixed λ is enough"
     elif task.best_fixed is not None:
         sentence += f" against {_steps(task.arm(task.best_fixed))} of {task.best_fixed}, {_certainty(best.p_value)}"
+    sentence += _reservation(task)
     if loop is None:
         return f"{sentence}; the closed loop was not run."
     if loop.arm == best.arm:
         return f"{sentence}."
     return f"{sentence}; the closed loop does not win, with {_steps(loop)}."
+
+
+def _reservation(task: TaskResult) -> str:
+    """A median does not see the runs of a winner that never grok; then who is first among those that always do."""
+    best = task.winner
+    if best.grokked.value == 1:
+        return ""
+    count = round(best.grokked.value * best.grokked.items)
+    sentence = f", though only {count} of its {best.grokked.items} runs grok"
+    always = [arm for arm in task.arms if arm.grokked.value == 1]
+    if not always:
+        return f"{sentence} (in no arm did all of them)"
+    first = min(always, key=rank)
+    return f"{sentence} (of the arms in which all did, {first.arm} is first with {_steps(first)})"
 
 
 def _steps(arm: ArmResult | None) -> str:
@@ -208,7 +223,8 @@ def bakeoff_table(
         *(verdict(task) for task in results),
         "A run that did not grok, or failed, counts as later than its budget. Medians and intervals (95 %) by "
         "Kaplan–Meier, shares by Clopper–Pearson, p by log-rank against the fixed λ with the shortest median on that "
-        "task, adjusted by Holm for the task's other arms.",
+        "task, adjusted by Holm for the task's other arms. The log-rank test sees little where curves cross: where one "
+        "arm groks early or never, and another late and always.",
         "Collapsed: validation accuracy below 0.9, or not a number, while a grokked run was watched (1,000 steps, or "
         "to the end of its budget).",
         _settings_note(),
