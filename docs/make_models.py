@@ -1,4 +1,4 @@
-"""Trains the paper's model on the named operations until it groks, and puts it into `results/checkpoints`.
+"""Trains the paper's model on the named operations until it has grokked, and puts it into `results/checkpoints`.
 
 `python docs/make_models.py sub_mod97`: for operations of which a reproduction kept no grokked model.
 """
@@ -15,6 +15,7 @@ from grokscope.experiments.reproduction import records_in
 from grokscope.specs import Plan
 
 SEED = 42
+SETTLING = 500  # steps after grokking, in which the last pairs come right
 
 
 def main(tasks: list[str]) -> None:
@@ -24,7 +25,7 @@ def main(tasks: list[str]) -> None:
             raise SystemExit(f"no model is kept of {task!r}; there are {', '.join(MODELS)}")
     with TemporaryDirectory() as folder:
         runs = tuple(base_run(task, SEED, "float32") for task in tasks)
-        if not run_with_progress(Plan(folder, runs, "cpu", stop_after_grokking=0)):
+        if not run_with_progress(Plan(folder, runs, "cpu", stop_after_grokking=SETTLING)):
             raise SystemExit("stopped; nothing is kept")
         store = Store(Path(folder))
         save_models(Path(__file__).parents[1] / "results" / "checkpoints", records_in(store), store)
