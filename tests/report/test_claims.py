@@ -387,6 +387,13 @@ def test_a_run_that_groks_and_never_synchronises_counts_against_the_lead() -> No
     assert estimate.value == pytest.approx((9 * 1722.22 - 500 - 12000) / 9, abs=1)
 
 
+def test_runs_that_never_grok_are_told_where_signs_are_counted() -> None:
+    base = dict(evidence(True).records["base"])
+    base["add_mod97_s1"] = record_of(base["add_mod97_s1"].spec, None, None)
+    found = judged(Evidence({"base": base}, {}))["lead-signs"]
+    assert found.value == "8 of 9 positive (1 never grok), p = 0.0078"
+
+
 def test_seeds_that_do_not_grok_are_left_out_of_what_only_grokked_runs_have() -> None:
     base = dict(evidence(True).records["base"])
     base["add_mod97_s7"] = record_of(base["add_mod97_s7"].spec, None, None)

@@ -7,7 +7,7 @@ from math import isinf, isnan
 
 from grokscope.experiments.records import RunRecord
 from grokscope.report.evidence import Evidence
-from grokscope.stats import Estimate
+from grokscope.stats import Estimate, SignTest
 
 __all__ = [
     "Claim",
@@ -20,6 +20,7 @@ __all__ = [
     "number_alone",
     "of_runs",
     "percent",
+    "signed",
     "spoken",
     "too_few",
 ]
@@ -165,6 +166,13 @@ def inconsistent(finding: Finding, why: str) -> Finding:
     value = "not measured" if finding.verdict is Verdict.TOO_FEW else finding.value
     beside = number_alone(finding.beside)  # without a verdict that no rule gave
     return replace(finding, value=value, verdict=Verdict.INCONSISTENT, why=why, beside=beside)
+
+
+def signed(test: SignTest, runs: int) -> str:
+    """How many leads of so many runs are positive; runs that never grok have none, and no part in p."""
+    left_out = runs - test.positive - test.negative - test.zero
+    never = f" ({left_out} never grok)" if left_out else ""
+    return f"{test.positive} of {runs} positive{never}, p = {test.p_value:.2g}"
 
 
 def number_alone(beside: str) -> str:

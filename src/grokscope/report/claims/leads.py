@@ -20,6 +20,7 @@ from grokscope.report.claims.claim import (
     graded,
     inconsistent,
     number,
+    signed,
     spoken,
 )
 from grokscope.stats import Estimate, bootstrap, clustered_bootstrap, sign_test
@@ -39,7 +40,7 @@ def _signs(records: Sequence[RunRecord]) -> Finding:
         return Finding("none grokked", Verdict.NOT, "No run grokked.", len(records))
     full = test.positive == len(records)
     part = test.p_value < 0.05 and test.positive > test.negative
-    value = f"{test.positive} of {len(records)} positive, p = {test.p_value:.2g}"
+    value = signed(test, len(records))
     return Finding(value, graded(full, part), f"{len(found)} grokked, {test.zero} tied.", len(records))
 
 

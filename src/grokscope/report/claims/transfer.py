@@ -6,7 +6,18 @@ from grokscope.activations import conditioning_basis
 from grokscope.experiments.catalogue import S5_SEEDS
 from grokscope.experiments.records import RunRecord
 from grokscope.report.claims.chosen import Score, crossed, grok_checkpoint, grokked, known, lead_of, mean, named
-from grokscope.report.claims.claim import Claim, Finding, Verdict, graded, near, number, of_runs, spoken, too_few
+from grokscope.report.claims.claim import (
+    Claim,
+    Finding,
+    Verdict,
+    graded,
+    near,
+    number,
+    of_runs,
+    signed,
+    spoken,
+    too_few,
+)
 from grokscope.report.evidence import Evidence
 from grokscope.stats import bootstrap, share, sign_test
 from grokscope.tasks import named_task
@@ -29,7 +40,7 @@ def _leads(records: Sequence[RunRecord]) -> Finding:
     if not signs:
         return Finding("none grokked", Verdict.NOT, "No run grokked.", len(records))
     test = sign_test(signs)
-    value = f"{test.positive} of {len(records)} positive, p = {test.p_value:.2g}"
+    value = signed(test, len(records))
     flagged = sum(bool(record.timeline.sync.flags) for record in records)
     why = f"{len(signs)} grok; {flagged} crossings come at the first look or before memorisation."
     return Finding(value, graded(test.positive == len(records), test.positive > len(records) / 2), why, len(records))
