@@ -26,7 +26,7 @@ from grokscope.tasks import named_task, split
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
-LIMIT = 20 * 2**20
+LIMIT = 20 * 10**6
 
 
 @pytest.fixture(scope="module")
