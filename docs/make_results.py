@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from grokscope.experiments.records import RunRecord, unpacked
+from grokscope.experiments.records import RunRecord, begins_in, unpacked
 from grokscope.report.bakeoff import bakeoff_results, verdict
 from grokscope.report.claims import CLAIMS, judged
 from grokscope.report.claims.claim import Finding, Verdict, number_alone
@@ -89,6 +89,10 @@ def repetition_page() -> str:
     first = {record.spec.content_hash: record for records in reversed(files) for record in records}
     before, after = (judged(evidence_of(some, **scope_of(newest))) for some in (first.values(), newest))
     moved = [claim for claim in CLAIMS if _has_moved(before[claim.name].verdict, after[claim.name].verdict)]
+    by_hash = {record.spec.content_hash: record for record in newest}
+    forks = [record for record in newest if record.spec.fork is not None]
+    parents = [by_hash.get(record.spec.fork.parent) for record in forks]
+    elsewhere = sum(p is not None and not begins_in(fork, p) for fork, p in zip(forks, parents, strict=True))
     rows = (_moved(claim.name, before[claim.name], after[claim.name]) for claim in moved)
     lines = [
         "# What a repetition changes",
@@ -96,7 +100,9 @@ def repetition_page() -> str:
         f"{again} of the {len(newest)} runs were made again, on {' and '.join(sorted(places))}: the same specs and "
         "seeds, in stacks of another size, which round differently. Training is chaotic, so these are other runs. The "
         f"results show the newer ones; by the older ones, {len(moved)} of {len(CLAIMS)} claims have another verdict. "
-        "What rests on one run, or on nine, is as certain as this table says; what stands beside it rests on more.",
+        "What rests on one run, or on nine, is as certain as this table says; what stands beside it rests on more. "
+        f"{elsewhere} of the {len(forks)} forks left an older making of their parent than the one shown; what is said "
+        "of forks follows from their own logs alone.",
         "",
         "| claim | first | verdict | again | verdict |",
         "|---|---|---|---|---|",

@@ -30,7 +30,7 @@ from grokscope.report.page.live import Watch  # noqa: E402
 from grokscope.report.page.nulls import null_bands  # noqa: E402
 from grokscope.report.page.numbers import packed_columns, rounded  # noqa: E402
 from grokscope.report.sources import records_at  # noqa: E402
-from grokscope.specs import Architecture, Cadence, RunSpec, Training  # noqa: E402
+from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training  # noqa: E402
 
 TINY = RunSpec(
     task="add_mod7",
@@ -252,6 +252,20 @@ def test_the_laws_constant_is_the_mean_of_decay_times_wait() -> None:
     assert low < value < high
     assert len(told["waits"]) == sum(record.spec.fork is not None for record in records)
     assert all(told["families"][0]["parent"] is not None for _ in told["families"])
+
+
+def test_branches_of_an_earlier_making_of_their_parent_are_counted() -> None:
+    parent = next(record for record in synthetic_records(10) if not record.spec.fork)
+    fork = Fork(parent.spec.content_hash, 1000)
+    branch = replace(parent, spec=replace(parent.spec, fork=fork))
+    moved = {**parent.log, "validation_loss": [1.1 * value for value in parent.log["validation_loss"]]}
+    other = replace(branch, spec=branch.spec.with_seed(7), log=moved)
+    scaled = replace(other, spec=replace(other.spec, fork=replace(fork, scale=2.0)))
+    shown = [ShownRun(str(place), record) for place, record in enumerate((parent, branch, other, scaled))]
+    (family,) = forks_of(shown)["families"]
+    assert (family["runs"], family["remade"]) == ([1, 2, 3], 1)
+    (alone,) = forks_of(shown[1:])["families"]
+    assert alone["remade"] == 0
 
 
 def test_a_scaled_fork_is_a_branch_and_not_in_the_law() -> None:

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import isnan, nan
+from math import isclose, isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,11 @@ from grokscope.specs import ReadingSpec, RunSpec
 from grokscope.tasks import named_task
 from grokscope.timeline import Timeline, timeline_of
 
-__all__ = ["RunRecord", "packed", "record_of", "save_records", "unpacked"]
+__all__ = ["RunRecord", "begins_in", "packed", "record_of", "save_records", "unpacked"]
 
 FORMAT = "grokscope records 1"
 DIGITS = 7  # significant: what float32 holds
+SAME = 1e-3  # relative: makings of one run differ by much more after a few hundred steps, stacks of one making by less
 Columns = dict[str, list[float]]
 
 
@@ -64,6 +65,19 @@ class RunRecord:
             return self.log
         known = dict(zip(self.measured["step"], self.measured["paper_restricted"], strict=True))
         return self.log | {"restricted_loss": [known.get(step, nan) for step in self.log["step"]]}
+
+
+def begins_in(branch: RunRecord, parent: RunRecord) -> bool:
+    """Whether a fork's first look is the parent's own at that step, but for rounding.
+
+    It is not if the parent was made again, elsewhere or in another stack, and its record is the newer one. What cannot
+    be compared, scaled weights or steps without a look, counts as the parent's.
+    """
+    fork = branch.spec.fork
+    if fork is None or fork.scale != 1:
+        return True
+    own, before = (record.at(fork.step, "validation_loss") for record in (branch, parent))
+    return isnan(own) or isnan(before) or isclose(own, before, rel_tol=SAME)
 
 
 def record_of(folder: RunFolder) -> RunRecord:

@@ -5,6 +5,7 @@ from math import isfinite
 from typing import Any
 
 from grokscope.errors import InputError
+from grokscope.experiments.records import begins_in
 from grokscope.law import ForkedRun, LawFit, fit_law, forked_run, outcomes_by_decay
 from grokscope.law.forms import FormName
 from grokscope.report.page.rows import events_of
@@ -35,13 +36,26 @@ def forks_of(runs: Sequence[ShownRun]) -> dict[str, Any]:
             waits[place] = found
     return {
         "families": [
-            {"parent": places.get(parent), "hash": parent, "step": step, "runs": members}
+            {
+                "parent": places.get(parent),
+                "hash": parent,
+                "step": step,
+                "runs": members,
+                "remade": _remade(runs, places.get(parent), members),
+            }
             for (parent, step), members in sorted(families.items(), key=lambda item: (-len(item[1]), item[0]))
         ],
         "waits": [_wait(place, run) for place, run in waits.items()],
         "fits": [fit for task in sorted({run.task for run in waits.values()}) for fit in _fits(task, waits)],
         "outcomes": _outcomes(list(waits.values())),
     }
+
+
+def _remade(runs: Sequence[ShownRun], parent: int | None, members: Sequence[int]) -> int:
+    """How many branches begin elsewhere than this parent was at that step: it was made again since."""
+    if parent is None:
+        return 0
+    return sum(not begins_in(runs[place].record, runs[parent].record) for place in members)
 
 
 def _plain(run: ShownRun) -> ForkedRun | None:

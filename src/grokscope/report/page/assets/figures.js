@@ -97,12 +97,12 @@ function lines(figure, { lines, label = "step", range = null, height = 250, shad
   const shown = lines.filter(line => line.x.length);
   if (!shown.length) return figure.empty("Nothing was measured here.");
   figure.set(() => {
-    const tables = [], series = [{ label }], bands = [], keys = [];
+    const tables = [], series = [{ label }], bands = [], keys = [], haze = shown.length > 6 ? "14" : "2e";
     shown.forEach((line, place) => {
       const stroke = line.color || color(place);
       if (line.low) {
         tables.push([Array.from(line.x), clean(line.high), clean(line.low)]);
-        bands.push({ series: [series.length, series.length + 1], fill: `${stroke}2e` });
+        bands.push({ series: [series.length, series.length + 1], fill: `${stroke}${haze}` });
         series.push({ stroke: "transparent", points: { show: false } }, { stroke: "transparent", points: { show: false } });
       }
       tables.push([Array.from(line.x), clean(line.y)]);

@@ -41,11 +41,16 @@ const forks = {
   branches(family) {
     const members = family.runs.map(place => data.rows[place]).sort((a, b) => a.weight_decay - b.weight_decay), parent = family.parent === null ? null : data.rows[family.parent];
     const labelled = row => `λ = ${row.weight_decay}${row.fork && branch(row).includes(",") ? `, ${branch(row).split(", ").slice(1).join(", ")}` : ""}${row.seed !== members[0].seed ? `, seed ${row.seed}` : ""}: ${row.outcome}`;
+    // A parent may have dozens of branches; those that change λ alone are what the law is about.
+    const plain = members.filter(row => !branch(row).includes(",") && row.seed === (parent || members[0]).seed), drawn = plain.length > 1 ? plain : members.slice(0, 24);
     const of = name => [...(parent && parent.log[name] ? [{ label: `parent, λ = ${parent.weight_decay}`, x: parent.log.step, y: parent.log[name], color: ink("soft"), dash: [2, 3] }] : []),
-      ...members.slice(0, 24).filter(row => row.log[name]).map((row, place) => ({ label: labelled(row), x: row.log.step, y: row.log[name], color: color(place), dash: dash(place) }))];
+      ...drawn.filter(row => row.log[name]).map((row, place) => ({ label: labelled(row), x: row.log.step, y: row.log[name], color: color(place), dash: dash(place) }))];
     const marks = [{ at: family.step, label: "fork" }];
     const rows = name => () => [["run", "weight_decay", "step", name], ...[parent, ...members].filter(row => row && row.log[name]).flatMap(row => Array.from(row.log.step, (step, i) => [row.name, row.weight_decay, step, shownNumber(row.log[name][i])]))];
     lines(this.accuracy, { lines: of("validation_accuracy"), range: [-0.03, 1.03], marks, sync: "forks", height: 280, rows: rows("validation_accuracy") });
+    const others = members.length - drawn.length;
+    this.accuracy.note.textContent = [others ? `${counted(others, "branch", "branches")} more, ${plain.length > 1 ? "with another order of the data, scaled weights or a held norm, " : ""}in the CSV.` : "",
+      family.remade ? `The parent shown was made again: ${counted(family.remade, "branch", "branches")} left an earlier making of it, the same spec with other rounding.` : ""].filter(Boolean).join(" ");
     lines(this.norm, { lines: of("norm"), marks, sync: "forks", height: 280, rows: rows("norm") });
   },
   timing(tasks) {

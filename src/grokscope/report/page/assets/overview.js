@@ -6,11 +6,12 @@ const badge = verdict => {
 };
 const outcomeColor = outcome => ({ grokked: ink("c2"), "grokked, then unstable †": ink("c5"), "never within the budget": ink("c0"), "unstable ‡": ink("c1"), diverged: ink("c3"), "unfinished, grokked": ink("c4") })[outcome] || ink("c7");
 
-// Median and the middle 80 % of many lines on a common grid; a line counts where it is known.
+// Median and the middle 80 % of many lines on a common grid, as far as half of them go; a line counts where it is known.
 function pooled(lines, count = 121) {
   const known = lines.filter(line => line.x.length);
   if (!known.length) return null;
-  const all = [...new Set(known.flatMap(line => Array.from(line.x)))].sort((a, b) => a - b);
+  const covered = x => known.filter(line => line.x[0] <= x && x <= line.x[line.x.length - 1]).length >= known.length / 2;
+  const all = [...new Set(known.flatMap(line => Array.from(line.x)))].filter(covered).sort((a, b) => a - b);
   const grid = all.length <= count * 2 ? all : Array.from({ length: count }, (_, i) => all[Math.round(i * (all.length - 1) / (count - 1))]);
   const at = (line, x) => {
     const xs = line.x, last = xs.length - 1;
