@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import page as pages  # noqa: E402
-from benchmarks import scale  # noqa: E402
+from benchmarks import scale_page as scale  # noqa: E402
 
 from grokscope.executors import shards, slurm  # noqa: E402
 from grokscope.report.page import sources  # noqa: E402
