@@ -87,7 +87,7 @@ def indexing(count: int, folder: Path) -> Facts:
 
 def listing(count: int, folder: Path) -> Facts:
     """`grokscope list`, without the start of the process, and a run found by its hash."""
-    from grokscope.cli.runs import list_runs
+    from grokscope.cli.listing import list_runs
 
     seconds, lines = printed(lambda: list_runs(folder))
     assert lines >= count
@@ -96,7 +96,7 @@ def listing(count: int, folder: Path) -> Facts:
 
 
 def status(count: int, folder: Path) -> Facts:
-    from grokscope.cli.sweep import status as command
+    from grokscope.cli.stores import status as command
 
     seconds, _ = printed(lambda: command(str(folder)))
     return {"processor_seconds": seconds}
