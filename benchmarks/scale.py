@@ -13,29 +13,26 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from benchmarks.page import made_by, record, table
 from benchmarks.provenance import save
+from benchmarks.scale_page import PAGE, Facts, with_tables
 from benchmarks.synthetic import LOOKS, synthetic_folders
 from grokscope.errors import InputError
 from grokscope.executors import shards_of
-from grokscope.experiments import Store, costs, open_runs, remember, remembered
+from grokscope.experiments import Store, open_runs, remember, remembered
 from grokscope.experiments.costs import cost_of
 from grokscope.experiments.index import INDEX
 from grokscope.experiments.records import RunRecord, packed, unpacked
 from grokscope.specs import Plan, RunSpec
 
-PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
-BLOCK = re.compile(r"(<!-- scale: written by benchmarks/scale.py -->\n).*?(<!-- end of scale -->)", re.DOTALL)
 SIZES = (1_000, 10_000, 100_000)
 SOME = "add_mod97_s12"  # the seeds 12, 120 to 129, 1200 to 1299 …
 SETTLE = 3.0  # seconds until the index trusts what was written
 OUTCOME = {"outcome": "grokked", "failed_at": None, "stopped_early": False, "memorized": 400, "grokked": 3000}
-Facts = dict[str, Any]
 
 
 def specs(count: int) -> tuple[RunSpec, ...]:
@@ -90,7 +87,7 @@ def indexing(count: int, folder: Path) -> Facts:
 
 def listing(count: int, folder: Path) -> Facts:
     """`grokscope list`, without the start of the process, and a run found by its hash."""
-    from grokscope.cli.runs import list_runs
+    from grokscope.cli.listing import list_runs
 
     seconds, lines = printed(lambda: list_runs(folder))
     assert lines >= count
@@ -99,7 +96,7 @@ def listing(count: int, folder: Path) -> Facts:
 
 
 def status(count: int, folder: Path) -> Facts:
-    from grokscope.cli.sweep import status as command
+    from grokscope.cli.stores import status as command
 
     seconds, _ = printed(lambda: command(str(folder)))
     return {"processor_seconds": seconds}
@@ -204,153 +201,6 @@ def measured(count: int) -> dict[str, Facts]:
     finally:
         shutil.rmtree(place)
     return found
-
-
-def constants() -> list[str]:
-    """The cost model's constants, as `grokscope.experiments.costs` has them."""
-    speeds = [["s, of one core", f"{costs.SPEED_OF_A_CORE:,.1f} run-steps/s", "`training-cpu.json`"]]
-    speeds += [
-        [f"s, of one H200 in {precision}", f"{speed:,.0f} run-steps/s", "`training-cuda.json`"]
-        for precision, speed in costs.SPEED_OF_A_GPU.items()
-    ]
-    sizes = [
-        ["l, a look in the log", f"{costs.LOG_ROW} bytes", "stored runs, to 15 %"],
-        ["f, spec, format, outcome and manifest", f"{costs.RUN_FILES:,} bytes", "the same"],
-        ["e, a checkpoint's entry in the manifest", f"{costs.ENTRY} bytes", "the same"],
-    ]
-    return table(["constant", "value", "measured by"], [*speeds, *sizes])
-
-
-def a_million(sizes: Sequence[Facts]) -> list[str]:
-    """What 10⁶ runs would take: nothing of it is measured, all is a line through the two largest sizes."""
-    smaller, larger = sizes[-2:]
-
-    def line(*names: str) -> float:
-        low, high = smaller, larger
-        for name in names:
-            low, high = low[name], high[name]
-        slope = (float(high) - float(low)) / (larger["runs"] - smaller["runs"])
-        return float(high) + slope * (1_000_000 - larger["runs"])
-
-    def took(work: str, seconds: str = "processor_seconds") -> str:
-        minutes = line(work, seconds) / 60
-        return f"{minutes:,.1f} minutes in {line(work, 'peak_memory_bytes') / 2**30:,.1f} GiB"
-
-    usual, least = (cost_of(Plan("x", (RunSpec(),), keep=keep)) for keep in ("weights", "none"))
-    gpu = cost_of(Plan("x", (RunSpec(precision="tf32"),), device="cuda"))
-    million = 1e6
-    return [
-        "At 10⁶ runs of the paper's kind, by a line through the last two sizes and by the model (none of it measured):",
-        "",
-        f"- planning takes {took('planning', 'planning_processor_seconds')}, the first list {took('indexing')}, later "
-        f"ones {took('listing')}, `status` {took('status')}, the first picture of `watch` "
-        f"{took('watching_unindexed', 'first_processor_seconds')};",
-        f"- they are trained in {gpu.device_seconds * million / 86400:,.0f} days of one H200 in tf32, or "
-        f"{usual.device_seconds * million / 86400 / 365:,.0f} years of one core;",
-        f"- they leave {usual.bytes_stored * million / 1e12:,.0f} TB with `--keep weights` and "
-        f"{least.bytes_stored * million / 1e9:,.0f} GB with `--keep none`, in one folder with as many folders inside.",
-    ]
-
-
-def tables() -> str:
-    """The page's tables, from the stored measurement."""
-    found = record("scale")
-    rows = [(f"{size['runs']:,}", size) for size in found["measured"]]
-
-    def memory(facts: Facts) -> str:
-        return f"{facts['peak_memory_bytes'] / 2**20:,.0f}"
-
-    def seconds(facts: Facts, name: str = "processor_seconds") -> str:
-        return f"{facts[name]:,.2f}" if facts[name] < 10 else f"{facts[name]:,.0f}"
-
-    plans = [
-        [
-            runs,
-            f"{one['planning']['shards']:,}",
-            seconds(one["planning"], "planning_processor_seconds"),
-            seconds(one["planning"], "reading_processor_seconds"),
-            f"{one['planning']['plan_bytes'] / 1e6:.1f}",
-            memory(one["planning"]),
-        ]
-        for runs, one in rows
-    ]
-    lists = [
-        [
-            runs,
-            *(cell for name in ("indexing", "listing", "status") for cell in (seconds(one[name]), memory(one[name]))),
-            seconds(one["listing"], "find_processor_seconds"),
-            f"{one['indexing']['index_bytes'] / 1e6:.1f}",
-        ]
-        for runs, one in rows
-    ]
-    watches = [
-        [
-            runs,
-            seconds(one["watching_unindexed"], "first_processor_seconds"),
-            seconds(one["watching"], "first_processor_seconds"),
-            seconds(one["watching"], "next_processor_seconds"),
-            f"{one['watching']['logs']:,}",
-            memory(one["watching_unindexed"]),
-        ]
-        for runs, one in rows
-    ]
-    pages = [
-        [
-            runs,
-            "refused" if "refused" in one[name] else f"{one[name]['shown']:,}",
-            seconds(one[name]),
-            "–" if "refused" in one[name] else f"{one[name]['page_bytes'] / 1e6:.1f}",
-            memory(one[name]),
-        ]
-        for runs, one in rows
-        for name in ("reporting", "reporting_some")
-    ]
-    judged = [
-        [
-            runs,
-            f"{one['evidence']['log_rows']:,}",
-            *(f"{value:,.1f}" for value in one["evidence"]["processor_seconds"].values()),
-            memory(one["evidence"]),
-        ]
-        for runs, one in rows
-    ]
-    lines = [
-        "",
-        *constants(),
-        "",
-        *table(["planned runs", "shards", "planning, s", "reading the plan, s", "plan, MB", "peak, MiB"], plans),
-        "",
-        *table(
-            [
-                *("runs on the disk", "first list, s", "peak, MiB", "`list`, s", "peak, MiB", "`status`, s"),
-                *("peak, MiB", "finding one, s", "index, MB"),
-            ],
-            lists,
-        ),
-        "",
-        *table(
-            [
-                *("runs on the disk", "`watch` without an index, s", "with one, s", "the next picture, s"),
-                *("logs read", "peak, MiB"),
-            ],
-            watches,
-        ),
-        "",
-        *table(["runs on the disk", "shown by `report`", "s", "page, MB", "peak, MiB"], pages),
-        "",
-        *table(["records", "log rows", "packing, s", "reading, s", "timelines, s", "evidence, s", "peak, MiB"], judged),
-        "",
-        f"Seconds of one processor, files in memory; peaks include PyTorch's own. {made_by(found)}",
-        "",
-        *a_million(found["measured"]),
-        "",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def with_tables(text: str) -> str:
-    return BLOCK.sub(lambda match: match[1] + tables() + match[2], text)
 
 
 WORKS: tuple[Callable[[int, Path], Facts], ...] = (

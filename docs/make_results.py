@@ -9,7 +9,7 @@ from typing import Any
 from grokscope.experiments.records import RunRecord, begins_in, unpacked
 from grokscope.report.bakeoff import bakeoff_results, verdict
 from grokscope.report.claims import CLAIMS, judged
-from grokscope.report.claims.claim import Finding, Verdict, number_alone
+from grokscope.report.claims.claim import Finding, Verdict
 from grokscope.report.evidence import evidence_of
 from grokscope.report.results import provenance_of, write_results
 from grokscope.report.results_page import claims_summary
@@ -75,7 +75,7 @@ def _seeds(provenance: dict[str, Any]) -> str:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    cells = (row["statement"], row["printed"], row["value"], number_alone(row["beside"]), row["verdict"])
+    cells = (row["statement"], row["printed"], row["value"], row["beside"], row["verdict"])
     return [cell.replace("|", "\\|") for cell in cells]
 
 

@@ -16,7 +16,7 @@ from grokscope.experiments.catalogue import STUDIES
 from grokscope.experiments.doctor import damaged_runs
 from grokscope.experiments.records import unpacked
 from grokscope.report import FIGURES, results
-from grokscope.report.claims import CLAIMS, rules_digest
+from grokscope.report.claims import CLAIMS, Verdict, rules_digest
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 from grokscope.version import __version__
 
@@ -101,6 +101,7 @@ def test_claims_are_printed_for_people_and_programs(made: Path, capsys: pytest.C
     rows = json.loads(capsys.readouterr().out)
     assert [row["name"] for row in rows] == [claim.name for claim in CLAIMS]
     assert all(row["verdict"] and row["rule"] and row["why"] for row in rows)
+    assert {row["beside_verdict"] for row in rows} <= {None, *Verdict}
     assert run(["claims", str(made)]) == 0
     assert f"{len(CLAIMS)} claims: " in capsys.readouterr().out
 

@@ -1,7 +1,7 @@
 """From a pair of symbols to what a model takes: ready encoders, and how any encoder's output is passed on."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,11 +9,10 @@ from torch import Tensor
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.shapes import Float, Int
 
-__all__ = ["ENCODERS", "Encode", "EncoderName", "a_b_sep", "a_op_b_equals", "called_with", "encoder", "one_hot"]
+__all__ = ["ENCODERS", "Encode", "a_b_sep", "a_op_b_equals", "called_with", "encoder", "one_hot"]
 
 Encode = Callable[[Tensor, Tensor], Any]
 """From a and b, each [inputs], to a model's input: a tensor, a tuple of arguments, or a dict of named ones."""
-EncoderName = Literal["a_b_sep", "a_op_b_equals", "one_hot"]
 
 
 def a_b_sep(a: Int[Tensor, " inputs"], b: Int[Tensor, " inputs"], symbols: int) -> Int[Tensor, "inputs 3"]:

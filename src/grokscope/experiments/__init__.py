@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 from grokscope.experiments.locks import BusyError
 from grokscope.experiments.plans import remember, remembered
+from grokscope.experiments.run_folder import Keep, RunFolder, run_name
 from grokscope.experiments.runs import Run, Runs, open_runs
-from grokscope.experiments.store import Keep, RunFolder, Store, run_name
+from grokscope.experiments.store import Store
 from grokscope.experiments.stores import is_remote, open_store, pull
 from grokscope.lazy import exports
 

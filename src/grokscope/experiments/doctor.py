@@ -14,8 +14,9 @@ from grokscope.errors import InputError
 from grokscope.experiments.locks import BusyError
 from grokscope.experiments.plans import remembered
 from grokscope.experiments.remote import Commit, Remote, RemoteStore
+from grokscope.experiments.run_folder import CHECKPOINT, LOGS, RunFolder, refuse_other_formats, run_name
 from grokscope.experiments.states import look_steps
-from grokscope.experiments.store import CHECKPOINT, LOGS, RunFolder, Store, refuse_other_formats, run_name
+from grokscope.experiments.store import Store
 from grokscope.files import DamagedError, named, write_atomically
 from grokscope.specs import RunSpec
 from grokscope.training.checkpoint import MANIFEST, load_tensors

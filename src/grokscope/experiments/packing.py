@@ -11,7 +11,8 @@ from pathlib import Path
 from grokscope.errors import InputError
 from grokscope.experiments.plans import read_plan
 from grokscope.experiments.records import RunRecord, record_of, save_records
-from grokscope.experiments.store import Store, run_name
+from grokscope.experiments.run_folder import run_name
+from grokscope.experiments.store import Store
 from grokscope.specs import Plan
 
 __all__ = ["finished_records", "main"]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from grokscope.errors import InputError
-from grokscope.experiments.store import RunFolder
+from grokscope.experiments.run_folder import RunFolder
 from grokscope.files import named, write_atomically
 from grokscope.specs import ReadingSpec, RunSpec
 from grokscope.tasks import named_task

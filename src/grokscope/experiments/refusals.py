@@ -6,7 +6,8 @@ from pathlib import Path
 
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.experiments.devices import is_available
-from grokscope.experiments.store import Store, run_name
+from grokscope.experiments.run_folder import run_name
+from grokscope.experiments.store import Store
 from grokscope.files import named
 from grokscope.interventions import needs_sibling, sibling_of
 from grokscope.measures.registry import measure_named

@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from grokscope.errors import InputError, shown
-from grokscope.experiments.store import CANCELLED, Keep, RunFolder, Store, run_name
+from grokscope.experiments.run_folder import Keep, RunFolder, run_name
+from grokscope.experiments.store import CANCELLED, Store
 from grokscope.files import DamagedError
 from grokscope.specs import RunSpec
 

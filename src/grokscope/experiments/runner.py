@@ -14,9 +14,10 @@ from grokscope.experiments.devices import slots_that_fit
 from grokscope.experiments.locks import BusyError
 from grokscope.experiments.measuring import Measuring
 from grokscope.experiments.refusals import refuse_impossible, refuse_unmeasurable
+from grokscope.experiments.run_folder import Keep, RunFolder, run_name
 from grokscope.experiments.stack import Report, Stack
 from grokscope.experiments.states import is_compiled
-from grokscope.experiments.store import Keep, RunFolder, Store, run_name
+from grokscope.experiments.store import Store
 from grokscope.specs import RunSpec
 from grokscope.training import CohortKey, advance
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.experiments.index import indexed
-from grokscope.experiments.store import RunFolder, Store
+from grokscope.experiments.run_folder import RunFolder
+from grokscope.experiments.store import Store
 from grokscope.specs import RunSpec
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from torch import Tensor
 from grokscope.activations import subject_of
 from grokscope.experiments.measuring import STEPS_AT_ONCE, Measuring, rows_of
 from grokscope.experiments.provenance import provenance
+from grokscope.experiments.run_folder import Keep, RunFolder
 from grokscope.experiments.states import changes_decay, decided, forked_state, look_steps, numbers_of
-from grokscope.experiments.store import Keep, RunFolder, Store
+from grokscope.experiments.store import Store
 from grokscope.interventions import Control, Decision, needs_sibling, sibling_of
 from grokscope.measures import snapshot
 from grokscope.specs import ReadingSpec, RunSpec

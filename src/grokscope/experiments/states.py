@@ -8,7 +8,8 @@ from typing import Any
 from torch import Tensor
 
 from grokscope.errors import InputError
-from grokscope.experiments.store import RunFolder, Store
+from grokscope.experiments.run_folder import RunFolder
+from grokscope.experiments.store import Store
 from grokscope.interventions import Control, Decision, controlled, decision, drawn_step, forked, needs_sibling
 from grokscope.measures import snapshot
 from grokscope.model import layout_of, padded_size

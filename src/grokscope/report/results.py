@@ -67,8 +67,11 @@ def claim_rows(findings: Mapping[str, Finding]) -> list[dict[str, Any]]:
         found = findings[claim.name]
         said = {key: getattr(claim, key) for key in ("name", "statement", "where", "printed", "rule", "table")}
         told = {key: value for key, value in asdict(found).items() if key not in ("estimate", "verdict")}
+        beside_verdict = None if found.beside_verdict is None else str(found.beside_verdict)
         interval = None if found.estimate is None else [_plain(found.estimate.low), _plain(found.estimate.high)]
-        rows.append({**said, **told, "interval": interval, "verdict": str(found.verdict)})
+        rows.append(
+            {**said, **told, "beside_verdict": beside_verdict, "interval": interval, "verdict": str(found.verdict)}
+        )
     return rows
 
 

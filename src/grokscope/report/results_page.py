@@ -78,6 +78,12 @@ def _claims_table(claims: Sequence[Row]) -> str:
         folder = "figures" if row["table"].startswith("fig") else "tables"
         ending = "svg" if folder == "figures" else "md"
         said = f"[{markdown_text(row['statement'])}]({folder}/{row['table']}.{ending}) ({markdown_text(row['where'])})"
-        cells = [row["printed"], row["value"], str(row["n"]), row["verdict"], row["why"], row["beside"]]
+        cells = [row["printed"], row["value"], str(row["n"]), row["verdict"], row["why"], _beside(row)]
         lines.append(f"| {said} | {' | '.join(map(markdown_text, cells))} |")
     return "\n".join(lines)
+
+
+def _beside(row: Row) -> str:
+    """The value over all seeds, and what the rule says of it."""
+    verdict = row["beside_verdict"]
+    return f"{row['beside']}: {verdict}" if verdict else str(row["beside"])

@@ -17,7 +17,6 @@ __all__ = [
     "inconsistent",
     "near",
     "number",
-    "number_alone",
     "of_runs",
     "percent",
     "signed",
@@ -61,7 +60,9 @@ class Finding:
     estimate: Estimate | None = None
     """The number with its interval, where the rule has one."""
     beside: str = ""
-    """The same over all seeds of the study, where there are more than the printed ones."""
+    """The value over all seeds of the study, where there are more than the printed ones."""
+    beside_verdict: Verdict | None = None
+    """What the rule says of that value, where it judges one."""
 
 
 @dataclass(frozen=True)
@@ -158,14 +159,13 @@ def of_runs(
         other = score(groks)
     if other.verdict is Verdict.TOO_FEW:
         return found
-    return replace(found, beside=f"{other.value} over {other.n} runs{of}: {other.verdict}")
+    return replace(found, beside=f"{other.value} over {other.n} runs{of}", beside_verdict=other.verdict)
 
 
 def inconsistent(finding: Finding, why: str) -> Finding:
     """Our value under a claim on which the paper contradicts itself, whatever that value is."""
     value = "not measured" if finding.verdict is Verdict.TOO_FEW else finding.value
-    beside = number_alone(finding.beside)  # without a verdict that no rule gave
-    return replace(finding, value=value, verdict=Verdict.INCONSISTENT, why=why, beside=beside)
+    return replace(finding, value=value, verdict=Verdict.INCONSISTENT, why=why, beside_verdict=None)
 
 
 def signed(test: SignTest, runs: int) -> str:
@@ -173,13 +173,3 @@ def signed(test: SignTest, runs: int) -> str:
     left_out = runs - test.positive - test.negative - test.zero
     never = f" ({left_out} never grok)" if left_out else ""
     return f"{test.positive} of {runs} positive{never}, p = {test.p_value:.2g}"
-
-
-def number_alone(beside: str) -> str:
-    """What stands beside a finding, without the verdict at its end if it has one.
-
-    >>> number_alone("λ = 3: 5 % over 7 runs: partly"), number_alone("λ = 3: 5 %")
-    ('λ = 3: 5 % over 7 runs', 'λ = 3: 5 %')
-    """
-    value, _, verdict = beside.rpartition(": ")
-    return value if verdict in set(Verdict) else beside

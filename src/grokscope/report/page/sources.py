@@ -11,8 +11,8 @@ from typing import Any
 
 from grokscope.errors import InputError, shown
 from grokscope.experiments.records import RunRecord, unpacked
+from grokscope.experiments.run_folder import RunFolder, run_name
 from grokscope.experiments.runs import Run
-from grokscope.experiments.store import RunFolder, run_name
 from grokscope.files import named
 from grokscope.specs import RunSpec
 
