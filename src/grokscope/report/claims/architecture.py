@@ -72,7 +72,7 @@ def _artefact(evidence: Evidence) -> Finding:
     found = _of_architecture(evidence, "mlp_only", score)
     why = "Without attention the last position never sees a or b, and neurons that do not vary have no frequency."
     value = "not measured" if found.verdict is Verdict.TOO_FEW else found.value
-    return replace(found, value=value, verdict=Verdict.NOT_TESTABLE, why=why)
+    return replace(found, value=value, verdict=Verdict.NOT_TESTABLE, beside_verdict=None, why=why)
 
 
 def _magnitudes(evidence: Evidence) -> Finding:
