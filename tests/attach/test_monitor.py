@@ -21,7 +21,7 @@ from grokscope.attach.undisturbed import undisturbed
 from grokscope.errors import InputError
 from grokscope.experiments import Store, run_all
 from grokscope.experiments.measuring import rows_of
-from grokscope.experiments.records import packed, record_of, unpacked
+from grokscope.experiments.records import RunRecord, packed, record_of, unpacked
 from grokscope.measures import MEASURES, Question, measure
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
 from grokscope.timeline import Outcome
@@ -394,6 +394,17 @@ def test_a_timeline_is_read_off_the_log() -> None:
     assert monitor.timeline().grokked is None
     with pytest.raises(InputError, match="needs the training pairs"):
         Monitor("add_mod7", SITE).timeline()
+
+
+@pytest.mark.parametrize(("task", "synchronised"), [("add_mod7", 200), ("S3", 100)])
+def test_a_groups_timeline_asks_for_what_its_kept_log_asks_for(task: str, synchronised: int) -> None:
+    monitor = Monitor(task, train=pairs_of(task)[2])
+    looks = zip([0, 100, 200], [0.1, 0.6, 0.9], strict=True)
+    monitor.load_state_dict(
+        {"log": [{"step": at, "fsd": fsd, "train_accuracy": 1.0, "validation_accuracy": 0.1} for at, fsd in looks]}
+    )
+    kept = RunRecord(RunSpec(task), {"failed_at": None}, monitor.columns(), {})
+    assert monitor.timeline().sync.step == kept.timeline.sync.step == synchronised
 
 
 # What cannot be used.

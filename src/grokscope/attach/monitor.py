@@ -20,6 +20,7 @@ from grokscope.attach.pass_over import Pass, train_pairs
 from grokscope.attach.sites import Site, find_sites, site_name
 from grokscope.attach.undisturbed import bare, home_of, undisturbed
 from grokscope.errors import InputError, shown
+from grokscope.specs import ReadingSpec
 from grokscope.tasks import Basis
 from grokscope.timeline import Timeline, timeline_of
 
@@ -183,10 +184,14 @@ class Monitor:
         return {name: [row.get(name, nan) for row in self.log] for name in names}
 
     def timeline(self) -> Timeline:
-        """When it memorised, synchronised and grokked, by the paper's thresholds; needs the training pairs."""
+        """When it memorised, synchronised and grokked, by the paper's thresholds, FSD_gen's of a group.
+
+        It needs the training pairs.
+        """
         if self.is_train is None:
             raise InputError("a timeline needs the training pairs: give Monitor(train=…)")
-        return timeline_of(self.columns())
+        reading = ReadingSpec()
+        return timeline_of(self.columns(), sync_at=reading.fsd_gen_sync if self.task.sums is None else reading.fsd_sync)
 
     def state_dict(self) -> dict[str, Any]:
         """The log, for a checkpoint of the training that it belongs to."""
