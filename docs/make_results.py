@@ -8,6 +8,7 @@ from typing import Any
 
 from grokscope.experiments.records import RunRecord, begins_in, unpacked
 from grokscope.report.bakeoff import bakeoff_results, verdict
+from grokscope.report.bakeoff_notes import what_logs_show
 from grokscope.report.claims import CLAIMS, judged
 from grokscope.report.claims.claim import Finding, Verdict
 from grokscope.report.evidence import evidence_of
@@ -142,6 +143,10 @@ def bakeoff_block(records: list[RunRecord]) -> str:
         f"{len(records):,} runs on {device}, {seeds} seeds of every arm on every task:",
         "",
         *(f"- {verdict(task)}" for task in results),
+        "",
+        "What the logs show beside the medians:",
+        "",
+        *(f"- {sentence}" for sentence in what_logs_show(records)),
         "",
         "![Median steps to grok by arm](../results/bakeoff/fig-bakeoff.svg)",
         "",

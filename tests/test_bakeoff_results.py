@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from grokscope.experiments.bakeoff import CHOSEN, FIRST_TUNING_SEED, bakeoff_plan
+from grokscope.experiments.bakeoff import CHOSEN, FIRST_TUNING_SEED, arm_of, bakeoff_plan
 from grokscope.experiments.records import RunRecord, unpacked
 from grokscope.experiments.speed import read_speed
 from grokscope.report.bakeoff import bakeoff_results, bakeoff_table, tuned
@@ -65,3 +65,6 @@ def test_what_the_page_says_of_it_follows_too(records: list[RunRecord]) -> None:
         assert loop.steps.value > fixed.steps.value
         assert plain.grokked.value > 0.9
         assert plain.steps.value <= 1.5 * task.winner.steps.value
+    early = [record for record in records if record.spec.task == "S5" and arm_of(record.spec) == "FSD trigger"]
+    fired = [(record.outcome["trigger"]["fired_at"], record.outcome["memorized"]) for record in early]
+    assert sum(memorized is None or at < memorized for at, memorized in fired) > 0.8 * len(fired)

@@ -213,7 +213,12 @@ class Undecayed(torch.optim.Optimizer):
             lambda: WeightDecayController(optimizer_with(0.0), watched(), specs.ClosedLoop()),
             "the closed loop multiplies λ, which begins at 0; give the optimiser a weight decay above 0",
         ),
-        (lambda: WeightDecayController(optimizer_with(1.0), watched(), hold=0), "hold must be at least 1 step, got 0"),
+        (lambda: WeightDecayController(optimizer_with(1.0), watched(), hold=0), "hold must be a whole number of steps"),
+        (lambda: Schedule(((500, -3.0),)), r"each at least 0, got \(500, -3.0\)"),
+        (
+            lambda: steps(WeightDecayController(optimizer_with(1.0), watched(), lambda *_: "more"), [look(0)]),
+            "the rule must give a weight decay, or None to leave it, got 'more'",
+        ),
         (
             lambda: steps(
                 WeightDecayController(optimizer_with(1.0), watched(), Schedule(((0, 2000.0),)), bounds=(0.0, 5000.0)),

@@ -267,7 +267,7 @@ def test_what_cannot_be_read_is_told_in_a_sentence(model: Any, sentence: str) ->
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"chunk": 0}, "chunk must be at least 1 pair, got 0"),
+        ({"chunk": 0}, "chunk must be a whole number of pairs, at least 1, got 0"),
         ({"sites": [lambda m, x: x, lambda m, x: x]}, "two sites are called '<lambda>': give each a name of its own"),
         ({"measures": "fds"}, "there is no measure 'fds'; did you mean 'fsd'"),
     ],

@@ -21,7 +21,7 @@ from grokscope.attach.undisturbed import undisturbed
 from grokscope.errors import InputError
 from grokscope.experiments import Store, run_all
 from grokscope.experiments.measuring import rows_of
-from grokscope.experiments.records import packed, record_of, unpacked
+from grokscope.experiments.records import RunRecord, packed, record_of, unpacked
 from grokscope.measures import MEASURES, Question, measure
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
 from grokscope.timeline import Outcome
@@ -162,7 +162,7 @@ def test_an_error_in_a_look_leaves_modes_and_hooks_as_they_were() -> None:
         raise RuntimeError("mine")
 
     before = torch.get_rng_state()
-    with pytest.raises(RuntimeError, match="mine"):
+    with pytest.raises(InputError, match="the site 'broken' fails: RuntimeError: mine"):
         Monitor("add_mod7", [SITE, broken]).look(model)
     assert all(module.training and not module._forward_hooks for module in model.modules())
     assert torch.equal(before, torch.get_rng_state())
@@ -396,6 +396,17 @@ def test_a_timeline_is_read_off_the_log() -> None:
         Monitor("add_mod7", SITE).timeline()
 
 
+@pytest.mark.parametrize(("task", "synchronised"), [("add_mod7", 200), ("S3", 100)])
+def test_a_groups_timeline_asks_for_what_its_kept_log_asks_for(task: str, synchronised: int) -> None:
+    monitor = Monitor(task, train=pairs_of(task)[2])
+    looks = zip([0, 100, 200], [0.1, 0.6, 0.9], strict=True)
+    monitor.load_state_dict(
+        {"log": [{"step": at, "fsd": fsd, "train_accuracy": 1.0, "validation_accuracy": 0.1} for at, fsd in looks]}
+    )
+    kept = RunRecord(RunSpec(task), {"failed_at": None}, monitor.columns(), {})
+    assert monitor.timeline().sync.step == kept.timeline.sync.step == synchronised
+
+
 # What cannot be used.
 
 
@@ -440,7 +451,7 @@ class Sized(nn.Module):
         (
             lambda: Monitor("add_mod97", SITE),
             attended,
-            r"Attended refuses what encode gives, int64 \[2, 3\]: IndexError: index out of range",
+            r"Attended refuses what encode gives, int64 \[2, 3\] with tokens up to 97: IndexError: index out of range",
         ),
         (
             lambda: Monitor("add_mod7", "act"),
@@ -476,7 +487,12 @@ def test_a_model_that_cannot_be_read_is_refused_before_training(monitor: Any, mo
     [
         ({"measures": ["fds"]}, "there is no measure 'fds'; did you mean 'fsd'"),
         ({"measures": ["ablation"]}, "'ablation' needs grokscope's own transformer and cannot be taken of others"),
-        ({"every": 0}, "every must be at least 1, got 0"),
+        ({"every": 0}, "every must be a whole number of steps, at least 1, got 0"),
+        ({"sites": [nn.ReLU()]}, "a site is a module's name, .* got ReLU"),
+        ({"train": [[0, 1], [2]]}, "its rows differ in length"),
+        ({"task": [[0, 1], [1]]}, "its rows differ in length"),
+        ({"task": lambda a, b: (a + b) / 2, "symbols": 7}, r"must give whole numbers, got 0.5 for the pair \(0, 1\)"),
+        ({"task": lambda a, b: a // b, "symbols": 7}, r"the operation fails for the pair \(0, 0\): ZeroDivisionError"),
         ({"encode": "onehot"}, "one of a_b_sep, a_op_b_equals, one_hot, got 'onehot'; did you mean 'one_hot'"),
         ({"train": [True, False]}, r"train must be a mask over 49 pairs, a mask \[7, 7\], or pairs"),
         ({"train": np.ones(49, dtype=bool)}, "leave some for validation, got 49 of 49"),
@@ -494,6 +510,33 @@ def test_a_model_that_cannot_be_read_is_refused_before_training(monitor: Any, mo
 def test_bad_input_is_one_sentence(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         Monitor(**({"task": "add_mod7", "sites": SITE} | given))
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"encode": lambda a, b: 1 / 0}, "encode fails: ZeroDivisionError: division by zero"),
+        ({"readout": lambda output: output.nothing}, "readout fails: AttributeError"),
+        ({"sites": [lambda model, inputs: model.nothing]}, "the site '<lambda>' fails: AttributeError"),
+        (
+            {"sites": [lambda model, inputs: torch.zeros(3, len(inputs), 4)]},
+            "where positions come first, give a functi",
+        ),
+        ({"encode": "a_b_sep"}, r"int64 \[49, 3\] with tokens up to 7: RuntimeError"),
+    ],
+)
+def test_a_function_that_fails_in_a_look_is_named(given: dict[str, Any], sentence: str) -> None:
+    model = nn.Sequential(nn.Linear(14, 8), nn.ReLU(), nn.Linear(8, 7))
+    with pytest.raises(InputError, match=sentence):
+        Monitor(**({"task": "add_mod7", "sites": ["1"], "encode": "one_hot"} | given)).look(model)
+
+
+@pytest.mark.parametrize("state", [{}, {"log": "abc"}, {"log": [{}]}])
+def test_a_state_that_is_no_monitors_is_refused(state: Any) -> None:
+    monitor = Monitor("add_mod7", SITE)
+    with pytest.raises(InputError, match="the state is not a monitor's"):
+        monitor.load_state_dict(state)
+    assert monitor.log == []
 
 
 def test_steps_go_forward_and_need_a_model() -> None:

@@ -1,3 +1,6 @@
+"""The page about your own model: its code runs, and what it says of costs was measured."""
+
+import json
 import re
 from pathlib import Path
 
@@ -19,3 +22,16 @@ def test_every_block_of_the_page_runs_in_order(tmp_path: Path, monkeypatch: pyte
 def test_the_page_names_every_measure_and_encoder() -> None:
     named = set(re.findall(r"`\"?([a-z_]+)\"?`", PAGE))
     assert set(ATTACHED) | set(ENCODERS) <= named
+
+
+def test_the_costs_on_the_page_are_those_that_were_measured() -> None:
+    measured = json.loads((PATH.parents[1] / "benchmarks" / "results" / "monitor-cpu.json").read_text())["measured"]
+    assert (measured["every"], measured["p"]) == (100, 113)
+    share = {(row["look"], row["training"]): f"{100 * row['share_of_training']:.1f} %" for row in measured["rows"]}
+    whole, part = "step of 3830 pairs", "step of 512 pairs"
+    plain, more = "FSD and rank", "with restricted and excluded loss"
+    words = " ".join(PAGE.split())
+    assert (
+        f"add {share[plain, whole]} to training with the whole batch of 3,830 pairs and {share[plain, part]}" in words
+    )
+    assert f"{more} it is {share[more, whole]} and {share[more, part]}" in words

@@ -11,8 +11,8 @@ import pytest
 
 from grokscope.cli import run
 from grokscope.experiments import Store, run_all
-from grokscope.experiments.bakeoff import ARMS, arm_of, quick_plan
-from grokscope.experiments.records import save_records, unpacked
+from grokscope.experiments.bakeoff import ARMS, arm_of, quick_plan, tuning_runs
+from grokscope.experiments.records import RunRecord, save_records, unpacked
 from grokscope.specs import Architecture, Cadence, Plan
 
 BAKEOFF = importlib.import_module("grokscope.cli.bakeoff")
@@ -120,6 +120,11 @@ def test_a_plan_for_a_gpu_elsewhere_can_be_written_here(options: list[str], coun
         (["--quick", "--plan-only", "there.json"], "exists already; nothing was overwritten"),
         (["--from", "there.json", "--time"], "--from trains nothing"),
         (["--from", "there.json"], "the records"),
+        (["--quick", "--tune"], "give one of them"),
+        (["--quick", "--tasks", "S5"], "leave out --tasks and --n-seeds"),
+        (["--quick", "--n-seeds", "2"], "leave out --tasks and --n-seeds"),
+        (["--tune", "--tasks", "S5"], "settings are chosen on add_mod97 alone"),
+        (["--dry-run", "--plan-only", "new.json"], "--dry-run writes nothing"),
         (["--device", "cuda"], "device cuda was asked for, and there is none"),
     ],
 )
@@ -129,3 +134,22 @@ def test_bad_input_is_one_sentence(arguments: list[str], sentence: str, capsys: 
     assert run(["bakeoff", *arguments, *device]) == 2
     assert sentence in capsys.readouterr().err
     assert Path("there.json").read_text() == "kept"
+
+
+def test_records_of_no_bake_off_are_refused_and_nothing_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    save_records(Path("none.gz"), [])
+    assert run(["bakeoff", "--from", "none.gz", "--out", "bake"]) == 2
+    assert "none of the 0 records is a run of the bake-off" in capsys.readouterr().err
+    assert not Path("bake").exists()
+
+
+def test_the_records_of_tuning_do_not_overwrite_those_of_the_bake_off() -> None:
+    spec = next(iter(tuning_runs(1).values()))[0]
+    log = {"step": [0, 100], "train_accuracy": [0.0, 1.0], "validation_accuracy": [0.0, 1.0]}
+    outcome = {"outcome": "grokked", "failed_at": None, "memorized": 100, "grokked": 100}
+    save_records(Path("elsewhere.gz"), [RunRecord(spec, outcome, log, {})])
+    Path("bake").mkdir()
+    Path("bake/bakeoff.records.gz").write_bytes(b"kept")
+    assert run(["bakeoff", "--from", "elsewhere.gz", "--tune", "--out", "bake"]) == 0
+    assert Path("bake/bakeoff.records.gz").read_bytes() == b"kept"
+    assert Path("bake/tuning.records.gz").read_bytes() == Path("elsewhere.gz").read_bytes()

@@ -1,6 +1,7 @@
 """Measures taken while training, and what is left of a run when its weights are gone."""
 
 import gzip
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -196,3 +197,32 @@ def test_a_look_that_is_no_number_after_grokking_is_no_collapse() -> None:
     steps, train = [0, 100, 200, 300], [0.1, 1.0, 1.0, 1.0]
     assert outcome(steps, train, [0.1, 0.99, nan, 0.99], None) == Outcome.GROKKED
     assert outcome(steps, train, [0.1, 0.99, nan, 0.2], None) == Outcome.UNSTABLE_AFTER
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "sentence"),
+    [
+        ("log", {"step": None}, "a log has no column 'step'"),
+        ("log", {"train_accuracy": [0.5]}, "the columns of a log are not of one length"),
+        ("log", {"validation_accuracy": ["high", "high"]}, "'validation_accuracy' of a log holds something that is"),
+        ("outcome", {"grokked": None}, "an outcome does not say 'grokked'"),
+        ("outcome", {"memorized": "soon"}, "an outcome's 'memorized' is not a step"),
+    ],
+)
+def test_a_record_that_nobody_could_read_is_refused_where_it_is_unpacked(
+    tmp_path: Path, part: str, change: dict, sentence: str
+) -> None:
+    whole = {
+        "spec": ADD.to_dict(),
+        "outcome": {"outcome": "never", "failed_at": None, "memorized": 100, "grokked": None},
+        "log": {"step": [0, 100], "train_accuracy": [0.0, 1.0], "validation_accuracy": [0.0, 0.1]},
+        "measured": {},
+    }
+    for name, value in change.items():
+        del whole[part][name]
+        if value is not None:
+            whole[part][name] = value
+    lines = [json.dumps({"format": "grokscope records 1"}), json.dumps(whole)]
+    (tmp_path / "changed.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    with pytest.raises(InputError, match=sentence):
+        unpacked(tmp_path / "changed.gz")

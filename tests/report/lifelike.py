@@ -10,6 +10,7 @@ from grokscope.experiments.catalogue import STUDIES
 from grokscope.experiments.records import RunRecord
 from grokscope.report import Evidence
 from grokscope.specs import RunSpec
+from grokscope.timeline import first_step
 
 EVERY = 100
 
@@ -92,9 +93,11 @@ def record(spec: RunSpec, events: Course, seed: int) -> RunRecord:
     measured["paper_restricted"] = (
         np.where(validation[rows] > 0.9, 0.1, 3.0) if events.grok else np.full(rows.sum(), nan)
     )
+    at = [int(step) for step in steps]
+    memorized, grokked = (first_step(at, list(part), least) for part, least in ((train, 0.99), (validation, 0.95)))
     return RunRecord(
         spec,
-        {"failed_at": None},
+        {"failed_at": None, "memorized": memorized, "grokked": grokked},
         {name: column.tolist() for name, column in log.items()},
         {name: column.tolist() for name, column in measured.items()},
     )

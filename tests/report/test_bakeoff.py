@@ -121,12 +121,17 @@ def test_tuning_runs_do_not_enter_the_table_and_arms_that_lack_runs_are_told() -
         ),
         (
             {**FIXED, "closed loop": 1700},
-            "add_mod97: fixed λ = 3 wins with a median of 1,800 steps, so a fixed λ is enough; the closed loop does "
-            "not win, with 2,000.",
+            "add_mod97: fixed λ = 3 wins with a median of 1,800 steps, so no rule beats a fixed λ; the closed loop "
+            "does not win, with 2,000.",
         ),
         (
             {**FIXED, "Grokfast": 1400, "closed loop": None},
-            "against 1,800 of fixed λ = 3, no clear difference (p = 0.38); the closed loop does not win, with never.",
+            "add_mod97: Grokfast comes first with a median of 1,700 steps against 1,800 of fixed λ = 3, no clear "
+            "difference (p = 0.38); the closed loop does not win: fewer than half of its runs grok.",
+        ),
+        (
+            {**dict.fromkeys(FIXED), "Grokfast": 500},
+            "Grokfast wins with a median of 800 steps, where with no fixed λ half of the runs grok, a difference (p = ",
         ),
         (dict.fromkeys(FIXED), "add_mod97: nobody wins, for in no arm did half of the runs grok within the budget."),
         (FIXED, "the closed loop was not run."),

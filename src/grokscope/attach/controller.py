@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
+from numbers import Real
 from typing import Any
 
 import torch
 
+from grokscope.attach.given import whole
 from grokscope.attach.monitor import Monitor, Row
 from grokscope.errors import InputError, shown
 from grokscope.interventions import controlled, decision
@@ -30,6 +32,13 @@ class Schedule:
 
     changes: tuple[tuple[int, float], ...]
     """(step, λ): from that step on λ is this."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is not (step, λ), each a number of at least 0."""
+        for change in self.changes:
+            is_pair = isinstance(change, tuple | list) and len(change) == 2 and all(map(_is_number, change))
+            if not is_pair or min(change) < 0:
+                raise InputError(f"a schedule is a list of (step, weight decay), each at least 0, got {shown(change)}")
 
     def at(self, step: int, before: float) -> tuple[int, float]:
         """The last change until a step, and its λ; (0, before) if there was none."""
@@ -87,14 +96,15 @@ class WeightDecayController:
         self.optimizer = optimizer
         if not self.groups:
             raise InputError(f"{type(optimizer).__name__} has no weight decay to control")
-        low, high = bounds
-        if not 0 <= low <= high:
+        if not isinstance(monitor, Monitor):
+            raise InputError(f"monitor must be a Monitor, got {type(monitor).__name__}")
+        is_pair = isinstance(bounds, tuple | list) and len(bounds) == 2 and all(map(_is_number, bounds))
+        if not is_pair or not 0 <= bounds[0] <= bounds[1]:
             raise InputError(f"bounds must be 0 ≤ lowest ≤ highest, got {shown(bounds)}")
-        if isinstance(rule, ClosedLoop) and not high:
+        if isinstance(rule, ClosedLoop) and not bounds[1]:
             raise InputError(f"the closed loop raises λ, and bounds keep it at 0: got {shown(bounds)}")
-        if hold is not None and hold < 1:
-            raise InputError(f"hold must be at least 1 step, got {hold}")
-        self.monitor, self.rule, self.bounds, self.hold = monitor, rule, bounds, hold
+        self.hold = None if hold is None else whole(hold, "hold", "steps")
+        self.monitor, self.rule, self.bounds = monitor, rule, bounds
         self.start = max(float(group["weight_decay"]) for group in self.groups)
         if isinstance(rule, ClosedLoop) and not self.start:
             raise InputError(
@@ -141,7 +151,8 @@ class WeightDecayController:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a state: λ is set as it was."""
-        lacking = [name for name in ("start", "shares", "weight_decays", "log") if name not in state]
+        entries = ("start", "shares", "weight_decays", "log")
+        lacking = [name for name in entries if not isinstance(state, Mapping) or name not in state]
         if lacking:
             raise InputError(f"the state is not a controller's: it has no entry {lacking[0]!r}")
         if len(state["shares"]) != len(self.groups):
@@ -198,7 +209,10 @@ class WeightDecayController:
         said = self.rule(self.start, looks)
         if said is None:
             return None
-        return Verdict(float(getattr(said, "weight_decay", said)), str(getattr(said, "phase", "your rule")))
+        wanted = getattr(said, "weight_decay", said)
+        if not _is_number(wanted):
+            raise InputError(f"the rule must give a weight decay, or None to leave it, got {shown(wanted)}")
+        return Verdict(float(wanted), str(getattr(said, "phase", "your rule")))
 
     def _triggered(self, rule: Trigger, looks: Sequence[Row]) -> Verdict | None:
         found, grokked = decision(rule, self.start, looks), ReadingSpec().grokked
@@ -225,3 +239,8 @@ class WeightDecayController:
             raise InputError("the rule looks at fsd, and the monitor does not measure it: give it a site and 'fsd'")
         if {"train_accuracy", "validation_accuracy"} & {*needed} and self.monitor.is_train is None:
             raise InputError("the rule looks at accuracies, and the monitor lacks the training pairs: Monitor(train=…)")
+
+
+def _is_number(value: Any) -> bool:
+    """A real number; a tensor with a single one counts."""
+    return isinstance(value, Real) or (isinstance(value, torch.Tensor) and value.numel() == 1)

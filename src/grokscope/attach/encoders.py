@@ -52,12 +52,12 @@ ENCODERS: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {
 
 def encoder(encode: str | Encode, symbols: int) -> Encode:
     """The ready encoder with this name, or the one that was given."""
-    if not isinstance(encode, str):
+    if callable(encode):
         return encode
     if encode not in ENCODERS:
         raise InputError(
             f"encode must be a function of (a, b) or one of {', '.join(ENCODERS)}, got {shown(encode)}"
-            f"{did_you_mean(encode, ENCODERS)}"
+            f"{did_you_mean(encode, ENCODERS) if isinstance(encode, str) else ''}"
         )
     return lambda a, b: ENCODERS[encode](a, b, symbols)
 

@@ -87,6 +87,8 @@ def attached_measure(name: str) -> AttachedMeasure:
     if name in ATTACHED:
         return ATTACHED[name]
     offered = f"any model has {', '.join(ATTACHED)}"
+    if not isinstance(name, str):
+        raise InputError(f"a measure is given by its name, got {shown(name)}; {offered}")
     if name in MEASURES:
         raise InputError(f"{shown(name)} needs grokscope's own transformer and cannot be taken of others; {offered}")
     raise InputError(f"there is no measure {shown(name)}{did_you_mean(name, ATTACHED)}; {offered}")

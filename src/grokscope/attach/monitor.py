@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite, nan
 from pathlib import Path
-from typing import Any, SupportsInt
+from typing import Any, SupportsInt, get_args
 
 import torch
 from torch import Tensor, nn
 
 from grokscope.activations import Conditioning, condition_of, conditioning_basis
 from grokscope.attach.encoders import Encode, encoder
+from grokscope.attach.given import is_whole, listed, step_of, whole
 from grokscope.attach.journal import Journal
 from grokscope.attach.measures import ATTACHED, attached_measure, why_undefined
 from grokscope.attach.operations import own_task, without_group
@@ -19,6 +20,7 @@ from grokscope.attach.pass_over import Pass, train_pairs
 from grokscope.attach.sites import Site, find_sites, site_name
 from grokscope.attach.undisturbed import bare, home_of, undisturbed
 from grokscope.errors import InputError, shown
+from grokscope.specs import ReadingSpec
 from grokscope.tasks import Basis
 from grokscope.timeline import Timeline, timeline_of
 
@@ -80,17 +82,23 @@ class Monitor:
             model_name: What to call the model there; its class if not given.
             seed: What tells apart monitored runs of one model there.
         """
-        if every < 1:
-            raise InputError(f"every must be at least 1, got {every}")
-        if chunk is not None and chunk < 1:
-            raise InputError(f"chunk must be at least 1 pair, got {chunk}")
+        self.every, self.chunk = (
+            whole(every, "every", "steps"),
+            None if chunk is None else whole(chunk, "chunk", "pairs"),
+        )
+        if position is not None and not is_whole(position):
+            raise InputError(f"position must be a whole number, or None for all of them, got {shown(position)}")
+        if readout is not None and not callable(readout):
+            raise InputError(f"readout must be a function of the model's output, got {shown(readout)}")
+        if by not in get_args(Conditioning):
+            raise InputError(f"by must be one of {', '.join(get_args(Conditioning))}, got {shown(by)}")
         self.task = own_task(task, symbols)
-        self.every, self.position, self.by = every, position, by
-        self.sites = _told_apart((sites,) if isinstance(sites, str) or callable(sites) else tuple(sites))
+        self.position, self.by = position, by
+        self.sites = _told_apart((sites,) if isinstance(sites, str) or callable(sites) else listed(sites, "sites"))
         self.basis: Basis | None = conditioning_basis(self.task, by, basis) if self.task.bases else None
-        names = (measures,) if isinstance(measures, str) else measures
+        names = (measures,) if isinstance(measures, str) else listed(measures, "measures")
         self.measures = self._offered([name for name in dict.fromkeys(names) if name not in ALWAYS])
-        self.encode, self.readout, self.chunk = encoder(encode, self.task.symbols), readout, chunk
+        self.encode, self.readout = encoder(encode, self.task.symbols), readout
         self.encodes_by_name = isinstance(encode, str)
         self.is_train = None if train is None else train_pairs(self.task, train)
         self.keys = None if keys is None else self._chosen(keys)
@@ -119,11 +127,11 @@ class Monitor:
         """Look at the attached model if the step is due; what was seen, or None."""
         if self._model is None:
             raise InputError("the monitor watches no model: use `with monitor.attach(model):`, or monitor.measure")
-        return self.measure(self._model, step) if int(step) % self.every == 0 else None
+        return self.measure(self._model, step) if step_of(step) % self.every == 0 else None
 
     def measure(self, model: Any, step: SupportsInt) -> Row:
         """Look at a model now, and log it. Training goes on as if nobody had looked, bit for bit."""
-        step = int(step)  # numpy's and torch's too, which JSON does not know
+        step = step_of(step)
         if self.log and step < self.log[-1]["step"]:
             raise InputError(
                 f"step {step} comes after step {self.log[-1]['step']} was logged; go back with load_state_dict"
@@ -176,10 +184,14 @@ class Monitor:
         return {name: [row.get(name, nan) for row in self.log] for name in names}
 
     def timeline(self) -> Timeline:
-        """When it memorised, synchronised and grokked, by the paper's thresholds; needs the training pairs."""
+        """When it memorised, synchronised and grokked, by the paper's thresholds, FSD_gen's of a group.
+
+        It needs the training pairs.
+        """
         if self.is_train is None:
             raise InputError("a timeline needs the training pairs: give Monitor(train=…)")
-        return timeline_of(self.columns())
+        reading = ReadingSpec()
+        return timeline_of(self.columns(), sync_at=reading.fsd_gen_sync if self.task.sums is None else reading.fsd_sync)
 
     def state_dict(self) -> dict[str, Any]:
         """The log, for a checkpoint of the training that it belongs to."""
@@ -187,8 +199,10 @@ class Monitor:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go back to a log; what was written to the disk after it is dropped."""
-        if "log" not in state:
+        if not isinstance(state, Mapping) or "log" not in state:
             raise InputError("the state is not a monitor's: it has no entry 'log'")
+        if not all(isinstance(row, Mapping) and "step" in row for row in state["log"]):
+            raise InputError("the state is not a monitor's: its log has something that is no look")
         self.log = [dict(row) for row in state["log"]]
         if self.journal is not None:
             self.journal.rewind(self.log)
@@ -229,7 +243,7 @@ class Monitor:
         if self.basis is None:
             raise InputError(f"{without_group(self.task)}: it has no modes to choose keys from")
         count = len(self.basis.modes)
-        wrong = [key for key in keys if not 1 <= key <= count]
+        wrong = [key for key in keys if not is_whole(key) or not 1 <= key <= count]
         if wrong:
             raise InputError(f"keys are modes from 1 to {count}, got {shown(wrong[0])}")
         chosen = torch.zeros(1, count, dtype=torch.bool)
@@ -244,6 +258,11 @@ class Monitor:
 def _told_apart(sites: tuple[Site, ...]) -> tuple[Site, ...]:
     """The sites, if no two of them would have the same columns."""
     for i, site in enumerate(sites):
+        if isinstance(site, nn.Module) or not (isinstance(site, str) or callable(site)):
+            raise InputError(
+                "a site is a module's name, as model.named_modules() has it, or a function of (model, inputs), "
+                f"got {type(site).__name__}"
+            )
         if site_name(site) in map(site_name, sites[:i]):
             raise InputError(f"two sites are called {shown(site_name(site))}: give each a name of its own")
     return sites

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from grokscope.attach.given import is_whole, one_line
 from grokscope.errors import InputError, shown
 from grokscope.tasks import MAX_ORDER, OPERATIONS, Basis, Group, Task, group_modes, named_task
 from grokscope.tasks.group import frozen
@@ -46,15 +47,30 @@ def without_group(task: Task) -> str:
 def _tabulated(operation: Operation, symbols: int | None) -> np.ndarray:
     if symbols is None:
         raise InputError("an operation given as a function needs the number of its symbols: Monitor(f, symbols=97)")
-    if not 2 <= symbols <= MAX_ORDER:
-        raise InputError(f"the number of symbols must lie between 2 and {MAX_ORDER}, got {symbols}")
-    found = [[operation(a, b) for b in range(symbols)] for a in range(symbols)]
-    return _table([[-1 if answer is None else int(answer) for answer in row] for row in found])
+    if not is_whole(symbols) or not 2 <= symbols <= MAX_ORDER:
+        raise InputError(f"the number of symbols must lie between 2 and {MAX_ORDER}, got {shown(symbols)}")
+    return _table([[_answered(operation, a, b) for b in range(symbols)] for a in range(symbols)])
+
+
+def _answered(operation: Operation, a: int, b: int) -> int:
+    """The answer of one pair, −1 where there is none; numpy's and torch's integers are as good."""
+    try:
+        found = operation(a, b)
+        answer = -1 if found is None else int(found)
+        is_whole = found is None or bool(answer == found)
+    except Exception as error:  # whatever somebody's function raises
+        raise InputError(f"the operation fails for the pair ({a}, {b}): {one_line(error)}") from error
+    if not is_whole:
+        raise InputError(f"the operation must give whole numbers, got {shown(found)} for the pair ({a}, {b})")
+    return answer
 
 
 def _table(table: Any) -> np.ndarray:
     """A square table of answers, −1 where there is none."""
-    values = table.detach().cpu().numpy() if isinstance(table, torch.Tensor) else np.array(table)
+    try:
+        values = table.detach().cpu().numpy() if isinstance(table, torch.Tensor) else np.array(table)
+    except ValueError:
+        raise InputError("a table must have as many columns as rows: its rows differ in length") from None
     is_square = values.ndim == 2 and values.shape[0] == values.shape[1] and 2 <= len(values) <= MAX_ORDER
     if not is_square or not np.issubdtype(values.dtype, np.integer):
         kind = f"{values.dtype} of shape {list(values.shape)}"

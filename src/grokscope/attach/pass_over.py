@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from grokscope.activations import RunningMeans
 from grokscope.attach.encoders import Encode, called_with
+from grokscope.attach.given import asked, one_line
 from grokscope.attach.measures import SiteReading
 from grokscope.attach.sites import Place, Site, at_position, caught, find_sites, site_name
 from grokscope.attach.undisturbed import device_of, home_of
@@ -113,7 +115,8 @@ class Pass:
     ) -> tuple[Float[Tensor, "inputs classes"], list[Tensor]]:
         """Logits and every site's neurons for some pairs."""
         a, b = torch.tensor(self.task.inputs[rows].T, device=device)
-        encoded = _moved(self.encode(a, b), device, _precision(model) if self.casts else None)
+        given = asked("encode", lambda: self.encode(a, b))
+        encoded = _moved(given, device, _precision(model) if self.casts else None)
         count = len(a)
         with caught(places, count, self.position) as held:
             try:
@@ -122,16 +125,18 @@ class Pass:
                 raise
             except Exception as error:  # whatever a model raises when it cannot use its inputs
                 raise InputError(
-                    f"{type(model).__name__} refuses what encode gives, {_described(encoded)}: "
-                    f"{type(error).__name__}: {(str(error).splitlines() or ['no message'])[0][:200]}"
+                    f"{type(model).__name__} refuses what encode gives, {_described(encoded)}: {one_line(error)}"
                 ) from error
-        logits = self._checked(logits_of(output, self.readout), encoded, count, type(model).__name__)
+        found = asked("readout", lambda: logits_of(output, self.readout))
+        logits = self._checked(found, encoded, count, type(model).__name__)
         values = []
         for site in self.sites:
             if isinstance(site, str):
                 value = held[site].only(site)
             else:
-                value = at_position(site_name(site), site(model, encoded), count, self.position)
+                name = site_name(site)
+                read = asked(f"the site {shown(name)}", partial(site, model, encoded))
+                value = at_position(name, read, count, self.position)
             values.append(value.to(device))  # a model may lie on several; read where its inputs are
         return logits.to(device), values
 
@@ -186,8 +191,11 @@ def logits_of(output: Any, readout: Callable[[Any], Tensor] | None = None) -> An
 
 def train_pairs(task: Task, train: Any) -> Bool[Tensor, " inputs"]:
     """A mask over the task's inputs from a mask, a square mask over (a, b), or pairs."""
-    given = train.detach().cpu().numpy() if isinstance(train, Tensor) else np.asarray(train)
     n, count = task.symbols, len(task.inputs)
+    try:
+        given = train.detach().cpu().numpy() if isinstance(train, Tensor) else np.asarray(train)
+    except ValueError:
+        raise InputError("train must be a mask or pairs [k, 2]: its rows differ in length") from None
     if given.dtype == bool and given.shape == (count,):
         mask = given.copy()
     elif given.dtype == bool and given.shape == (n, n):
@@ -232,5 +240,10 @@ def _largest_token(inputs: Any) -> int:
 
 
 def _described(inputs: Any) -> str:
-    kinds = [f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}" for value in _tensors(inputs)]
-    return " and ".join(kinds) or type(inputs).__name__
+    return " and ".join(map(_kind, _tensors(inputs))) or type(inputs).__name__
+
+
+def _kind(value: Tensor) -> str:
+    """Type and shape; of tokens the largest too, which an embedding may not have."""
+    largest = "" if value.is_floating_point() or not value.numel() else f" with tokens up to {int(value.max())}"
+    return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}{largest}"

@@ -105,7 +105,9 @@ def at_position(site: str, value: Any, inputs: int, position: int | None) -> Flo
         raise InputError(f"the site {shown(site)} must give a tensor, got {type(value).__name__}")
     if value.ndim < 2 or len(value) != inputs or not value.is_floating_point():
         kind = f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
-        raise InputError(f"the site {shown(site)} must give numbers [inputs, …], got {kind} for {inputs} inputs")
+        turned = value.ndim > 2 and len(value) != inputs and value.shape[1] == inputs
+        hint = "; where positions come first, give a function that turns them" if turned else ""
+        raise InputError(f"the site {shown(site)} must give numbers [inputs, …], got {kind} for {inputs} inputs{hint}")
     if value.ndim == 2 or position is None:
         return value.flatten(1)
     if not -value.shape[1] <= position < value.shape[1]:

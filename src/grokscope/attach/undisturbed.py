@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from grokscope.attach.given import one_line
 from grokscope.errors import InputError, shown
 
 __all__ = ["bare", "device_of", "home_of", "undisturbed"]
@@ -156,9 +157,8 @@ def _put_back(name: str, buffer: Tensor, before: Tensor, version: int | None) ->
             else:
                 buffer.resize_(before.shape).copy_(before)
     except Exception as error:  # whatever its kind of tensor raises
-        why = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise InputError(
-            f"the model changes its buffer {name!r} when it is run, which cannot be undone: {why}"
+            f"the model changes its buffer {name!r} when it is run, which cannot be undone: {one_line(error)}"
         ) from error
 
 

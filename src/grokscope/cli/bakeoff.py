@@ -13,7 +13,7 @@ from grokscope.cli.progress import run_with_progress
 from grokscope.cli.train import INTERRUPTED, Device, Precision, device_named, write_plan
 from grokscope.errors import InputError
 from grokscope.experiments import Store
-from grokscope.experiments.bakeoff import TASKS, bakeoff_plan, quick_plan, tuning_plan
+from grokscope.experiments.bakeoff import TASKS, TUNING_TASK, bakeoff_plan, quick_plan, tuning_plan
 from grokscope.experiments.records import RunRecord, record_of, save_records, unpacked
 from grokscope.experiments.reproduction import run_steps
 from grokscope.experiments.speed import measured_speed, read_speed, save_speed
@@ -26,12 +26,13 @@ from grokscope.specs import Plan
 
 __all__ = ["bakeoff"]
 
-RECORDS, SPEED = "bakeoff.records.gz", "speed.json"
+RECORDS, TUNING_RECORDS, SPEED = "bakeoff.records.gz", "tuning.records.gz", "speed.json"
+SEEDS, TUNING_SEEDS = 32, 16
 
 
 def bakeoff(
     tasks: tuple[str, ...] = TASKS,
-    n_seeds: int = 32,
+    n_seeds: int | None = None,
     device: Device = "auto",
     precision: Precision = "float32",
     out: Path = Path("runs/bakeoff"),
@@ -52,7 +53,7 @@ def bakeoff(
 
     Args:
         tasks: What is learnt.
-        n_seeds: Runs of each arm on each task.
+        n_seeds: Runs of each arm on each task, 32 if not given; with --tune of each setting, 16.
         device: Where to train; auto takes CUDA if there is one.
         precision: float32 is the reference; tf32 and bf16 are faster.
         out: The folder for runs, table and records.
@@ -66,6 +67,7 @@ def bakeoff(
         from_: Train nothing, and make table and figure from these records of workers elsewhere; seconds come from a
             speed.json beside the first of them.
     """
+    _refuse_what_has_no_effect(tasks, n_seeds, dry_run, plan_only, quick, tune)
     if from_:
         if time or dry_run or quick or plan_only is not None:
             raise InputError("--from trains nothing: leave out --time, --dry-run, --quick and --plan-only")
@@ -73,11 +75,15 @@ def bakeoff(
         return
     place = device_named(device, elsewhere=dry_run or plan_only is not None)
     if tune:
-        plan = tuning_plan(str(out), n_seeds=n_seeds, precision=precision, device=place)
+        plan = tuning_plan(
+            str(out), n_seeds=TUNING_SEEDS if n_seeds is None else n_seeds, precision=precision, device=place
+        )
     elif quick:
         plan = quick_plan(str(out), device=place)
     else:
-        plan = bakeoff_plan(str(out), tasks, n_seeds=n_seeds, precision=precision, device=place)
+        plan = bakeoff_plan(
+            str(out), tasks, n_seeds=SEEDS if n_seeds is None else n_seeds, precision=precision, device=place
+        )
     if dry_run:
         print(_cost(plan))
     elif plan_only is not None:
@@ -89,11 +95,30 @@ def bakeoff(
         _concluded(records, out, tune, out / SPEED)
 
 
+def _refuse_what_has_no_effect(
+    tasks: tuple[str, ...], n_seeds: int | None, dry_run: bool, plan_only: Path | None, quick: bool, tune: bool
+) -> None:
+    """An option that would be passed over without a word."""
+    if quick and tune:
+        raise InputError("--quick is a small bake-off and --tune is another plan: give one of them")
+    if quick and (tasks != TASKS or n_seeds is not None):
+        raise InputError("--quick has a task and seeds of its own: leave out --tasks and --n-seeds")
+    if tune and tasks not in (TASKS, (TUNING_TASK,)):
+        raise InputError(f"settings are chosen on {TUNING_TASK} alone: leave out --tasks, got {' '.join(tasks)}")
+    if dry_run and plan_only is not None:
+        raise InputError("--dry-run writes nothing: leave out --plan-only")
+
+
 def _concluded(records: list[RunRecord], out: Path, tune: bool, speed: Path) -> None:
     """Table, figure and records, on the screen and in the folder."""
-    _finish(tuned(records)[1] if tune else _table(records, speed), records, out)
-    if not tune:
-        write_figure(fig_bakeoff(bakeoff_results(records)), out)
+    if tune:
+        _finish(tuned(records)[1], records, out, TUNING_RECORDS)
+        return
+    results = bakeoff_results(records)
+    if not results:
+        raise InputError(f"none of the {len(records)} records is a run of the bake-off (those of its tuning: --tune)")
+    _finish(_table(records, speed), records, out, RECORDS)
+    write_figure(fig_bakeoff(results), out)
 
 
 def _together(files: tuple[Path, ...]) -> list[RunRecord]:
@@ -127,7 +152,7 @@ def _table(records: list[RunRecord], path: Path) -> Table:
     return bakeoff_table(records) if speed is None else bakeoff_table(records, speed.seconds_per_step, speed.place)
 
 
-def _finish(table: Table, records: list[RunRecord], out: Path) -> None:
+def _finish(table: Table, records: list[RunRecord], out: Path, name: str) -> None:
     """Print the table, and write it beside the records."""
     heads, body = read_aloud(table)
     printed = Printed(box=None)
@@ -140,6 +165,6 @@ def _finish(table: Table, records: list[RunRecord], out: Path) -> None:
     for note in table.notes:
         console.print(escape(note), soft_wrap=True)
     out.mkdir(parents=True, exist_ok=True)
-    save_records(out / RECORDS, records)
-    files = [*write_table(table, out), out / RECORDS]
+    save_records(out / name, records)
+    files = [*write_table(table, out), out / name]
     print(f"wrote {', '.join(path.name for path in files)} to {out}")

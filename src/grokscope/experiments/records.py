@@ -25,6 +25,8 @@ __all__ = ["RunRecord", "begins_in", "packed", "record_of", "save_records", "unp
 FORMAT = "grokscope records 1"
 DIGITS = 7  # significant: what float32 holds
 SAME = 1e-3  # relative: makings of one run differ by much more after a few hundred steps, stacks of one making by less
+LOGGED = ("step", "train_accuracy", "validation_accuracy")  # in every log
+EVENTS = ("failed_at", "memorized", "grokked")  # of every outcome: a step, or None
 Columns = dict[str, list[float]]
 
 
@@ -118,7 +120,30 @@ def _record(parts: Mapping[str, Any]) -> RunRecord:
         {name: [nan if x is None else x for x in values] for name, values in parts[part].items()}
         for part in ("log", "measured")
     ]
+    lacking = [name for name in LOGGED if name not in columns[0]]
+    if lacking:
+        raise ValueError(f"a log has no column {lacking[0]!r}")
+    for part in columns:
+        _refuse_uneven(part)
+    _refuse_unended(parts["outcome"])
     return RunRecord(RunSpec.from_dict(parts["spec"]), parts["outcome"], *columns)
+
+
+def _refuse_uneven(columns: Columns) -> None:
+    """What `packed` never writes, and whoever reads a record relies on: numbers, as many in each column."""
+    if len({len(values) for values in columns.values()}) > 1:
+        raise ValueError("the columns of a log are not of one length")
+    for name, values in columns.items():
+        if not all(isinstance(value, int | float) for value in values):
+            raise ValueError(f"the column {name[:40]!r} of a log holds something that is not a number")
+
+
+def _refuse_unended(outcome: Mapping[str, Any]) -> None:
+    for name in EVENTS:
+        if name not in outcome:
+            raise ValueError(f"an outcome does not say {name!r}")
+        if not isinstance(outcome[name], int | None):
+            raise ValueError(f"an outcome's {name!r} is not a step")
 
 
 def _columns(rows: list[dict[str, Any]]) -> Columns:

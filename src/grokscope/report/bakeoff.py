@@ -15,6 +15,7 @@ from grokscope.experiments.bakeoff import (
     tuning_runs,
 )
 from grokscope.experiments.records import RunRecord
+from grokscope.report.bakeoff_notes import what_logs_show
 from grokscope.report.tables.table import Cell, Column, Row, Table, estimated, text
 from grokscope.specs import ReadingSpec
 from grokscope.stats import Estimate, holm, kaplan_meier, logrank, share
@@ -176,17 +177,29 @@ def verdict(task: TaskResult) -> str:
     best, loop = task.winner, task.arm("closed loop")
     if best.steps.value == inf:
         return f"{task.task}: nobody wins, for in no arm did half of the runs grok within the budget."
-    sentence = f"{task.task}: {best.arm} wins with a median of {best.steps.value:,.0f} steps"
-    if best.arm == task.best_fixed:
-        sentence += ", so a fixed λ is enough"
-    elif task.best_fixed is not None:
-        sentence += f" against {_steps(task.arm(task.best_fixed))} of {task.best_fixed}, {_certainty(best.p_value)}"
+    wins = "comes first" if best.p_value >= SIGNIFICANT else "wins"  # NaN of a fixed λ is no reservation
+    sentence = f"{task.task}: {best.arm} {wins} with a median of {_steps(best)} steps{_against(task)}"
     sentence += _reservation(task)
     if loop is None:
         return f"{sentence}; the closed loop was not run."
     if loop.arm == best.arm:
         return f"{sentence}."
+    if loop.steps.value == inf:
+        return f"{sentence}; the closed loop does not win: fewer than half of its runs grok."
     return f"{sentence}; the closed loop does not win, with {_steps(loop)}."
+
+
+def _against(task: TaskResult) -> str:
+    """How the winner stands to the best fixed λ."""
+    best, fixed = task.winner, task.arm(task.best_fixed or "")
+    if fixed is None:
+        return ""
+    if fixed.arm == best.arm:
+        return ", so no rule beats a fixed λ"
+    certainty = _certainty(best.p_value)
+    if fixed.steps.value == inf:
+        return f", where with no fixed λ half of the runs grok, {certainty}"
+    return f" against {_steps(fixed)} of {fixed.arm}, {certainty}"
 
 
 def _reservation(task: TaskResult) -> str:
@@ -203,8 +216,8 @@ def _reservation(task: TaskResult) -> str:
     return f"{sentence} (of the arms in which all did, {first.arm} is first with {_steps(first)})"
 
 
-def _steps(arm: ArmResult | None) -> str:
-    return "never" if arm is None or arm.steps.value == inf else f"{arm.steps.value:,.0f}"
+def _steps(arm: ArmResult) -> str:
+    return f"{arm.steps.value:,.0f}"
 
 
 def _certainty(p_value: float) -> str:
@@ -227,6 +240,7 @@ def bakeoff_table(
         "arm groks early or never, and another late and always.",
         "Collapsed: validation accuracy below 0.9, or not a number, while a grokked run was watched (1,000 steps, or "
         "to the end of its budget).",
+        *what_logs_show(known),
         _settings_note(),
         _time_note(seconds_per_step, place),
         *_left_out(known, results),
