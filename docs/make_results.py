@@ -12,7 +12,7 @@ from grokscope.report.claims import CLAIMS, judged
 from grokscope.report.claims.claim import Finding, Verdict, number_alone
 from grokscope.report.evidence import evidence_of
 from grokscope.report.results import provenance_of, write_results
-from grokscope.report.results_page import claims_summary
+from grokscope.report.results_page import JUDGED_ON, SHARED, claims_summary
 from grokscope.report.sources import PACKED, records_at, scope_of
 
 ROOT = Path(__file__).parents[1]
@@ -54,12 +54,13 @@ def readme_block(claims: list[dict[str, Any]], provenance: dict[str, Any]) -> st
         "",
         claims_summary(claims),
         "",
-        "| claim | paper | ours, on the same runs | ours, on all seeds | verdict |",
-        "|---|---|---|---|---|",
+        "| claim | paper | ours | n | beside: all seeds | verdict |",
+        "|---|---|---|---|---|---|",
         *(f"| {' | '.join(_cells(row))} |" for row in rows),
         "",
-        "A verdict is over the runs that the paper has, and events are seen every 100 steps. So many seeds has each "
-        f"configuration of a study: {_seeds(provenance)}.",
+        f"{JUDGED_ON} Events are seen every 100 steps.",
+        "",
+        f"Seeds of each configuration, study by study: {_seeds(provenance)}. {SHARED}",
         "",
         *(f"![{title}](results/figures/{name}.svg)" for name, title in FIGURES.items()),
         "",
@@ -75,7 +76,8 @@ def _seeds(provenance: dict[str, Any]) -> str:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    cells = (row["statement"], row["printed"], row["value"], number_alone(row["beside"]), row["verdict"])
+    ours = (row["value"], str(row["n"]), number_alone(row["beside"]))
+    cells = (row["statement"], row["printed"], *ours, row["verdict"])
     return [cell.replace("|", "\\|") for cell in cells]
 
 
