@@ -113,8 +113,8 @@ def lead_share_sentence(table: Table) -> str:
         low, high = (pick(others, key=lambda row: float(row[3].ours or 0)) for pick in (min, max))
         ends = [low] if low[3].ours == high[3].ours else [low, high]
         parts.append(f"elsewhere {' to '.join(_said_share(table, row) + _said_doubt(table, row) for row in ends)}")
-    how = "the share of grokked runs in which FSD crosses first (and if crossings are paired at random)"
-    return f"How often it leads, {how}: {'; '.join(parts)}."
+    how = "the share of grokked runs in which it crosses first (in brackets, if crossings are paired at random)"
+    return f"How often FSD leads grokking, {how}: {'; '.join(parts)}."
 
 
 def _said_share(table: Table, row: Row) -> str:
