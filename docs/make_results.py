@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from grokscope.experiments.records import RunRecord, unpacked
+from grokscope.experiments.records import RunRecord, begins_in, unpacked
 from grokscope.report.bakeoff import bakeoff_results, verdict
 from grokscope.report.claims import CLAIMS, judged
 from grokscope.report.claims.claim import Finding, Verdict, number_alone
@@ -100,12 +100,26 @@ def repetition_page() -> str:
         f"results show the newer ones; by the older ones, {len(moved)} of {len(CLAIMS)} claims have another verdict. "
         "What rests on one run, or on nine, is as certain as this table says; what stands beside it rests on more.",
         "",
+        _branched(newest),
+        "",
         "| claim | first | verdict | again | verdict |",
         "|---|---|---|---|---|",
         *(f"| {' | '.join(row)} |" for row in rows),
         "",
     ]
     return "\n".join(lines)
+
+
+def _branched(records: list[RunRecord]) -> str:
+    """How many forks are not of the making of their parent that is shown."""
+    by_hash = {record.spec.content_hash: record for record in records}
+    forks = [record for record in records if record.spec.fork is not None and record.spec.fork.parent in by_hash]
+    of = {record.spec.content_hash: by_hash[record.spec.fork.parent] for record in forks if record.spec.fork}
+    others = [record for record in forks if not begins_in(record, of[record.spec.content_hash])]
+    return (
+        f"{len(others)} of the {len(forks)} forks branched off the first making of their parent: their first look is "
+        "not that of the parent that is shown. Waits, norms and leads of a fork are read from the fork alone."
+    )
 
 
 def _has_moved(before: Verdict, after: Verdict) -> bool:

@@ -491,6 +491,17 @@ def test_held_and_scaled_norms_stand_beside_free_ones() -> None:
     assert table.cell("norm matched to the parent's, λ = 3", "Seeds").ours == "no runs"
 
 
+def test_forks_of_another_making_of_their_parent_are_told() -> None:
+    runs: dict[str, dict[str, Any]] = {"parent_s42": {"grok": 4000, "log": {"norm": {0: 100.0, 1000: 50.0}}}}
+    for name, norm in (("free_x1_s42", 50.0), ("frozen_x1_s42", 51.0), ("scaled0.5_s42", 25.0)):
+        runs[name] = {"grok": 4000, "last": 8000, "log": {"norm": {1000: norm}}}
+    found = ANSWERS["ans-thresholds-mechanism"](evidence("threshold", runs, 4)).notes
+    assert found[-1].startswith("1 of 3 forks begin in another making of their parent")
+    del runs["frozen_x1_s42"]
+    found = ANSWERS["ans-thresholds-mechanism"](evidence("threshold", runs, 4)).notes
+    assert not any("another making" in note for note in found)
+
+
 def test_what_is_measured_at_milestones_alone_is_no_rival() -> None:
     record = next(iter(everything().study("base").values()))
     followed = next(one for one in CANDIDATES if one.column == "fsd_2")

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import isnan, nan
+from math import isclose, isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from grokscope.specs import ReadingSpec, RunSpec
 from grokscope.tasks import named_task
 from grokscope.timeline import Timeline, timeline_of
 
-__all__ = ["RunRecord", "packed", "record_of", "save_records", "unpacked"]
+__all__ = ["RunRecord", "begins_in", "packed", "record_of", "save_records", "unpacked"]
 
 FORMAT = "grokscope records 1"
 DIGITS = 7  # significant: what float32 holds
@@ -71,6 +71,17 @@ def record_of(folder: RunFolder) -> RunRecord:
     if folder.outcome is None:
         raise InputError(f"{folder.name} is not finished; continue it with `grokscope resume`")
     return RunRecord(folder.spec, folder.outcome, _columns(folder.log()), _columns(folder.log("measures")))
+
+
+def begins_in(fork: RunRecord, parent: RunRecord) -> bool:
+    """Whether a fork's first look is its parent's at that step, so that it branched off this making of it.
+
+    Training is chaotic: a parent that was made again elsewhere is another run, and its earlier forks are not of it.
+    """
+    if fork.spec.fork is None:
+        return False
+    expected = fork.spec.fork.scale * parent.at(fork.spec.fork.step, "norm")
+    return isclose(fork.log["norm"][0], expected, rel_tol=1e-5)
 
 
 def packed(records: Iterable[RunRecord]) -> bytes:

@@ -10,7 +10,9 @@ const outcomeColor = outcome => ({ grokked: ink("c2"), "grokked, then unstable â
 function pooled(lines, count = 121) {
   const known = lines.filter(line => line.x.length);
   if (!known.length) return null;
-  const all = [...new Set(known.flatMap(line => Array.from(line.x)))].sort((a, b) => a - b);
+  // Where half of them are: one run that is much longer shall not stretch the axis, nor thin out the grid.
+  const half = Math.ceil(known.length / 2) - 1, first = known.map(line => line.x[0]).sort((a, b) => a - b)[half], last = known.map(line => line.x[line.x.length - 1]).sort((a, b) => b - a)[half];
+  const all = [...new Set(known.flatMap(line => Array.from(line.x)))].filter(x => x >= first && x <= last).sort((a, b) => a - b);
   const grid = all.length <= count * 2 ? all : Array.from({ length: count }, (_, i) => all[Math.round(i * (all.length - 1) / (count - 1))]);
   const at = (line, x) => {
     const xs = line.x, last = xs.length - 1;
