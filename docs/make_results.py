@@ -13,7 +13,7 @@ from grokscope.report.claims import CLAIMS, judged
 from grokscope.report.claims.claim import Finding, Verdict
 from grokscope.report.evidence import evidence_of
 from grokscope.report.results import provenance_of, write_results
-from grokscope.report.results_page import claims_summary
+from grokscope.report.results_page import JUDGED_ON, SHARED, claims_summary
 from grokscope.report.sources import PACKED, records_at, scope_of
 
 ROOT = Path(__file__).parents[1]
@@ -55,12 +55,13 @@ def readme_block(claims: list[dict[str, Any]], provenance: dict[str, Any]) -> st
         "",
         claims_summary(claims),
         "",
-        "| claim | paper | ours, on the same runs | ours, on all seeds | verdict |",
-        "|---|---|---|---|---|",
+        "| claim | paper | ours | n | beside: all seeds | verdict |",
+        "|---|---|---|---|---|---|",
         *(f"| {' | '.join(_cells(row))} |" for row in rows),
         "",
-        "A verdict is over the runs that the paper has, and events are seen every 100 steps. So many seeds has each "
-        f"configuration of a study: {_seeds(provenance)}.",
+        f"{JUDGED_ON} Events are seen every 100 steps.",
+        "",
+        f"Seeds of each configuration, study by study: {_seeds(provenance)}. {SHARED}",
         "",
         *(f"![{title}](results/figures/{name}.svg)" for name, title in FIGURES.items()),
         "",
@@ -76,7 +77,8 @@ def _seeds(provenance: dict[str, Any]) -> str:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    cells = (row["statement"], row["printed"], row["value"], row["beside"], row["verdict"])
+    ours = (row["value"], str(row["n"]), row["beside"])
+    cells = (row["statement"], row["printed"], *ours, row["verdict"])
     return [cell.replace("|", "\\|") for cell in cells]
 
 
@@ -90,10 +92,6 @@ def repetition_page() -> str:
     first = {record.spec.content_hash: record for records in reversed(files) for record in records}
     before, after = (judged(evidence_of(some, **scope_of(newest))) for some in (first.values(), newest))
     moved = [claim for claim in CLAIMS if _has_moved(before[claim.name].verdict, after[claim.name].verdict)]
-    by_hash = {record.spec.content_hash: record for record in newest}
-    forks = [record for record in newest if record.spec.fork is not None]
-    parents = [by_hash.get(record.spec.fork.parent) for record in forks]
-    elsewhere = sum(p is not None and not begins_in(fork, p) for fork, p in zip(forks, parents, strict=True))
     rows = (_moved(claim.name, before[claim.name], after[claim.name]) for claim in moved)
     lines = [
         "# What a repetition changes",
@@ -101,9 +99,9 @@ def repetition_page() -> str:
         f"{again} of the {len(newest)} runs were made again, on {' and '.join(sorted(places))}: the same specs and "
         "seeds, in stacks of another size, which round differently. Training is chaotic, so these are other runs. The "
         f"results show the newer ones; by the older ones, {len(moved)} of {len(CLAIMS)} claims have another verdict. "
-        "What rests on one run, or on nine, is as certain as this table says; what stands beside it rests on more. "
-        f"{elsewhere} of the {len(forks)} forks left an older making of their parent than the one shown; what is said "
-        "of forks follows from their own logs alone.",
+        "What rests on one run, or on nine, is as certain as this table says; what stands beside it rests on more.",
+        "",
+        _branched(newest),
         "",
         "| claim | first | verdict | again | verdict |",
         "|---|---|---|---|---|",
@@ -111,6 +109,18 @@ def repetition_page() -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _branched(records: list[RunRecord]) -> str:
+    """How many forks are not of the making of their parent that is shown."""
+    by_hash = {record.spec.content_hash: record for record in records}
+    forks = [record for record in records if record.spec.fork is not None and record.spec.fork.parent in by_hash]
+    of = {record.spec.content_hash: by_hash[record.spec.fork.parent] for record in forks if record.spec.fork}
+    others = [record for record in forks if not begins_in(record, of[record.spec.content_hash])]
+    return (
+        f"{len(others)} of the {len(forks)} forks branched off another making of their parent: their first look is "
+        "not that of the parent that is shown. Waits, norms and leads of a fork are read from the fork alone."
+    )
 
 
 def _has_moved(before: Verdict, after: Verdict) -> bool:

@@ -280,6 +280,17 @@ def test_every_finding_of_the_audit_says_where_it_is_handled(number: int, count:
     assert [complaint for bullet in found for complaint in marker_complaints(bullet)] == []
 
 
+def test_nothing_of_the_paper_is_open_and_every_claim_that_the_audit_names_exists() -> None:
+    from grokscope.report.claims import CLAIMS
+
+    assert "*open*" not in AUDIT + MAP
+    assert not [row for row in map_rows() if "open" in (row["function"].strip("`*"), row["test"].strip("`*"))]
+    markers = [bullet.rpartition(" → ")[2] for number in (3, 4) for bullet in bullets(section(AUDIT, number))]
+    names = [name for marker in markers for name in re.findall(r"\*([a-z0-9-]+)\*", marker)]
+    assert len(names) > 15
+    assert {*names} <= {claim.name for claim in CLAIMS}
+
+
 @pytest.mark.parametrize(
     ("bullet", "expected"),
     [

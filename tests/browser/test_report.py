@@ -16,6 +16,8 @@ pytestmark = pytest.mark.browser
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 SECTIONS = ("overview", "runs", "run", "forks", "groups", "method")
 
+ROOT = Path(__file__).parents[2]
+
 
 def opened(page: Any, address: str, view: str = "overview", query: str = "") -> Any:
     page.goto("about:blank")
@@ -105,6 +107,18 @@ def test_selected_rows_are_compared_and_aggregated(page: Any, report: str) -> No
     rows = rows_of(downloaded(page, "#figure-runs .tools button"))
     assert rows[0] == ["group", "step", "median", "low (10 %)", "high (90 %)"]
     assert all(float(row[3]) <= float(row[2]) <= float(row[4]) for row in rows[1:])
+
+
+def test_one_run_that_is_much_longer_stretches_no_axis_of_many(page: Any) -> None:
+    source = (ROOT / "src" / "grokscope" / "report" / "page" / "assets" / "overview.js").read_text()
+    pooled = source[source.index("function pooled(") : source.index("const overview")]
+    found = page.evaluate(f"""() => {{
+        const isNumber = Number.isFinite, quantile = (values, q) => values[Math.floor(q * (values.length - 1))];
+        {pooled}
+        const steps = (from, to) => Array.from({{ length: (to - from) / 100 + 1 }}, (_, i) => from + 100 * i);
+        return pooled([steps(0, 1000), steps(0, 1000), steps(200, 55000)].map(x => ({{ x, y: x }})));
+    }}""")
+    assert found["x"] == found["y"] == list(range(0, 1001, 100))
 
 
 def test_a_link_leads_to_its_state(page: Any, report: str) -> None:

@@ -177,6 +177,17 @@ def test_lead_shares_are_counts_with_exact_intervals() -> None:
     assert table.cell("add_mod71", "Seeds").ours == "no runs"
 
 
+def test_the_sentence_about_leads_names_every_prime_and_what_is_doubtful() -> None:
+    seeds = (42, 0, 1, 2, 3)
+    runs = {f"add_mod{p}_s{s}": {"grok": 3000, "sync": 2000 if p < 100 else 4000} for p in (53, 131) for s in seeds}
+    groups = {f"S5_f0.7_s{seed}": {"grok": 3000, "sync": 0} for seed in (0, 1, 42)}
+    sentence = answer_sentence(ANSWERS["ans-lead-share"](of_many({"base": runs, "symmetric": groups}, 5)))
+    assert "add_mod53 1.00 [0.48, 1.00], n = 5 (1.00, n = 5) and add_mod131 0.00" in sentence
+    assert sentence.endswith(
+        "elsewhere S5_f0.7 1.00 [0.29, 1.00], n = 3 (1.00, n = 3), with doubtful crossings in 3, n = 3."
+    )
+
+
 def test_crossings_paired_at_random_lead_as_often_as_a_count_over_pairs_says() -> None:
     steps: list[tuple[int | None, int | None]] = [(3000, 2000), (2500, 2400), (2000, 1900), (4000, None)]
     table = ANSWERS["ans-lead-share"](evidence("base", leads_of("add_mod97", steps), SEEDS))
@@ -263,6 +274,22 @@ def test_validation_accuracy_warns_by_its_smallest_rise_that_is_no_false_alarm()
     assert table.cell(row, "Median lead (steps)").ours == 0
     assert table.cell(row, "Earlier than validation accuracy") == Cell()
     assert table.cell("Train loss, at most 5%", "Alarm").ours == "not measured"
+
+
+def test_runs_that_do_not_grok_are_also_watched_no_longer_than_others_take() -> None:
+    """The planted peaks are at step 500 and the last run groks at 3,200: what comes after that changes nothing."""
+    found = planted((20, 20))
+    late = {}
+    for name, record in found.study("negatives").items():
+        rows = zip(record.log["step"], record.log["fsd"], strict=True)
+        late[name] = replace(record, log=record.log | {"fsd": [0.99 if at > 3200 else fsd for at, fsd in rows]})
+    table = ANSWERS["ans-false-alarms"](Evidence(found.records | {"negatives": late}, {}))
+    assert table.cell("FSD, at most 5%", "Threshold").ours == 0.99
+    same = ANSWERS["ans-false-alarms"](found)
+    for column in ("Threshold", "False alarms", "Warned before grokking", "Median lead (steps)"):
+        before = same.cell("FSD, at most 5%", column)
+        assert table.cell("FSD, at most 5% by step 3,200", column) == before, column
+    assert "by FSD, at most 5% by step 3,200, in 0.75" in answer_sentence(table)
 
 
 def test_with_few_negatives_thresholds_are_judged_where_they_were_chosen() -> None:
@@ -462,6 +489,17 @@ def test_held_and_scaled_norms_stand_beside_free_ones() -> None:
     assert table.cell(frozen, "Compared with").ours == free
     assert float(table.cell(frozen, "Log-rank p").ours or 1) < 0.05
     assert table.cell("norm matched to the parent's, λ = 3", "Seeds").ours == "no runs"
+
+
+def test_forks_of_another_making_of_their_parent_are_told() -> None:
+    runs: dict[str, dict[str, Any]] = {"parent_s42": {"grok": 4000, "log": {"norm": {0: 100.0, 1000: 50.0}}}}
+    for name, norm in (("free_x1_s42", 50.0), ("frozen_x1_s42", 51.0), ("scaled0.5_s42", 25.0)):
+        runs[name] = {"grok": 4000, "last": 8000, "log": {"norm": {1000: norm}}}
+    found = ANSWERS["ans-thresholds-mechanism"](evidence("threshold", runs, 4)).notes
+    assert found[-1].startswith("1 of 3 forks begin in another making of their parent")
+    del runs["frozen_x1_s42"]
+    found = ANSWERS["ans-thresholds-mechanism"](evidence("threshold", runs, 4)).notes
+    assert not any("another making" in note for note in found)
 
 
 def test_what_is_measured_at_milestones_alone_is_no_rival() -> None:

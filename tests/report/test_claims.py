@@ -495,6 +495,55 @@ def test_a_trigger_that_comes_after_grokking_is_told() -> None:
     assert "rose" not in found["early-triggers-fail"].why
 
 
+def test_groups_that_never_grok_and_alarms_without_grokking_are_told() -> None:
+    runs = dict(evidence(True).records["open_questions"])
+    for name, record in list(runs.items()):
+        if name.startswith("Aff11"):
+            runs[name] = record_of(record.spec, None, 500)
+    found = judged(Evidence({"open_questions": runs}, {}))["other-groups"]
+    count = sum(name.startswith("Aff11") for name in runs)
+    assert "Aff11: none groks" in found.value
+    assert found.why.endswith(f"it also crosses in {count} of {count} that do not grok.")
+
+
+def test_false_alarms_are_told_by_arm() -> None:
+    names = ("weak_decay_s42", "weak_decay_s0", "shuffled_s42")
+    specs = {name: evidence(True).records["negatives"][name].spec for name in names}
+    syncs = (900, None, 4000)
+    runs = {name: record_of(spec, None, sync) for (name, spec), sync in zip(specs.items(), syncs, strict=True)}
+    found = judged(Evidence({"negatives": runs}, {}))["no-false-alarms"]
+    assert found.why.endswith(": 1 of 2 of weak_decay, 1 of 1 of shuffled; the first at step 900.")
+
+
+def test_of_late_triggers_it_is_told_how_the_others_fared() -> None:
+    runs = {n: r for n, r in evidence(True).records["accelerator"].items() if n.startswith("fsd_x10")}
+    late = next(iter(runs))
+    runs[late] = replace(runs[late], outcome={"failed_at": None, "trigger": {"fired_at": 14_900}})
+    found = judged(Evidence({"accelerator": runs}, {}))["accelerator-safe-at-10"]
+    assert (
+        found.value == f"{len(runs)} of {len(runs)} grok, {len(runs) - 1} of the {len(runs) - 1} in which λ rose before"
+    )
+
+
+def test_the_long_run_of_multiplication_stands_for_its_seed() -> None:
+    found = {study: dict(evidence(True).records[study]) for study in ("base", "multiplication")}
+    own = found["multiplication"]["mult_mod97_s42_long"]
+    never = record_of(own.spec, 3000, 2000, fsd_at_sum=(10**9, 0.1, 0.9))
+    found["multiplication"]["mult_mod97_s42_long"] = never
+    lags = judged(Evidence(found, {}))["multiplication-lags"]
+    assert lags.value == f"never crosses in {never.timeline.last:,} steps"
+    assert lags.verdict is Verdict.PARTLY
+    seeds = {name.removesuffix("_long") for study in found.values() for name in study if name.startswith("mult")}
+    assert f"over {len(seeds)} runs" in lags.beside
+
+
+def test_runs_without_a_phase_are_told_beside_those_that_have_one() -> None:
+    base = evidence(True).records["base"]
+    name = next(name for name in base if name.startswith("add_mod97_s") and name != "add_mod97_s42")
+    found = with_base(**{name: record_of(base[name].spec, 4000, 1500, rank_1=5600)})
+    assert "(1 have no such phase) over " in found["norm-phase-1"].beside
+
+
 def test_forks_are_told_at_the_looks_of_the_claim_and_of_the_paper() -> None:
     study = dict(evidence(True).records["fork"])
     for decay, wait in ((1, 3200), (2, 1600), (3, 1100)):

@@ -103,6 +103,20 @@ def test_the_phases_are_those_of_the_timeline() -> None:
     assert f"all {SEEDS} seeds" in figure.title
 
 
+def test_a_rank_that_is_not_1_is_not_called_so() -> None:
+    runs = dict(wide().task("add_mod97"))
+    own = runs["add_mod97_s42"]
+    grok = own.timeline.grokked
+    assert grok is not None
+    ranks = [20.0 if step <= grok else 3.0 for step in own.log["step"]]
+    runs["add_mod97_s42"] = replace(own, log=own.log | {"rank": ranks})
+    figure = FIGURES["fig-two-phase"](Evidence({"base": runs}, {}))
+    assert f"rank 3 at step {grok + 100:,}" in figure.title
+    assert labelled(figure.panels[0], "rank 3, seed 42").x == (grok + 100,)
+    assert any("seed 42 has none" in note for note in figure.notes)
+    assert not any("has none" in note for note in made("fig-two-phase").notes)
+
+
 def test_many_seeds_are_a_median_between_quartiles() -> None:
     runs = list(wide().task("add_mod97").values())
     one = next(s for s in made("fig-two-phase").panels[3].series if s.source == "seeds")
@@ -183,6 +197,23 @@ def test_bars_count_who_grokked() -> None:
     assert isnan(labelled(panel, "at memorisation").y[2])
     band = next(one for one in panel.series if one.source == "paper")
     assert (band.low[0], band.high[0]) == pytest.approx((4000 * 0.57, 4000 * 0.64))
+
+
+def test_triggers_are_compared_with_fixed_decay_at_their_own_seeds() -> None:
+    study = wide().study("accelerator")
+    kept = {name: record for name, record in study.items() if name.endswith(("_s42", "_s0", "_s1", "_s2"))}
+    others = {name: record for name, record in study.items() if name.startswith("fixed")}
+    assert len(others) > 4
+    figure = FIGURES["fig-accelerator"](Evidence({"accelerator": kept | others}, {}))
+    fixed = next(one for one in figure.panels[1].series if one.label.startswith("fixed"))
+    mine = [study[f"fixed_s{seed}"].timeline.grokked for seed in (42, 0, 1, 2)]
+    assert fixed.label == "fixed λ = 1 (4/4 grokked)"
+    assert fixed.y[0] == np.median([step for step in mine if step is not None])
+    steps = [
+        (study[f"fsd_x3_s{s}"].timeline.grokked or 0, study[f"fixed_s{s}"].timeline.grokked or 0) for s in (42, 0, 1, 2)
+    ]
+    saved = 100 * (1 - sum(own for own, _ in steps) / sum(other for _, other in steps))
+    assert any(f"fsd_x3 {saved:.0f} % (4)" in note for note in figure.notes)
 
 
 def test_a_title_names_no_more_seeds_than_the_arms_have() -> None:

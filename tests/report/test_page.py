@@ -258,9 +258,12 @@ def test_branches_of_an_earlier_making_of_their_parent_are_counted() -> None:
     parent = next(record for record in synthetic_records(10) if not record.spec.fork)
     fork = Fork(parent.spec.content_hash, 1000)
     branch = replace(parent, spec=replace(parent.spec, fork=fork))
-    moved = {**parent.log, "validation_loss": [1.1 * value for value in parent.log["validation_loss"]]}
-    other = replace(branch, spec=branch.spec.with_seed(7), log=moved)
-    scaled = replace(other, spec=replace(other.spec, fork=replace(fork, scale=2.0)))
+
+    def grown(scale: float) -> dict[str, list[float]]:
+        return {**parent.log, "norm": [scale * value for value in parent.log["norm"]]}
+
+    other = replace(branch, spec=branch.spec.with_seed(7), log=grown(1.1))
+    scaled = replace(branch, spec=replace(branch.spec, fork=replace(fork, scale=2.0)), log=grown(2.0))
     shown = [ShownRun(str(place), record) for place, record in enumerate((parent, branch, other, scaled))]
     (family,) = forks_of(shown)["families"]
     assert (family["runs"], family["remade"]) == ([1, 2, 3], 1)

@@ -24,7 +24,7 @@ __all__ = ["RunRecord", "begins_in", "packed", "record_of", "save_records", "unp
 
 FORMAT = "grokscope records 1"
 DIGITS = 7  # significant: what float32 holds
-SAME = 1e-3  # relative: makings of one run differ by much more after a few hundred steps, stacks of one making by less
+SAME = 1e-5  # relative, of a norm: what rounding leaves of one state, and two makings of a run never share
 LOGGED = ("step", "train_accuracy", "validation_accuracy")  # in every log
 EVENTS = ("failed_at", "memorized", "grokked")  # of every outcome: a step, or None
 Columns = dict[str, list[float]]
@@ -69,24 +69,24 @@ class RunRecord:
         return self.log | {"restricted_loss": [known.get(step, nan) for step in self.log["step"]]}
 
 
-def begins_in(branch: RunRecord, parent: RunRecord) -> bool:
-    """Whether a fork's first look is the parent's own at that step, but for rounding.
-
-    It is not if the parent was made again, elsewhere or in another stack, and its record is the newer one. What cannot
-    be compared, scaled weights or steps without a look, counts as the parent's.
-    """
-    fork = branch.spec.fork
-    if fork is None or fork.scale != 1:
-        return True
-    own, before = (record.at(fork.step, "validation_loss") for record in (branch, parent))
-    return isnan(own) or isnan(before) or isclose(own, before, rel_tol=SAME)
-
-
 def record_of(folder: RunFolder) -> RunRecord:
     """The record of a finished run."""
     if folder.outcome is None:
         raise InputError(f"{folder.name} is not finished; continue it with `grokscope resume`")
     return RunRecord(folder.spec, folder.outcome, _columns(folder.log()), _columns(folder.log("measures")))
+
+
+def begins_in(branch: RunRecord, parent: RunRecord) -> bool:
+    """Whether a fork's first look is its parent's at that step, so that it branched off this making of it.
+
+    Training is chaotic: a parent that was made again elsewhere is another run, and its earlier forks are not of it.
+    Where one of them was not looked at, nothing speaks against it.
+    """
+    fork = branch.spec.fork
+    if fork is None:
+        return False
+    own, before = (record.at(fork.step, "norm") for record in (branch, parent))
+    return isnan(own) or isnan(before) or isclose(own, fork.scale * before, rel_tol=SAME)
 
 
 def packed(records: Iterable[RunRecord]) -> bytes:

@@ -10,9 +10,18 @@ from grokscope.report.figures import Figure
 from grokscope.report.render import markdown_of, markdown_text
 from grokscope.report.tables import Table
 
-__all__ = ["claims_summary", "page_of"]
+__all__ = ["JUDGED_ON", "SHARED", "claims_summary", "page_of"]
 
 Row = Mapping[str, Any]
+JUDGED_ON = (
+    "A verdict is over the n runs that its rule names: the paper's own, with all our seeds beside it; or, where the "
+    "claim is of many draws or the paper did not ask, all that we have."
+)
+SHARED = (
+    "Where two numbers stand, the larger is of configurations that belong to base too (fixed λ, a fork's parent, the "
+    "default) and so have its seeds; the smaller is of the study's own, in multiplication its one run to the printed "
+    "end."
+)
 
 
 def page_of(
@@ -31,13 +40,13 @@ def page_of(
         claims_summary(claims),
         "## Runs",
         "Studies share runs, so these add up to more than there are. An arm is one configuration: where it has few "
-        "seeds, the numbers beside a claim or in a row of all seeds rest on few.",
+        f"seeds, the numbers beside a claim or in a row of all seeds rest on few. {SHARED}",
         coverage_table(provenance["studies"]),
         "## What the paper could not know",
         "\n".join(f"- {markdown_text(text)} ([table](answers/{name}.md))" for name, text in sentences.items()),
         "## Claims",
-        "A verdict follows from a rule that was fixed before the first result (`claims.json` has each rule in full); "
-        "it is over the runs that the paper has, with all our seeds beside it. Claims see grokking and FSD every 100 "
+        "A verdict follows from a rule that was fixed before the first result (`claims.json` has each rule in full). "
+        f"{JUDGED_ON} Claims see grokking and FSD every 100 "
         "steps, the tables as often as the paper's: every 500, but for Tables 10 and 11. So a step, a lead or a fit "
         "may differ between the two; each table says how often it looks.",
         _claims_table(claims),

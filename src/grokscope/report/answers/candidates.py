@@ -1,7 +1,7 @@
 """Measures that may warn of grokking, and one run's values of one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isnan, nan, nextafter
 
@@ -75,6 +75,11 @@ class Trace:
     def peak(self) -> float:
         """Its highest value."""
         return max(self.values)
+
+    def until(self, step: int) -> "Trace | None":
+        """Its looks up to a step; None without any."""
+        kept = [(at, value) for at, value in zip(self.steps, self.values, strict=True) if at <= step]
+        return replace(self, steps=[at for at, _ in kept], values=[value for _, value in kept]) if kept else None
 
     def crossing(self, threshold: float) -> int | None:
         """The first look beyond the threshold."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import isnan
 
-from grokscope.experiments.records import RunRecord
+from grokscope.experiments.records import RunRecord, begins_in
 from grokscope.report.answers.reading import adjusted, by_arm, counted, empty_row, has_runs, listed, said, waits_apart
 from grokscope.report.evidence import Evidence
 from grokscope.report.tables.reading import pooled_leads, pooled_steps, pooled_values, precursor_share
@@ -145,9 +145,26 @@ def ans_thresholds_mechanism(evidence: Evidence) -> Table:
         "diverged, or below train accuracy 0.9 at the end without having grokked.",
         "Log-rank tests compare the grok steps with those of the arm named beside; a run that did not grok is censored "
         "at the longest budget of the two. Holm's rule is over all these tests.",
+        *_other_parents(evidence.study("threshold")),
     )
     title = "Is the norm at which runs grok a threshold or a consequence?"
     return Table("ans-thresholds-mechanism", "ans:thresholds-mechanism", title, columns, tuple(rows), notes)
+
+
+def _other_parents(study: Mapping[str, RunRecord]) -> tuple[str, ...]:
+    """The note that tells of forks whose parent was made again since."""
+    by_hash = {record.spec.content_hash: record for record in study.values()}
+    found = [
+        begins_in(record, by_hash[one.parent])
+        for record in study.values()
+        if (one := record.spec.fork) and one.parent in by_hash
+    ]
+    if all(found):
+        return ()
+    return (
+        f"{found.count(False)} of {len(found)} forks begin in another making of their parent than the one in the first "
+        "row: the same spec and seed, rounded otherwise. Arms are compared as groups, not seed by seed.",
+    )
 
 
 def _arm_row(arm: str, records: Sequence[RunRecord], test: tuple[Cell, Cell]) -> Row:

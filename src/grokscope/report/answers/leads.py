@@ -102,18 +102,30 @@ def _sign_p(runs: Sequence[Timeline]) -> float | None:
 
 
 def lead_share_sentence(table: Table) -> str:
-    """The lowest and the highest share of positive leads."""
+    """The share of positive leads of every prime, and the lowest and the highest of the other tasks and groups."""
     rows = [row for row in table.rows if row[3].ours is not None]
     if not rows:
         return "How often FSD leads grokking is not known: no run of these tasks has grokked."
-    low, high = (pick(rows, key=lambda row: float(row[3].ours or 0)) for pick in (min, max))
-    ends = [_said_share(table, row) for row in ([low] if low[3].ours == high[3].ours else [low, high])]
-    return f"FSD crosses before grokking in {' to '.join(ends)} of the grokked runs."
+    primes = [row for row in rows if str(row[0].ours).startswith("add_mod")]
+    others = [row for row in rows if row not in primes]
+    parts = [listed([_said_share(table, row) for row in primes])] if primes else []
+    if others:
+        low, high = (pick(others, key=lambda row: float(row[3].ours or 0)) for pick in (min, max))
+        ends = [low] if low[3].ours == high[3].ours else [low, high]
+        parts.append(f"elsewhere {' to '.join(_said_share(table, row) + _said_doubt(table, row) for row in ends)}")
+    how = "the share of grokked runs in which it crosses first (in brackets, if crossings are paired at random)"
+    return f"How often FSD leads grokking, {how}: {'; '.join(parts)}."
 
 
 def _said_share(table: Table, row: Row) -> str:
-    by_chance = said(table, row, "Positive if paired at random")
-    return f"{said(table, row, 'Positive lead')} ({row[0].ours}; {by_chance} if crossings are paired at random)"
+    share, by_chance = (said(table, row, name) for name in ("Positive lead", "Positive if paired at random"))
+    return f"{row[0].ours} {share} ({by_chance})"
+
+
+def _said_doubt(table: Table, row: Row) -> str:
+    """What is to be said of crossings that cannot be news of grokking."""
+    doubtful = said(table, row, "Doubtful crossings")
+    return "" if doubtful.startswith("0") else f", with doubtful crossings in {doubtful}"
 
 
 def ans_multiplication(evidence: Evidence) -> Table:

@@ -101,6 +101,9 @@ def _faster(evidence: Evidence) -> Finding:
 def _safe(evidence: Evidence) -> Finding:
     runs = _arm(evidence, "fsd_x10", everyone=True)
     value = f"{len(grokked(runs.values()))} of {len(runs)} grok" if runs else "not measured"
+    in_time = [record for record in runs.values() if not triggered_late(record)]
+    if 0 < len(in_time) < len(runs):
+        value += f", {len(grokked(in_time))} of the {len(in_time)} in which λ rose before"
     finding = Finding(value, Verdict.NOT, "", len(runs))
     return inconsistent(finding, "The caption calls the FSD trigger safe at λ = 10, the text up to 5 only.")
 

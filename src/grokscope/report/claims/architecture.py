@@ -123,7 +123,7 @@ def _frequency(evidence: Evidence) -> Finding:
         return too_few(len(pairs), 2, "pairs of a subtraction and an addition run")
     same = sum(one == other for one, other in pairs)
     value = ", ".join(f"{one:.0f} and {other:.0f}" for one, other in pairs)
-    return Finding(value, graded(same == 2, same == 1), f"{same} of 2 pairs share their frequency.", 2)
+    return Finding(value, graded(same == 2, same == 1), f"{same} of 2 pairs share their frequency at the last look.", 2)
 
 
 def _multiplication(evidence: Evidence) -> dict[str, RunRecord]:
@@ -146,13 +146,16 @@ def _lag(evidence: Evidence) -> Finding:
         why = f"{late} of {len(lags)} lag or never cross, {close} by about 10,000 steps."
         steps = middle(-inf if lag is None else lag for lag in lags)
         value = f"{'median lead' if len(lags) > 1 else 'lead'} {number(steps)}"
-        value = f"{late} of {len(lags)} lag or never cross" if isinf(steps) else value
+        if isinf(steps):
+            only = f"never crosses in {number(records[0].timeline.last)} steps"
+            value = only if len(lags) == 1 else f"{late} of {len(lags)} lag or never cross"
         return Finding(value, graded(close > half, late > half), why, len(lags))
 
     runs = _multiplication(evidence)
     longest = {name: run for name, run in runs.items() if name == "mult_mod97_s42_long"}
     printed = longest or {name: run for name, run in runs.items() if name == "mult_mod97_s42"}
-    return of_runs(printed, runs, 1, "runs mult_mod97_s42", score)
+    seeds = {name: run for name, run in runs.items() if name != "mult_mod97_s42" or not longest}  # each seed once
+    return of_runs(printed, seeds, 1, "runs mult_mod97_s42", score)
 
 
 def _own_basis(evidence: Evidence) -> Finding:

@@ -139,7 +139,7 @@ def _blocks(records: Sequence[RunRecord]) -> Finding:
 def _frequencies(evidence: Evidence) -> Finding:
     runs = grokked(named(evidence, "base", [f"add_mod97_s{seed}" for seed in (42, 123, 0, 1, 2)]).values())
     modes = [int(m[0]) for record in runs if (m := known([record.at(int(record.log["step"][-1]), "fsd_mode")]))]
-    value = f"dominant {', '.join(map(str, modes))}" if modes else "not measured"
+    value = f"dominant at the last look: {', '.join(map(str, modes))}" if modes else "not measured"
     why = "Frequencies of p = 97 end at 48; 62, 72 and 76 are another model's."
     return Finding(value, Verdict.INCONSISTENT, why, len(modes))
 

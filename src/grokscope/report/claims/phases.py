@@ -1,6 +1,6 @@
 """§5.3: formation, liberation, and what the gap and the norm do."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from math import isnan, nan
 
@@ -34,12 +34,18 @@ def _like(
             return Finding("undefined", Verdict.NOT, "The phase it is read in does not exist.", len(records))
         found = bootstrap(values, seed=SEED, resamples=10_000)
         value = spoken(found, digits, shown) if len(values) > 1 else shown(found.value, digits)
+        value += _without(len(records) - len(values))
         verdict = graded(near(found.value, printed), found.value * printed > 0)
         return Finding(
             value, verdict, f"Printed is {shown(printed, digits)}.", len(values), found if len(values) > 1 else None
         )
 
     return score
+
+
+def _without(runs: int) -> str:
+    """In how many runs there is no phase to read in, if in any."""
+    return f" ({runs} have no such phase)" if runs else ""
 
 
 def _change(record: RunRecord, start: int | None, end: int | None) -> float:
@@ -104,7 +110,8 @@ def _validation(records: Sequence[RunRecord]) -> Finding:
         return Finding("undefined", Verdict.NOT, "There is no Phase 2.", len(records))
     kept = sum(peak <= 0.36 for peak in peaks)
     verdict = graded(kept == len(peaks), kept > len(peaks) / 2 or mean(peaks) <= 0.5)
-    return Finding(number(max(peaks), 2), verdict, f"{kept} of {len(peaks)} stay below.", len(peaks))
+    value = number(max(peaks), 2) + _without(len(records) - len(peaks))
+    return Finding(value, verdict, f"{kept} of {len(peaks)} stay below.", len(peaks))
 
 
 def _gap(record: RunRecord, step: int) -> float:
@@ -112,10 +119,13 @@ def _gap(record: RunRecord, step: int) -> float:
 
 
 def _peak_gap(records: Sequence[RunRecord]) -> Finding:
-    peaks = [
-        max(known(_gap(record, step) for step in on_checkpoints(record, "norm")), default=nan) for record in records
-    ]
-    return Finding(number(mean(peaks), 3), Verdict.NOT, "", len(peaks))
+    def highest(record: RunRecord, steps: Iterable[float | int]) -> float:
+        return max(known(_gap(record, int(step)) for step in steps), default=nan)
+
+    peaks = [highest(record, on_checkpoints(record, "norm")) for record in records]
+    finer = [highest(record, record.log["step"]) for record in records]
+    value = f"{number(mean(peaks), 3)}, at every look {number(mean(finer), 3)}"
+    return Finding(value, Verdict.NOT, "", len(peaks))
 
 
 def _gap_in_phase_2(records: Sequence[RunRecord]) -> Finding:
@@ -126,6 +136,8 @@ def _gap_in_phase_2(records: Sequence[RunRecord]) -> Finding:
         found += [gaps] if (gaps := known(_gap(record, step) for step in inside)) else []
     every = [gap for gaps in found for gap in gaps]
     value = f"{number(min(every), 2)} to {number(max(every), 2)}" if every else "no checkpoint in Phase 2"
+    missing = len(records) - len(found)
+    value += f" ({missing} have no checkpoint there)" if every and missing else ""
     return Finding(value, Verdict.NOT, "", len(found) or len(records))
 
 

@@ -1,5 +1,6 @@
 """§5.1 and §5.2: FSD against the restricted loss, validation accuracy, and runs that never grok."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from grokscope.experiments.records import RunRecord
@@ -116,14 +117,20 @@ def _share_by_prime(evidence: Evidence) -> Finding:
 
 
 def _false_alarms(evidence: Evidence) -> Finding:
-    runs = [record for record in evidence.study("negatives").values() if record.timeline.grokked is None]
+    study = evidence.study("negatives")
+    arms = {name: name.rpartition("_s")[0] for name, record in study.items() if record.timeline.grokked is None}
+    runs = [study[name] for name in arms]
     if len(runs) < 3:
         return too_few(len(runs), 3, "runs that did not grok")
     alarms = sum(record.timeline.sync.step is not None for record in runs)
     found = share(alarms, len(runs))
     verdict = graded(alarms == 0, found.value < 0.5)
     value = f"crosses in {alarms} of {len(runs)} runs that do not grok"
-    return Finding(value, verdict, f"False alarms: {spoken(found, 2)}.", len(runs), found)
+    crossed_in = Counter(arm for name, arm in arms.items() if study[name].timeline.sync.step is not None)
+    by_arm = ", ".join(f"{crossed_in[arm]} of {count} of {arm}" for arm, count in Counter(arms.values()).items())
+    first = min((step for record in runs if (step := record.timeline.sync.step) is not None), default=None)
+    why = f"False alarms: {spoken(found, 2)}: {by_arm}; the first at step {number(first)}."
+    return Finding(value, verdict, why, len(runs), found)
 
 
 CLAIMS = (

@@ -56,9 +56,8 @@ def _mean_lead(records: Sequence[RunRecord]) -> Finding:
     return Finding(spoken(found), graded(full, found.low > 0), why, len(leads), found)
 
 
-def _dimension(record: RunRecord) -> int | None:
-    """Dimension of the irrep most neurons share at the crossing."""
-    step = record.timeline.sync.step
+def _dimension(record: RunRecord, step: int | None) -> int | None:
+    """Dimension of the irrep most neurons share at a look."""
     mode = known([] if step is None else [record.at(step, "fsd_mode")])
     if not mode:
         return None
@@ -67,14 +66,16 @@ def _dimension(record: RunRecord) -> int | None:
 
 
 def _dimensions(records: Sequence[RunRecord]) -> Finding:
-    found = [one for record in records if (one := _dimension(record)) is not None]
+    found = [one for record in records if (one := _dimension(record, record.timeline.sync.step)) is not None]
     if not found:
         return Finding("none synchronised", Verdict.NOT, "No run has an irrep to name.", len(records))
     good = sum(one in (4, 5) for one in found)
     many = sum(one > 1 for one in found)
     value = ", ".join(f"{found.count(one)} of dimension {one}" for one in sorted(set(found)))
     verdict = graded(good == len(records), many > len(records) / 2)
-    return Finding(value, verdict, f"{good} of {len(records)} have dimension 4 or 5.", len(records))
+    later = sum(_dimension(record, record.timeline.grokked) in (4, 5) for record in records)
+    why = f"{good} of {len(records)} have dimension 4 or 5 at the crossing, {later} at grokking."
+    return Finding(value, verdict, why, len(records))
 
 
 def _control(records: Sequence[RunRecord]) -> Finding:
@@ -133,16 +134,21 @@ def _never(evidence: Evidence) -> Finding:
 
 
 def _other_groups(evidence: Evidence) -> Finding:
-    records = evidence.study("open_questions").values()
+    records = [record for record in evidence.study("open_questions").values() if record.spec.task in GROUPS]
     runs = {group: grokked(r for r in records if r.spec.task == group) for group in GROUPS}
     total = sum(map(len, runs.values()))
     if total < 6:
         return too_few(total, 6, "grokked runs of other groups")
     ahead = {group: sum(r.timeline.sync.lead.is_precursor for r in found) for group, found in runs.items()}
     pooled = share(sum(ahead.values()), total)
-    value = ", ".join(f"{group}: {ahead[group]} of {len(found)}" for group, found in runs.items())
+    value = ", ".join(
+        f"{group}: {f'{ahead[group]} of {len(found)}' if found else 'none groks'}" for group, found in runs.items()
+    )
+    others = [record for record in records if record.timeline.grokked is None]
+    fired = sum(record.timeline.sync.step is not None for record in others)
+    false = f"; it also crosses in {fired} of {len(others)} that do not grok" if others else ""
     verdict = graded(pooled.value == 1, pooled.low > 0.5)
-    return Finding(value, verdict, f"Pooled {spoken(pooled, 2)}.", total, pooled)
+    return Finding(value, verdict, f"Pooled {spoken(pooled, 2)}{false}.", total, pooled)
 
 
 CLAIMS = (

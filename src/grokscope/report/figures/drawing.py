@@ -19,7 +19,8 @@ __all__ = ["draw"]
 LETTERS = "abcdefghijkl"
 TITLE_LETTER, LEGEND_LETTER, LINE_HEIGHT = 0.076, 0.060, 0.165  # inches: the mean letter, and a line of type
 HANDLE = 0.42  # inches of the sign before a legend's words, and the space after them
-ROOM, ROOM_FOR_WORDS = 0.06, 0.16  # shares of the y axis left free above and below
+ROOM, ROOM_FOR_WORDS = 0.06, 0.21  # shares of the y axis left free above and below
+ROOM_FOR_LETTER = 0.03  # the same, of long words
 TICK_WIDTH, TICK_HEIGHT = 0.55, 0.38  # inches that an interval between ticks needs
 WORD_GAP, LONG = 4.0, 4  # points; a longer word stands upright
 BESIDE = 3.5  # points
@@ -130,7 +131,8 @@ def _y_ends(panel: Panel) -> tuple[float, float] | None:
     if not values or min(values) == max(values):
         return None
     low, high = (log10(end) if panel.log_y else end for end in (min(values), max(values)))
-    room = (high - low) * (ROOM_FOR_WORDS if any(any(one.texts) for one in drawn) else ROOM)
+    longest = max((len(text) for one in drawn for text in one.texts), default=0)  # long ones are set upright
+    room = (high - low) * (max(ROOM_FOR_WORDS, ROOM_FOR_LETTER * longest) if longest else ROOM)
     low, high = (low if has_bars and low == 0 else low - room), high + room
     return (10**low, 10**high) if panel.log_y else (low, high)
 

@@ -1,6 +1,7 @@
 """The figure of the transfer to S5: FSD_gen, its control and its nulls, beside accuracy."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from grokscope.experiments.records import RunRecord
 from grokscope.report.evidence import Evidence
@@ -37,7 +38,8 @@ def fig_transfer(evidence: Evidence) -> Figure:
         "The paper's diamonds: FSD_gen reaching 0.50 and validation accuracy 0.95, at the printed steps.",
         "Nulls of FSD_gen: the first look of the runs themselves, which are untrained networks, and the exact 95 % "
         "point of independent neurons with Gaussian means, which is the paper's random-activation null.",
-        "The lower row: medians over seeds between quartiles.",
+        "The lower row: medians over seeds, between quartiles but for validation accuracy; a run whose FSD_gen is "
+        "undefined, because its neurons no longer vary, is not in FSD_gen's there.",
         *beginning(until, study.values()),
         *not_trained({f"S5_f{FRACTIONS[0]:g}_s{seed}" for seed, record in named.items() if record is None}),
     )
@@ -62,6 +64,8 @@ def _one_seed(seed: str, record: RunRecord | None, runs: Mapping[str, RunRecord]
 
 def _all_seeds(fraction: float, runs: Mapping[str, RunRecord], until: int) -> Panel:
     curves = [quartiles(runs.values(), column, until, name, role) for column, (name, role) in CURVES.items()]
+    # Accuracies leap between 0 and 1, and their band would be as grey as the null's.
+    curves = [replace(one, low=(), high=()) if one.role == "accuracy" else one for one in curves]
     title = f"trained on {fraction:.0%}, {len(runs)} seeds"
     return _panel(title, "step", (*_nulls(runs, until), *curves), until)
 

@@ -32,7 +32,8 @@ def fig_threshold(evidence: Evidence) -> Figure:
     found = _threshold(forks)
     n = sum(len(runs) for runs in forks.values())
     panels = (_along(forks, own, found), _at_grokking(forks, own, found), _rates(forks, own))
-    title = "Norm at grokking, forks of addition mod 97: " + (f"seed {DRAW}, {n} forks" if n else "no runs")
+    seeds = f"seed {DRAW} and all {_count(forks)} seeds, {n} forks" if _count(forks) > 1 else f"seed {DRAW}, {n} forks"
+    title = "Norm at grokking, forks of addition mod 97: " + (seeds if n else "no runs")
     if found:
         title += f"; τ = {found.mean.value:.1f}, variation {found.variation:.2f} across λ"
     notes = (

@@ -52,12 +52,15 @@ def fig_two_phase(evidence: Evidence) -> Figure:
         _over_time("Norm of all parameters", "‖W‖", "norm", runs, until, x_label="step"),
     )
     found = own.timeline if own else None
-    events = f"rank 1 {steps_text(found.liberated)}, grokked {steps_text(found.grokked)}" if found else ""
+    events = (
+        f"{_settled(own)} {steps_text(found.liberated)}, grokked {steps_text(found.grokked)}" if own and found else ""
+    )
     title = f"Two phases of addition mod 97: {_runs_of(own, len(runs), events)}"
     notes = (
         EVENTS,
         *((SEEDS,) if len(runs) > 1 else ()),
         "FSD, which the paper's figure lacks, is drawn with two nulls: untrained networks and independent neurons.",
+        *_no_phase_2(own),
         "The norm of block 0's MLP input weights, in the paper's figure, is not in the records.",
         *beginning(until, runs.values()),
         *not_trained({PRINTED_RUN} - runs.keys()),
@@ -114,10 +117,28 @@ def _phase(own: RunRecord | None) -> tuple[Series, ...]:
     if start is not None and end is not None and start < end:
         marks.append(Series(f"Phase 2, seed {SEED}", "span", "phase", "run", (), (), (start,), (end,)))
     if start is not None:
-        marks.append(Series(f"rank 1, seed {SEED}", "vertical", "rank", "fit", (start,)))
+        marks.append(Series(f"{_settled(own)}, seed {SEED}", "vertical", "rank", "fit", (start,)))
     if end is not None:
         marks.append(Series(f"grokked, seed {SEED}", "vertical", "grokked", "fit", (end,)))
     return tuple(marks)
+
+
+def _settled(own: RunRecord) -> str:
+    """The rank at which Phase 2 starts: 1, or that after grokking where 1 never comes."""
+    start = own.timeline.liberated
+    return "rank 1" if start is None else f"rank {own.at(start, 'rank'):g}"
+
+
+def _no_phase_2(own: RunRecord | None) -> tuple[str, ...]:
+    if own is None or own.timeline.grokked is None:
+        return ()
+    start, end = own.timeline.liberated, own.timeline.grokked
+    if start is not None and start < end:
+        return ()
+    return (
+        f"Phase 2 starts at median rank 1, or at the rank after grokking where 1 never comes: seed {SEED} has none, "
+        "for neither comes before it groks.",
+    )
 
 
 def fig_memorisation(evidence: Evidence) -> Figure:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from grokscope.experiments.records import RunRecord
 from grokscope.report.claims.chosen import triggered_late
+from grokscope.report.claims.claim import number
 from grokscope.report.evidence import Evidence
 from grokscope.report.figures.captions import ACCELERATED
 from grokscope.report.figures.figure import Figure, Panel, Series
@@ -39,7 +40,9 @@ def fig_accelerator(evidence: Evidence) -> Figure:
     is_widened = any(len(runs) > len(SEEDS) for runs in raised.values())
     panels = [_panel("Mean of the printed seeds 42, 0 and 1 that grokked", printed, is_mean=True)]
     if is_widened:
-        panels.append(_panel(f"Median of all seeds, {seeds} a trigger, with 95 % intervals", arms, is_mean=False))
+        common = set().union(*raised.values())  # fixed λ has more seeds, as base runs
+        paired = raised | {"fixed": {seed: run for seed, run in fixed.items() if seed in common}}
+        panels.append(_panel(f"Median of all seeds, {seeds} a trigger, with 95 % intervals", paired, is_mean=False))
     counts = f"{len(study) - len(fixed)} runs, {seeds} seeds a trigger" if study else "no runs"
     title = f"Weight decay raised once, addition mod 97: {counts}"
     notes = (
@@ -47,11 +50,26 @@ def fig_accelerator(evidence: Evidence) -> Figure:
         "The paper's band is 36 to 43 % below our mean at fixed λ = 1. It prints no steps, and says that none of three "
         "seeds groks where λ is raised to 10 at memorisation or at an early step.",
         "Means are of the runs that grokked, so an arm in which few did looks better than it is; medians count all.",
+        *_savings(fixed, raised),
         *_idle(raised),
         *((OPEN,) if is_widened else ()),
         *not_trained({f"{arm}_s{seed}" for arm in _names() for seed in SEEDS} - study.keys()),
     )
     return Figure("fig-accelerator", "fig:accelerator", title, tuple(panels), notes, 1, (5.2, 2.2))
+
+
+def _savings(fixed: Arm, arms: Mapping[str, Arm]) -> tuple[str, ...]:
+    """How much sooner than at fixed λ each arm groks: 1 − ratio of the mean steps, seed by seed."""
+    told = []
+    for arm, runs in arms.items():
+        pairs = [(run.timeline.grokked, fixed[seed].timeline.grokked) for seed, run in runs.items() if seed in fixed]
+        both = [(own, other) for own, other in pairs if own is not None and other is not None]
+        if both:
+            share = 1 - sum(own for own, _ in both) / sum(other for _, other in both)
+            told.append(f"{arm} {number(100 * share)} % ({len(both)})")
+    if not told:
+        return ()
+    return (f"Mean steps saved against fixed λ = 1, over the seeds (how many) at which both grok: {', '.join(told)}.",)
 
 
 def _idle(arms: Mapping[str, Arm]) -> tuple[str, ...]:

@@ -84,6 +84,10 @@ def tab_cross(evidence: Evidence) -> Table:
     rows = [_cross_row(name, found.get(name), printed) for name in names]
     if "mult_mod97_s42" in base:
         rows += _multiplication_rows(base["mult_mod97_s42"])
+    if "mult_mod97_s42_long" in evidence.study("multiplication"):
+        long = _as_printed(evidence.study("multiplication")["mult_mod97_s42_long"])
+        row = _cross_row(f"mult_mod97_s42, to {long.last:,} steps", long, printed)
+        rows.append((row[0], text(97), *row[2:]))
     additions = {name: events for name, events in found.items() if name.startswith("add")}
     rows += _means(additions, {name: base[name].spec.task for name in additions}, printed)
     pooled = widened(base, printed)
@@ -106,7 +110,8 @@ def tab_cross(evidence: Evidence) -> Table:
     notes = (
         LOOKS,
         "A run that grokked without synchronising is no precursor; its lead is known only to be lower.",
-        "Multiplication is read by a + b as printed, and beside that by its answer in two bases.",
+        "Multiplication is read by a + b as printed, and beside that by its answer in two bases; its longer run is "
+        "read by a + b, and is another run of the same seed, for training is chaotic.",
         *doubts(found),
         *_pooled_note(base, printed),
         *not_measured("FSD in the printed reading was", _unmeasured({n: run.sync for n, run in found.items()})),
