@@ -96,7 +96,7 @@ def repetition_page() -> str:
     lines = [
         "# What a repetition changes",
         "",
-        f"{again} of the {len(newest)} runs were made again, on {' and '.join(sorted(places))}: the same specs and "
+        f"{again} of the {len(newest):,} runs were made again, on {' and '.join(sorted(places))}: the same specs and "
         "seeds, in stacks of another size, which round differently. Training is chaotic, so these are other runs. The "
         f"results show the newer ones; by the older ones, {len(moved)} of {len(CLAIMS)} claims have another verdict. "
         "What rests on one run, or on nine, is as certain as this table says; what stands beside it rests on more.",
