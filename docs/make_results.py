@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from grokscope.experiments.records import RunRecord, begins_in, unpacked
+from grokscope.report.answers import ANSWERS, answer_sentence
 from grokscope.report.bakeoff import bakeoff_results, verdict
 from grokscope.report.bakeoff_notes import what_logs_show
 from grokscope.report.claims import CLAIMS, judged
@@ -37,6 +38,7 @@ HEADLINES = (
     "s5-never-groks",
     "attention-is-necessary",
 )
+MECHANISM = "ans-thresholds-mechanism"
 REPETITION = RESULTS / "repetition.md"
 FIGURES = {
     "fig-exloss": "Leads over the addition configurations",
@@ -45,8 +47,8 @@ FIGURES = {
 }
 
 
-def readme_block(claims: list[dict[str, Any]], provenance: dict[str, Any]) -> str:
-    """Verdicts, the headline claims and three figures."""
+def readme_block(claims: list[dict[str, Any]], provenance: dict[str, Any], mechanism: str) -> str:
+    """Verdicts, the headline claims, one answer beyond the paper, and three figures."""
     by_name = {row["name"]: row for row in claims}
     rows = [by_name[name] for name in HEADLINES]
     lines = [
@@ -62,6 +64,9 @@ def readme_block(claims: list[dict[str, Any]], provenance: dict[str, Any]) -> st
         f"{JUDGED_ON} Events are seen every 100 steps.",
         "",
         f"Seeds of each configuration, study by study: {_seeds(provenance)}. {SHARED}",
+        "",
+        "What the paper could not know is [answered too](results/RESULTS.md#what-the-paper-could-not-know), among it "
+        f"whether the norm is a threshold or a consequence. {mechanism}",
         "",
         *(f"![{title}](results/figures/{name}.svg)" for name, title in FIGURES.items()),
         "",
@@ -174,10 +179,13 @@ def main() -> None:
     records = records_at(RESULTS)
     scope = scope_of(records)
     provenance = provenance_of(records, scope)
-    claims = write_results(evidence_of(records, **scope), RESULTS, provenance, lambda name: print(f"made {name}"))
+    evidence = evidence_of(records, **scope)
+    claims = write_results(evidence, RESULTS, provenance, lambda name: print(f"made {name}"))
     REPETITION.write_text(repetition_page())
     OWN_MODEL.write_text(with_bakeoff(OWN_MODEL.read_text(), bakeoff_block(unpacked(BAKEOFF_RECORDS))))
-    README.write_text(with_block(README.read_text(), readme_block(claims, json.loads(json.dumps(provenance)))))
+    mechanism = answer_sentence(ANSWERS[MECHANISM](evidence))
+    block = readme_block(claims, json.loads(json.dumps(provenance)), mechanism)
+    README.write_text(with_block(README.read_text(), block))
 
 
 if __name__ == "__main__":

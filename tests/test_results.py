@@ -99,7 +99,7 @@ def test_every_number_of_the_page_and_the_readme_follows_from_the_records(
     sentences = {name: answer_sentence(table) for name, table in answers.items()}
     assert page_of(claims, sentences, tables | answers, figures, provenance).encode() == stored("RESULTS.md")
     readme = (ROOT / "README.md").read_text()
-    assert made.with_block(readme, made.readme_block(claims, provenance)) == readme
+    assert made.with_block(readme, made.readme_block(claims, provenance, sentences[made.MECHANISM])) == readme
     assert made.repetition_page().encode() == stored("repetition.md")
 
 

@@ -489,6 +489,10 @@ def test_held_and_scaled_norms_stand_beside_free_ones() -> None:
     assert table.cell(frozen, "Compared with").ours == free
     assert float(table.cell(frozen, "Log-rank p").ours or 1) < 0.05
     assert table.cell("norm matched to the parent's, λ = 3", "Seeds").ours == "no runs"
+    assert answer_sentence(table) == (
+        "How many forks grok, and at which step in the median, with free norm, λ = 1: 4 of 4 at 4,150 [4,000, 4,300]; "
+        "norm frozen at the fork, λ = 1: none of 4."
+    )
 
 
 def test_forks_of_another_making_of_their_parent_are_told() -> None:

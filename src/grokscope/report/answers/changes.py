@@ -184,9 +184,16 @@ def _arm_row(arm: str, records: Sequence[RunRecord], test: tuple[Cell, Cell]) ->
 
 
 def thresholds_mechanism_sentence(table: Table) -> str:
-    """The share that grokked, and when, with the norm free, frozen and matched."""
+    """How many grokked, and when, with the norm free, frozen and matched."""
     rows = [row for row in table.rows if has_runs(row) and row[0].ours in [ARMS[arm][0] for arm in SAID]]
     if not rows:
         return "Whether the norm is a threshold is not known: no run that holds it was trained."
-    found = [f"{row[0].ours}: {said(table, row, GROKKED)} at {said(table, row, MEDIAN)}" for row in rows]
-    return f"Share of forks that grok and median step, with {'; '.join(found)}."
+    found = "; ".join(f"{row[0].ours}: {_how_many(table, row)}" for row in rows)
+    return f"How many forks grok, and at which step in the median, with {found}."
+
+
+def _how_many(table: Table, row: Row) -> str:
+    seeds, share = int(row[1].ours or 0), float(row[2].ours or 0)
+    count = round(share * seeds)
+    median = said(table, row, MEDIAN).removesuffix(f", n = {seeds}")
+    return f"{count} of {seeds} at {median}" if count else f"none of {seeds}"
