@@ -62,6 +62,14 @@ def test_every_room_has_its_place_in_the_reference() -> None:
     assert {page.stem for page in PAGES} - {"index"} <= set(listed)
 
 
+def test_no_page_leads_to_a_page_that_sphinx_does_not_build() -> None:
+    # Files beside the pages are copied, Markdown elsewhere is a page that does not exist.
+    links = re.compile(r"\]\((\.\./[^)#]*\.md)\b")
+    found = {page.name: links.findall(page.read_text(encoding="utf-8")) for page in (ROOT / "docs").glob("*.md")}
+    assert len(found) > 5
+    assert {page: missing for page, missing in found.items() if missing} == {}
+
+
 @pytest.mark.slow
 def test_sphinx_builds_every_page_without_a_warning_and_documents_what_is_public(tmp_path: Path) -> None:
     pytest.importorskip("myst_parser", reason="install it with: pip install 'grokscope[docs]'")
