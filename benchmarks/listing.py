@@ -60,6 +60,7 @@ def children() -> float:
 
 
 def main() -> None:
+    """Measure, print and store."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "runs"
         synthetic(folder, RUNS)

@@ -129,6 +129,7 @@ def reporting_some(count: int, folder: Path) -> Facts:
 
 
 def page(folder: Path, match: str) -> Facts:
+    """What a page of the runs that match costs, or why there is none."""
     from grokscope.report.page import source_of, write_page
 
     path = folder / ".report.html"

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from grokscope.experiments.records import RunRecord, begins_in, unpacked
+from grokscope.experiments.records import RunRecord, begun_elsewhere, unpacked
 from grokscope.report.answers import ANSWERS, answer_sentence
 from grokscope.report.bakeoff import bakeoff_results, verdict
 from grokscope.report.bakeoff_notes import what_logs_show
@@ -118,12 +118,9 @@ def repetition_page() -> str:
 
 def _branched(records: list[RunRecord]) -> str:
     """How many forks are not of the making of their parent that is shown."""
-    by_hash = {record.spec.content_hash: record for record in records}
-    forks = [record for record in records if record.spec.fork is not None and record.spec.fork.parent in by_hash]
-    of = {record.spec.content_hash: by_hash[record.spec.fork.parent] for record in forks if record.spec.fork}
-    others = [record for record in forks if not begins_in(record, of[record.spec.content_hash])]
+    elsewhere, forks = begun_elsewhere(records)
     return (
-        f"{len(others)} of the {len(forks)} forks branched off another making of their parent: their first look is "
+        f"{elsewhere} of the {forks} forks branched off another making of their parent: their first look is "
         "not that of the parent that is shown. Waits, norms and leads of a fork are read from the fork alone."
     )
 

@@ -1,6 +1,5 @@
 """What the bake-off tries follows from its tuning; its tables and what the pages say follow from the stored runs."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from grokscope.report.figures import figure_csv
 from grokscope.report.figures.bakeoff import fig_bakeoff
 from grokscope.report.render import csv_of, latex_of, markdown_of
 from grokscope.report.tables import Table
+from scripts import DOCS, module_at
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "results" / "bakeoff"
@@ -50,11 +50,7 @@ def test_table_and_figure_follow_from_the_records(records: list[RunRecord]) -> N
 
 
 def test_what_the_page_says_of_it_follows_too(records: list[RunRecord]) -> None:
-    spec = importlib.util.spec_from_file_location("make_results", ROOT / "docs" / "make_results.py")
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
+    made = module_at(DOCS / "make_results.py")
     page = (ROOT / "docs" / "own-model.md").read_text()
     assert made.with_bakeoff(page, made.bakeoff_block(records)) == page
     assert made.bakeoff_block(records) in page

@@ -1,7 +1,6 @@
 """What is shown of Nanda et al.'s model follows from the record that `examples/nanda.py` wrote."""
 
 import copy
-import importlib.util
 import json
 from pathlib import Path
 from types import ModuleType
@@ -10,19 +9,11 @@ from typing import Any
 import pytest
 
 from grokscope.report.figures import figure_csv, pictures_of
+from scripts import module_at
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "results" / "nanda"
 Record = dict[str, Any]
-
-
-def module_at(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """What stands in `results/` and in the README follows from the stored records, by rules that were fixed before."""
 
-import importlib.util
 import json
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +22,7 @@ from grokscope.report.sources import records_at, scope_of
 from grokscope.report.tables import TABLES
 from grokscope.specs import RunSpec
 from grokscope.tasks import named_task, split
+from scripts import DOCS, module_at
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -41,12 +41,7 @@ def evidence(records: list[RunRecord]) -> Evidence:
 
 @pytest.fixture(scope="module")
 def made() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_results", ROOT / "docs" / "make_results.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(DOCS / "make_results.py")
 
 
 def stored(name: str) -> bytes:

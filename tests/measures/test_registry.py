@@ -1,4 +1,3 @@
-import importlib.util
 import itertools
 import json
 import re
@@ -34,8 +33,8 @@ from grokscope.model import Twin, twin_of
 from grokscope.specs import Architecture, RunSpec
 from grokscope.tasks import split
 from grokscope.training import advance
+from scripts import DOCS, module_at
 
-DOCS = Path(__file__).parents[2] / "docs"
 TASKS = ("add_mod11", "S3", "mult_mod7")
 RUNS, DRAWS, PAIRS = 3, 8, 20
 SITE = "blocks.0.mlp.hook_post"
@@ -627,12 +626,7 @@ def test_measuring_changes_no_weight() -> None:
 
 @pytest.fixture
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_measures", DOCS / "make_measures.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(DOCS / "make_measures.py")
 
 
 ABOUT = {

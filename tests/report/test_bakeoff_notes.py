@@ -54,7 +54,10 @@ def test_orthogonal_gradients_are_told_by_norm_and_loss_beside_those_who_grok() 
     (said,) = what_logs_show(records)
     assert said.startswith("Of 1 runs with orthogonal gradients 1 memorise and 0 grok. ‖W‖ stays at 1.00 to 1.04 of")
     assert "runs of other arms have 0.20 to 0.20 of it" in said
-    assert "0.002 nats" in said
+    assert "Softmax collapse is not what holds them: mean train loss is 0.002 nats" in said
+    vanished = {**held, "train_loss": [4.0, 0.5, 1e-9]}
+    records[0] = ended(runs_of("orthogonal gradient")[0], 100, None, vanished)
+    assert "Softmax collapse is not ruled out: mean train loss is 1e-09 nats" in what_logs_show(records)[0]
 
 
 def test_runs_that_grok_without_memorising_are_counted() -> None:

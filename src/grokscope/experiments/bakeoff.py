@@ -25,6 +25,7 @@ __all__ = [
     "arm_of",
     "bakeoff_plan",
     "quick_plan",
+    "task_order",
     "tuning_plan",
     "tuning_runs",
 ]
@@ -116,6 +117,15 @@ def arm_of(run: RunSpec) -> str | None:
     if max(run.seeds.to_dict().values()) >= FIRST_TUNING_SEED:
         return None
     return next((name for name, arm in ARMS.items() if arm.has(run)), None)
+
+
+def task_order(task: str) -> tuple[int, str]:
+    """By which tasks are sorted: the bake-off's own first, as they stand in it.
+
+    >>> sorted(["A5", "S5", "add_mod97"], key=task_order)
+    ['add_mod97', 'S5', 'A5']
+    """
+    return (TASKS.index(task) if task in TASKS else len(TASKS), task)
 
 
 def bakeoff_plan(

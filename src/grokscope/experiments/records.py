@@ -20,7 +20,7 @@ from grokscope.specs import ReadingSpec, RunSpec
 from grokscope.tasks import named_task
 from grokscope.timeline import Timeline, timeline_of
 
-__all__ = ["RunRecord", "begins_in", "packed", "record_of", "save_records", "unpacked"]
+__all__ = ["RunRecord", "begins_in", "begun_elsewhere", "packed", "record_of", "save_records", "unpacked"]
 
 FORMAT = "grokscope records 1"
 DIGITS = 7  # significant: what float32 holds
@@ -87,6 +87,17 @@ def begins_in(branch: RunRecord, parent: RunRecord) -> bool:
         return False
     own, before = (record.at(fork.step, "norm") for record in (branch, parent))
     return isnan(own) or isnan(before) or isclose(own, fork.scale * before, rel_tol=SAME)
+
+
+def begun_elsewhere(records: Iterable[RunRecord]) -> tuple[int, int]:
+    """How many forks do not begin in the parent that is among these records, and of how many with a parent there."""
+    by_hash = {record.spec.content_hash: record for record in records}
+    pairs = [
+        (record, by_hash[fork.parent])
+        for record in by_hash.values()
+        if (fork := record.spec.fork) is not None and fork.parent in by_hash
+    ]
+    return sum(not begins_in(branch, parent) for branch, parent in pairs), len(pairs)
 
 
 def packed(records: Iterable[RunRecord]) -> bytes:

@@ -9,9 +9,9 @@ from grokscope.experiments.bakeoff import (
     ARMS,
     CHOSEN,
     FIRST_TUNING_SEED,
-    TASKS,
     TUNING_TASK,
     arm_of,
+    task_order,
     tuning_runs,
 )
 from grokscope.experiments.records import RunRecord
@@ -109,9 +109,7 @@ def bakeoff_results(
         name = arm_of(record.spec)
         if name is not None:
             by_task.setdefault(record.spec.task, {}).setdefault(name, []).append(record)
-    order = {task: place for place, task in enumerate(TASKS)}
-    names = sorted(by_task, key=lambda task: (order.get(task, len(order)), task))
-    return [_task_result(task, by_task[task], seconds_per_step or {}) for task in names]
+    return [_task_result(task, by_task[task], seconds_per_step or {}) for task in sorted(by_task, key=task_order)]
 
 
 def _task_result(task: str, arms: Mapping[str, list[RunRecord]], speeds: Mapping[str, float]) -> TaskResult:

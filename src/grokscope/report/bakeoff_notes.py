@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from grokscope.experiments.bakeoff import TASKS, arm_of
+from grokscope.experiments.bakeoff import arm_of, task_order
 from grokscope.experiments.records import RunRecord
 
 __all__ = ["what_logs_show"]
 
+FLOAT32_SEES = 2.0**-24  # the least loss that a probability just below 1 can have
 FIRED = ("before memorisation", "between that and grokking", "at grokking or later", "never")
 Runs = Mapping[str, Sequence[RunRecord]]
 """One arm's runs by task."""
@@ -26,9 +27,8 @@ def what_logs_show(records: Iterable[RunRecord]) -> tuple[str, ...]:
 
 
 def _by_arm(records: Iterable[RunRecord]) -> dict[str, dict[str, list[RunRecord]]]:
-    order = {task: place for place, task in enumerate(TASKS)}
     found: dict[str, dict[str, list[RunRecord]]] = {}
-    for record in sorted(records, key=lambda one: (order.get(one.spec.task, len(order)), one.spec.task)):
+    for record in sorted(records, key=lambda one: task_order(one.spec.task)):
         name = arm_of(record.spec)
         if name is not None:
             found.setdefault(name, {}).setdefault(record.spec.task, []).append(record)
@@ -101,9 +101,10 @@ def _sideways(runs: Runs, every: Sequence[RunRecord]) -> str:
         return ""
     learnt, grokked = (sum(record.outcome[event] is not None for record in own) for event in ("memorized", "grokked"))
     lowest = min(loss for record in own for loss in record.log["train_loss"])
+    collapse = "not what holds them" if lowest > FLOAT32_SEES else "not ruled out"
     return (
         f"Of {len(own)} runs with orthogonal gradients {learnt} memorise and {grokked} grok. ‖W‖ stays at "
         f"{min(kept):.2f} to {max(kept):.2f} of what it is at first, where runs of other arms have {min(shrunk):.2f} "
-        f"to {max(shrunk):.2f} of it when they grok. Softmax collapse is not what holds them: mean train loss is "
-        f"{lowest:.1g} nats at the lowest, and float32 tells a probability from 1 down to 6e-08."
+        f"to {max(shrunk):.2f} of it when they grok. Softmax collapse is {collapse}: mean train loss is "
+        f"{lowest:.1g} nats at the lowest, and float32 tells a probability from 1 down to {FLOAT32_SEES:.0e}."
     )

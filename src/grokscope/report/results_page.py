@@ -18,9 +18,8 @@ JUDGED_ON = (
     "claim is of many draws or the paper did not ask, all that we have."
 )
 SHARED = (
-    "Where two numbers stand, the larger is of configurations that belong to base too (fixed λ, a fork's parent, the "
-    "default) and so have its seeds; the smaller is of the study's own, in multiplication its one run to the printed "
-    "end."
+    "Where two numbers stand, a study's configurations have different numbers of seeds: one that belongs to another "
+    "study too (fixed λ, a fork's parent, the default) has that study's."
 )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import isnan
 
-from grokscope.experiments.records import RunRecord, begins_in
+from grokscope.experiments.records import RunRecord, begun_elsewhere
 from grokscope.report.answers.reading import adjusted, by_arm, counted, empty_row, has_runs, listed, said, waits_apart
 from grokscope.report.evidence import Evidence
 from grokscope.report.tables.reading import pooled_leads, pooled_steps, pooled_values, precursor_share
@@ -153,16 +153,11 @@ def ans_thresholds_mechanism(evidence: Evidence) -> Table:
 
 def _other_parents(study: Mapping[str, RunRecord]) -> tuple[str, ...]:
     """The note that tells of forks whose parent was made again since."""
-    by_hash = {record.spec.content_hash: record for record in study.values()}
-    found = [
-        begins_in(record, by_hash[one.parent])
-        for record in study.values()
-        if (one := record.spec.fork) and one.parent in by_hash
-    ]
-    if all(found):
+    elsewhere, forks = begun_elsewhere(study.values())
+    if not elsewhere:
         return ()
     return (
-        f"{found.count(False)} of {len(found)} forks begin in another making of their parent than the one in the first "
+        f"{elsewhere} of {forks} forks begin in another making of their parent than the one in the first "
         "row: the same spec and seed, rounded otherwise. Arms are compared as groups, not seed by seed.",
     )
 
