@@ -190,8 +190,7 @@ class Monitor:
         """
         if self.is_train is None:
             raise InputError("a timeline needs the training pairs: give Monitor(train=…)")
-        reading = ReadingSpec()
-        return timeline_of(self.columns(), sync_at=reading.fsd_gen_sync if self.task.sums is None else reading.fsd_sync)
+        return timeline_of(self.columns(), sync_at=ReadingSpec().sync_at(is_group=self.task.sums is None))
 
     def state_dict(self) -> dict[str, Any]:
         """The log, for a checkpoint of the training that it belongs to."""

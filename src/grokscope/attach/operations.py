@@ -57,10 +57,10 @@ def _answered(operation: Operation, a: int, b: int) -> int:
     try:
         found = operation(a, b)
         answer = -1 if found is None else int(found)
-        is_whole = found is None or bool(answer == found)
+        is_exact = found is None or bool(answer == found)
     except Exception as error:  # whatever somebody's function raises
         raise InputError(f"the operation fails for the pair ({a}, {b}): {one_line(error)}") from error
-    if not is_whole:
+    if not is_exact:
         raise InputError(f"the operation must give whole numbers, got {shown(found)} for the pair ({a}, {b})")
     return answer
 

@@ -172,7 +172,7 @@ def sync_threshold(spec: RunSpec) -> float:
         is_group = named_task(spec.task).sums is None
     except InputError:  # a user's table that has moved: only groups have tables
         is_group = True
-    return ReadingSpec().fsd_gen_sync if is_group else ReadingSpec().fsd_sync
+    return ReadingSpec().sync_at(is_group)
 
 
 def _read(run: Followed, content: bytes) -> None:

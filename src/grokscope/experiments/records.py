@@ -50,8 +50,7 @@ class RunRecord:
 
     def timeline_by(self, reading: ReadingSpec) -> Timeline:
         """Its events, by these thresholds."""
-        is_group = named_task(self.spec.task).sums is None
-        at = reading.fsd_gen_sync if is_group else reading.fsd_sync
+        at = reading.sync_at(is_group=named_task(self.spec.task).sums is None)
         return timeline_of(self._with_restricted_loss(), reading, failed_at=self.outcome["failed_at"], sync_at=at)
 
     def at(self, step: int, column: str) -> float:

@@ -43,6 +43,14 @@ class ReadingSpec(Spec):
     fourier_kan_penalty: float = 0.1
     """Its L1 penalty, relative to each neuron's largest coefficient."""
 
+    def sync_at(self, is_group: bool) -> float:
+        """What counts as synchronised: FSD_gen's threshold where a group's irreps are read, else FSD's.
+
+        >>> ReadingSpec().sync_at(is_group=True)
+        0.5
+        """
+        return self.fsd_gen_sync if is_group else self.fsd_sync
+
     def check(self) -> None:
         """Shares lie in (0, 1], counts are positive."""
         for name in ("grokked", "memorized", "fsd_sync", "fsd_gen_sync"):

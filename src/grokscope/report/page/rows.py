@@ -32,7 +32,7 @@ def is_group(name: str) -> bool:
 def events_of(run: ShownRun) -> Timeline | None:
     """Its timeline; None before the first look, or where the log lacks what one needs."""
     reading, record = ReadingSpec(), run.record
-    at = reading.fsd_gen_sync if is_group(record.spec.task) else reading.fsd_sync
+    at = reading.sync_at(is_group(record.spec.task))
     try:
         if task_or_none(record.spec.task) is not None and "failed_at" in record.outcome:
             return record.timeline
