@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from grokscope.experiments import Store, remember, run_name
-from grokscope.experiments.records import RunRecord
+from grokscope.runs import Store, remember, run_name
+from grokscope.runs.records import RunRecord
 from grokscope.specs import Fork, Plan, RunSpec, Seeds, Training
 from grokscope.tasks import named_task
 from grokscope.timeline import Timeline, timeline_of

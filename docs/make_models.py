@@ -8,11 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from grokscope.cli.progress import run_with_progress
-from grokscope.experiments import Store
-from grokscope.experiments.catalogue import base_run
-from grokscope.experiments.models import MODELS, save_models
-from grokscope.experiments.reproduction import records_in
+from grokscope.runs import Store
 from grokscope.specs import Plan
+from grokscope.studies.catalogue import base_run
+from grokscope.studies.models import MODELS, save_models
+from grokscope.studies.reproduction import records_in
 
 SEED = 42
 SETTLING = 500  # steps after grokking, in which the last pairs come right

@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from grokscope.experiments import Store, open_runs, run_all
+from grokscope.jobs import run_all
 from grokscope.measures import MEASURES
+from grokscope.runs import Store, open_runs
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
 from pages import blocks, command_lines, parsed, run_blocks
 

@@ -19,10 +19,11 @@ from grokscope import Monitor
 from grokscope.attach import ATTACHED
 from grokscope.attach.undisturbed import undisturbed
 from grokscope.errors import InputError
-from grokscope.experiments import Store, run_all
-from grokscope.experiments.measuring import rows_of
-from grokscope.experiments.records import RunRecord, packed, record_of, unpacked
+from grokscope.jobs import run_all
 from grokscope.measures import MEASURES, Question, measure
+from grokscope.runs import Store
+from grokscope.runs.measuring import rows_of
+from grokscope.runs.records import RunRecord, packed, record_of, unpacked
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
 from grokscope.timeline import Outcome
 

@@ -9,8 +9,8 @@ import pytest
 from browser_runs import HOSTILE_FOLDER, HOSTILE_TASKS, TINY
 
 import grokscope
-from grokscope.experiments import run_name
-from grokscope.report.page import source_of
+from grokscope.runs import run_name
+from grokscope.view.page import source_of
 
 pytestmark = pytest.mark.browser
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from grokscope.cli import run
-from grokscope.experiments import Store, run_all
-from grokscope.experiments.bakeoff import ARMS, arm_of, quick_plan, tuning_runs
-from grokscope.experiments.records import RunRecord, save_records, unpacked
+from grokscope.jobs import run_all
+from grokscope.runs import Store
+from grokscope.runs.records import RunRecord, save_records, unpacked
 from grokscope.specs import Architecture, Cadence, Plan
+from grokscope.studies.bakeoff import ARMS, arm_of, quick_plan, tuning_runs
 
 BAKEOFF = importlib.import_module("grokscope.cli.bakeoff")
 PROGRESS = importlib.import_module("grokscope.cli.progress")
