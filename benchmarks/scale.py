@@ -26,6 +26,7 @@ from grokscope.jobs.costs import cost_of
 from grokscope.jobs.executors import shards_of
 from grokscope.runs import Store, open_runs, remember, remembered
 from grokscope.runs.index import INDEX
+from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord, packed, unpacked
 from grokscope.specs import Plan, RunSpec
 
@@ -155,7 +156,9 @@ def evidence(count: int, folder: Path) -> Facts:
     rising = [min(1.0, i / LOOKS * 1.3) for i in range(LOOKS)]
     log = {"step": steps, "train_accuracy": rising, "validation_accuracy": rising, "fsd": rising, "norm": steps}
     path = folder / "some.records.gz"
-    packing, content = timed(lambda: packed(RunRecord(spec, OUTCOME, log, {}) for spec in specs(count)))
+    packing, content = timed(
+        lambda: packed(RunRecord(spec, RunOutcome.from_dict(OUTCOME), log, {}) for spec in specs(count))
+    )
     path.write_bytes(content)
     reading, found = timed(lambda: unpacked(path))
     judging, _ = timed(lambda: [one.timeline for one in found])

@@ -92,7 +92,7 @@ def repetition_page() -> str:
     files = [unpacked(file) for file in sorted(RESULTS.glob(PACKED))]
     made = Counter(record.spec.content_hash for records in files for record in records)
     again = sum(count > 1 for count in made.values())
-    places = {record.outcome["provenance"]["device"] for records in files for record in records}
+    places = {record.outcome.provenance["device"] for records in files for record in records}
     newest = records_at(RESULTS)
     first = {record.spec.content_hash: record for records in reversed(files) for record in records}
     before, after = (judged(evidence_of(some, **scope_of(newest))) for some in (first.values(), newest))

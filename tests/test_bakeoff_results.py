@@ -62,5 +62,5 @@ def test_what_the_page_says_of_it_follows_too(records: list[RunRecord]) -> None:
         assert plain.grokked.value > 0.9
         assert plain.steps.value <= 1.5 * task.winner.steps.value
     early = [record for record in records if record.spec.task == "S5" and arm_of(record.spec) == "FSD trigger"]
-    fired = [(record.outcome["trigger"]["fired_at"], record.outcome["memorized"]) for record in early]
+    fired = [(record.outcome.fired_at, record.outcome.memorized) for record in early]
     assert sum(memorized is None or at < memorized for at, memorized in fired) > 0.8 * len(fired)

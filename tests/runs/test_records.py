@@ -20,6 +20,7 @@ from grokscope.runs import (
     run_name,
 )
 from grokscope.jobs import Stopped, run_all
+from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord, packed, record_of, save_records, unpacked
 from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training
 from grokscope.timeline import Outcome, outcome
@@ -157,7 +158,7 @@ def test_a_record_has_its_timeline_and_values(store: Store) -> None:
 
 
 def test_restricted_loss_and_group_thresholds_reach_the_timeline() -> None:
-    outcome = {"failed_at": None}
+    outcome = RunOutcome("grokked")
     log = {
         "step": [0, 100, 200, 300],
         "train_accuracy": [0.1, 1.0, 1.0, 1.0],
@@ -196,7 +197,7 @@ def test_a_run_that_was_asked_for_more_later_keeps_all_its_columns(store: Store,
             [ADD], Store(tmp_path), compiled=False, measuring=Measuring(("fsd",)), should_stop=lambda: next(calls) == 5
         )
     run_all([ADD], Store(tmp_path), compiled=False, measuring=Measuring(("fsd", "rank")))
-    measured = record_of(folder(Store(tmp_path), ADD)).measured
+    measured = record_of(folder(Store(tmp_path), ADD)).checkpoints
     assert {"fsd", "rank"} <= set(measured)
     assert len(measured["rank"]) == len(measured["step"])
 

@@ -88,7 +88,7 @@ def test_what_a_loop_did_survives_packing(straight: Store, tmp_path: Path) -> No
     (tmp_path / "all.records.gz").write_bytes(packed([record]))
     again = unpacked(tmp_path / "all.records.gz")[0]
     assert again.spec == CONTROLLED
-    assert again.outcome["control"] == record.outcome["control"]
+    assert again.outcome["control"] == record.outcome.control
 
 
 @pytest.mark.parametrize("spec", [CONTROLLED, GROKFAST], ids=["closed loop", "grokfast"])

@@ -6,6 +6,7 @@ from math import nan
 
 import numpy as np
 
+from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
 from grokscope.studies import Evidence
@@ -97,7 +98,7 @@ def record(spec: RunSpec, events: Course, seed: int) -> RunRecord:
     memorized, grokked = (first_step(at, list(part), least) for part, least in ((train, 0.99), (validation, 0.95)))
     return RunRecord(
         spec,
-        {"failed_at": None, "memorized": memorized, "grokked": grokked},
+        RunOutcome("grokked", memorized=memorized, grokked=grokked),
         {name: column.tolist() for name, column in log.items()},
         {name: column.tolist() for name, column in measured.items()},
     )

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
-from report.test_tables import run
 
 from grokscope.law import fit_censored, forked_run
 from grokscope.runs.records import RunRecord
@@ -28,6 +27,7 @@ from grokscope.studies.answers.candidates import CANDIDATES, trace_of
 from grokscope.studies.catalogue import STUDIES, studies
 from grokscope.studies.tables import Cell
 from grokscope.view.render import cell_text, csv_of, latex_of, markdown_of
+from studies.test_tables import run
 
 EMPTY = evidence_of([])
 RENDERINGS = (csv_of, markdown_of, latex_of)
@@ -288,8 +288,10 @@ def test_runs_that_do_not_grok_are_also_watched_no_longer_than_others_take() -> 
     found = planted((20, 20))
     late = {}
     for name, record in found.study("negatives").items():
-        rows = zip(record.log["step"], record.log["fsd"], strict=True)
-        late[name] = replace(record, log=record.log | {"fsd": [0.99 if at > 3200 else fsd for at, fsd in rows]})
+        rows = zip(record.evaluations["step"], record.evaluations["fsd"], strict=True)
+        late[name] = replace(
+            record, evaluations=record.evaluations | {"fsd": [0.99 if at > 3200 else fsd for at, fsd in rows]}
+        )
     table = ANSWERS["ans-false-alarms"](Evidence(found.records | {"negatives": late}, {}))
     assert table.cell("FSD, at most 5%", "Threshold").ours == 0.99
     same = ANSWERS["ans-false-alarms"](found)
@@ -349,9 +351,9 @@ def test_negatives_are_whole_runs_of_the_same_model_each_counted_once() -> None:
 def test_checkpoints_are_read_with_grokking_seen_there() -> None:
     spec = studies(["base"], 5)["base"]["add_mod97_s42"]
     made = run(spec, grok=3100, sync=1000)
-    made = replace(made, measured={"step": [0, 2000, 3000, 3500], "paper_restricted": [3.0, 2.0, 0.4, 0.1]})
+    made = replace(made, checkpoints={"step": [0, 2000, 3000, 3500], "paper_restricted": [3.0, 2.0, 0.4, 0.1]})
     bad = run(studies(["negatives"], 5)["negatives"]["shuffled_s42"])
-    bad = replace(bad, measured={"step": [0, 5000], "paper_restricted": [3.0, 1.0]})
+    bad = replace(bad, checkpoints={"step": [0, 5000], "paper_restricted": [3.0, 1.0]})
     table = ANSWERS["ans-false-alarms"](evidence_of([made, bad], 5))
     row = "Restricted loss of the paper, checkpoints, at most 0%"
     assert table.cell(row, "Threshold").ours == 1.0
@@ -517,6 +519,6 @@ def test_what_is_measured_at_milestones_alone_is_no_rival() -> None:
     record = next(iter(everything().study("base").values()))
     followed = next(one for one in CANDIDATES if one.column == "fsd_2")
     assert trace_of(record, followed) is not None
-    values = record.measured["fsd_2"]
+    values = record.checkpoints["fsd_2"]
     at_the_end = [*([nan] * (len(values) - 1)), values[-1]]
-    assert trace_of(replace(record, measured=record.measured | {"fsd_2": at_the_end}), followed) is None
+    assert trace_of(replace(record, checkpoints=record.checkpoints | {"fsd_2": at_the_end}), followed) is None

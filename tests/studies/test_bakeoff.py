@@ -125,7 +125,7 @@ def test_a_plan_is_run_by_a_worker_with_the_core_packages_only(tmp_path: Path) -
     assert packing.main(["--spec", str(tmp_path / "none.json"), "--out", str(tmp_path / "other.gz")]) == 2
     assert not (tmp_path / "other.gz").exists()
     loop = next(record for record in records if arm_of(record.spec) == "closed loop")
-    assert loop.outcome["control"]["phase"] == "waiting"
+    assert loop.outcome.control["phase"] == "waiting"
 
 
 def test_a_plan_is_written_and_read_exactly() -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
 from grokscope.studies.bakeoff import ARMS, bakeoff_plan
@@ -14,7 +15,7 @@ def runs_of(name: str, task: str = "add_mod97", n_seeds: int = 4) -> list[RunSpe
 
 def ended(spec: RunSpec, memorized: int | None, grokked: int | None, log: dict[str, Any], **more: Any) -> RunRecord:
     outcome = {"outcome": "grokked", "failed_at": None, "memorized": memorized, "grokked": grokked, **more}
-    return RunRecord(spec, outcome, {"step": [0, 100, 200], **log}, {})
+    return RunRecord(spec, RunOutcome.from_dict(outcome), {"step": [0, 100, 200], **log}, {})
 
 
 def test_a_trigger_is_told_by_whether_it_was_in_time() -> None:

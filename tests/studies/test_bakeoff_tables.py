@@ -10,6 +10,7 @@ import pytest
 import scipy.stats
 
 from grokscope.errors import InputError
+from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
 from grokscope.studies.bakeoff import ARMS, FAMILIES, bakeoff_plan, tuning_runs
@@ -37,7 +38,7 @@ def record(
         "train_accuracy": [1.0 if learnt else 0.1] * len(steps),
         "validation_accuracy": validation,
     }
-    return RunRecord(spec, outcome, log, {})
+    return RunRecord(spec, RunOutcome.from_dict(outcome), log, {})
 
 
 def runs_of(task: str = "add_mod97") -> dict[str, list[RunSpec]]:

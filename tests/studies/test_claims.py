@@ -9,6 +9,7 @@ from math import exp, isfinite, nan
 import pytest
 
 from grokscope.activations import conditioning_basis
+from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
 from grokscope.studies.catalogue import STUDIES
@@ -81,7 +82,7 @@ def record_of(
         name.replace("_at_", "@"): [late if at is not None and step >= at else early for step in checkpoints]
         for name, (at, early, late) in measured_from.items()
     }
-    return RunRecord(spec, {"failed_at": None}, log, {"step": checkpoints, **columns} if columns else {})
+    return RunRecord(spec, RunOutcome("grokked"), log, {"step": checkpoints, **columns} if columns else {})
 
 
 def _named(grok: int | None, sync: int | None, memorized: int | None, rank_1: int | None) -> dict[str, int | None]:
@@ -277,7 +278,7 @@ def test_in_the_quick_version_one_run_decides_only_what_no_other_seed_contradict
 
 def test_runs_without_measures_are_too_few_and_never_an_exception() -> None:
     bare = {
-        study: {name: replace(record, measured={}) for name, record in runs.items()}
+        study: {name: replace(record, checkpoints={}) for name, record in runs.items()}
         for study, runs in evidence(True).records.items()
         if study in ("base", "symmetric", "multiplication", "architecture")
     }
@@ -408,7 +409,7 @@ def test_runs_that_learn_nothing_or_measure_nothing_raise_nothing(hollow: str) -
     def emptied(record: RunRecord) -> RunRecord:
         if hollow == "everything":
             return record_of(record.spec, None, None, memorized=None)
-        return replace(record, log=record.log | {hollow: [nan for _ in record.log["step"]]})
+        return replace(record, evaluations=record.evaluations | {hollow: [nan for _ in record.evaluations["step"]]})
 
     found = {
         study: {name: emptied(record) for name, record in runs.items()}

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from lifelike import course, record
 
+from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
 from grokscope.specs import Seeds
 from grokscope.studies import sources
@@ -19,7 +20,7 @@ def test_every_seed_that_was_run_is_counted_however_many(monkeypatch: pytest.Mon
     monkeypatch.setattr(sources, "FEW_SEEDS", 4)
     runs = studies(["negatives"], 12)["negatives"]
     far = replace(runs["weak_decay_s42"], seeds=Seeds(10**6, 10**6, 10**6))
-    records = [RunRecord(spec, {}, {}, {}) for spec in (*runs.values(), far)]
+    records = [RunRecord(spec, RunOutcome(), {}, {}) for spec in (*runs.values(), far)]
     scope = sources.scope_of(records)
     assert scope["n_seeds"] is not None
     assert 12 <= scope["n_seeds"] < 100

@@ -100,7 +100,7 @@ def test_the_phases_are_those_of_the_timeline() -> None:
     assert (span.low, span.high) == ((record.timeline.liberated,), (record.timeline.grokked,))
     rank = labelled(figure.panels[2], "seed 42")
     assert dict(zip(rank.x, rank.y, strict=True)) == {
-        step: record.at(int(step), "rank") for step in record.log["step"] if step <= max(rank.x)
+        step: record.at(int(step), "rank") for step in record.evaluations["step"] if step <= max(rank.x)
     }
     assert [panel.x_label for panel in figure.panels] == ["", "", "", "step"]
     paper = labelled(figure.panels[3], "paper")
@@ -116,8 +116,8 @@ def test_a_rank_that_is_not_1_is_not_called_so() -> None:
     own = runs["add_mod97_s42"]
     grok = own.timeline.grokked
     assert grok is not None
-    ranks = [20.0 if step <= grok else 3.0 for step in own.log["step"]]
-    runs["add_mod97_s42"] = replace(own, log=own.log | {"rank": ranks})
+    ranks = [20.0 if step <= grok else 3.0 for step in own.evaluations["step"]]
+    runs["add_mod97_s42"] = replace(own, evaluations=own.evaluations | {"rank": ranks})
     figure = FIGURES["fig-two-phase"](Evidence({"base": runs}, {}))
     assert f"rank 3 at step {grok + 100:,}" in figure.title
     assert labelled(figure.panels[0], "rank 3, seed 42").x == (grok + 100,)
@@ -298,7 +298,7 @@ def test_one_run_alone_makes_every_figure() -> None:
 
 
 def test_what_was_not_measured_is_said_in_the_bar() -> None:
-    base = {name: replace(record, measured={}) for name, record in wide().study("base").items()}
+    base = {name: replace(record, checkpoints={}) for name, record in wide().study("base").items()}
     panel = FIGURES["fig-exloss"](Evidence({"base": base}, {})).panels[0]
     assert labelled(panel, "restricted loss").texts == ("not measured",) * 9
 
@@ -372,8 +372,10 @@ def test_the_largest_picture_stays_small() -> None:
 
 def at_every_step(record: RunRecord) -> RunRecord:
     """A run that groks so late that all its looks are shown."""
-    validation = [0.1 + step / 17_000 for step in record.log["step"]]
-    return replace(record, log=record.log | {"validation_accuracy": [min(value, 0.96) for value in validation]})
+    validation = [0.1 + step / 17_000 for step in record.evaluations["step"]]
+    return replace(
+        record, evaluations=record.evaluations | {"validation_accuracy": [min(value, 0.96) for value in validation]}
+    )
 
 
 def test_the_house_style_leaves_nothing_behind() -> None:

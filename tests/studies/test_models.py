@@ -30,7 +30,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 def record(store: Store, seed: int, validation: list[float]) -> RunRecord:
     """The run's record, as if its accuracies had been these."""
     found = record_of(store.add(PLAIN.with_seed(seed)))
-    return replace(found, log={**found.log, "validation_accuracy": validation})
+    return replace(found, evaluations={**found.evaluations, "validation_accuracy": validation})
 
 
 def saved(folder: Path) -> tuple[int, int]:

@@ -85,9 +85,9 @@ def test_from_plan_to_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(evidence.study("base")) == evidence.planned["base"]
     assert set(evidence.study("fork")) == {"x1", "x3"}
     assert evidence.study("fork")["x3"].timeline.first == 6
-    measured = evidence.study("base")["mult_mod97_s42"].measured
+    measured = evidence.study("base")["mult_mod97_s42"].checkpoints
     assert {"fsd", "fsd@sum", "fsd@additive", "paper_restricted", "drop_attn0_zero"} <= set(measured)
     assert measured["step"] == [0, 6, 12]
     assert [isnan(x) for x in measured["drop_attn0_zero"]] == [True, True, False]  # what is dear, at the end only
-    assert evidence.study("fork")["x3"].measured == {}
+    assert evidence.study("fork")["x3"].checkpoints == {}
     assert record_of(store.find(plan.runs[0].content_hash)).spec == plan.runs[0]

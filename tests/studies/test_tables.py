@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from lifelike import lifelike
 
+from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
 from grokscope.studies import Evidence, evidence_of
@@ -69,7 +70,7 @@ def run(
         measured["paper_restricted"] = after(restricted, 0.1, 3.0)
     if measured:
         measured = {"step": steps} | measured
-    return RunRecord(spec, {"failed_at": None}, log, measured)
+    return RunRecord(spec, RunOutcome("grokked"), log, measured)
 
 
 def evidence(study: str, changes: Mapping[str, Mapping[str, Any]], n_seeds: int | None = None) -> Evidence:
@@ -283,7 +284,7 @@ def test_fourier_fits_and_ablations_are_read_at_the_grok_look() -> None:
     names = {"rank_one_share": 0.94, "r2_rank_1": 0.986, "kan_trained_r2": 0.992, "kan_agreement": 1.0, "kan_r2": 0.9}
     names |= {"drop_mlp0_zero": 0.118, "drop_attn1_zero": 0.944}
     measured = {"step": [3500, 4000]} | {name: [0.5, value] for name, value in names.items()}
-    found = evidence_of([replace(made, measured=measured)])
+    found = evidence_of([replace(made, checkpoints=measured)])
     table = TABLES["tab-kan"](found)
     agree(table, ["add_mod97_s42"], [column.name for column in table.columns[1:-1]])
     assert table.cell("add_mod97_s42", "KAN R², closed form") == Cell(0.9)
@@ -296,10 +297,12 @@ def test_fourier_fits_and_ablations_are_read_at_the_grok_look() -> None:
 
 def test_fits_are_found_where_accuracy_falls_again_before_the_next_checkpoint() -> None:
     made = run(studies(["base"])["base"]["add_mod97_s42"], grok=3900, sync=1500)
-    place = made.log["step"].index(4000)
-    dipped = [0.9 if i == place else value for i, value in enumerate(made.log["validation_accuracy"])]
+    place = made.evaluations["step"].index(4000)
+    dipped = [0.9 if i == place else value for i, value in enumerate(made.evaluations["validation_accuracy"])]
     measured = {"step": [4000], "kan_trained_r2": [0.9], "drop_mlp0_zero": [0.25]}
-    found = evidence_of([replace(made, log=made.log | {"validation_accuracy": dipped}, measured=measured)])
+    found = evidence_of(
+        [replace(made, evaluations=made.evaluations | {"validation_accuracy": dipped}, checkpoints=measured)]
+    )
     assert TABLES["tab-kan"](found).cell("add_mod97_s42", "KAN R²").ours == 0.9
     assert TABLES["tab-ablation"](found).cell("Zero block 0 MLP", "Drop (pp)").ours == 25
 

@@ -81,8 +81,8 @@ def test_a_run_in_several_files_is_shown_as_the_claims_judge_it(tmp_path: Path) 
     save_records(tmp_path / "b.records.gz", [replace(again, spec=first.spec)])
     (shown,) = source_of(tmp_path).runs
     (judged,) = records_at(tmp_path)
-    assert shown.record.log == judged.log
-    assert len(shown.record.log["step"]) == len(again.log["step"]) != len(first.log["step"])
+    assert shown.record.evaluations == judged.log
+    assert len(shown.record.evaluations["step"]) == len(again.evaluations["step"]) != len(first.evaluations["step"])
 
 
 def test_columns_come_back_exactly_where_they_fit(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_columns_come_back_exactly_where_they_fit(tmp_path: Path) -> None:
     source = source_of(tmp_path)
     found = columns(island_of(source))
     for name, values in found.items():
-        assert values.tolist() == [x for run in source.runs for x in run.record.log[name]], name
+        assert values.tolist() == [x for run in source.runs for x in run.record.evaluations[name]], name
 
 
 @pytest.mark.parametrize("digits", [4, 5, 6])
@@ -104,7 +104,7 @@ def test_rounded_numbers_have_the_digits_that_were_stored(digits: int) -> None:
 
 
 def test_many_runs_keep_to_the_budget_by_digits_and_then_by_looks() -> None:
-    logs = [record.log for record in synthetic_records(10)]
+    logs = [record.evaluations for record in synthetic_records(10)]
     names = [name for name in logs[0] if name != "step"]
     sizes = [
         (p.digits, p.stride, len(p.text)) for p in (packed_columns(logs, names, b) for b in (10**9, 60_000, 10**4))
@@ -170,7 +170,7 @@ def test_more_runs_than_a_page_shows_are_refused_before_they_are_read(
 
 
 def test_a_guess_at_the_size_of_many_runs_changes_no_packing(monkeypatch: pytest.MonkeyPatch) -> None:
-    logs = [record.log for record in synthetic_records(40, looks=20)]
+    logs = [record.evaluations for record in synthetic_records(40, looks=20)]
     names = [name for name in logs[0] if name != "step"]
     budgets = (10**9, 40_000, 30_000, 20_000, 5_000, 10)
     exact = [packed_columns(logs, names, budget) for budget in budgets]
@@ -232,7 +232,7 @@ def test_the_null_band_of_independent_neurons_is_that_of_drawn_ones() -> None:
 def test_the_null_band_is_made_of_untrained_networks_where_there_are_enough() -> None:
     records = synthetic_records(20, looks=5, tasks=("S5",))
     bands = null_bands([ShownRun(str(i), record) for i, record in enumerate(records)])
-    starts = [record.log["fsd"][0] for record in records]
+    starts = [record.evaluations["fsd"][0] for record in records]
     assert bands["0"]["high"] == pytest.approx(np.quantile(starts, 0.95))
     assert bands["0"]["of"].startswith(f"{len(records)} untrained networks")
 
@@ -246,7 +246,9 @@ def test_the_laws_constant_is_the_mean_of_decay_times_wait() -> None:
     for record in records:
         if record.spec.fork:
             grokked = next(
-                s for s, x in zip(record.log["step"], record.log["validation_accuracy"], strict=True) if x >= 0.95
+                s
+                for s, x in zip(record.evaluations["step"], record.evaluations["validation_accuracy"], strict=True)
+                if x >= 0.95
             )
             waits.setdefault(record.spec.training.weight_decay, []).append(grokked - 1000)
     assert value == pytest.approx(np.mean([decay * np.mean(steps) for decay, steps in waits.items()]))
@@ -261,7 +263,7 @@ def test_branches_of_an_earlier_making_of_their_parent_are_counted() -> None:
     branch = replace(parent, spec=replace(parent.spec, fork=fork))
 
     def grown(scale: float) -> dict[str, list[float]]:
-        return {**parent.log, "norm": [scale * value for value in parent.log["norm"]]}
+        return {**parent.evaluations, "norm": [scale * value for value in parent.evaluations["norm"]]}
 
     other = replace(branch, spec=branch.spec.with_seed(7), log=grown(1.1))
     scaled = replace(branch, spec=replace(branch.spec, fork=replace(fork, scale=2.0)), log=grown(2.0))

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from grokscope.errors import InputError
+from grokscope.runs.outcome import EVENTS, RunOutcome
 from grokscope.runs.run_folder import RunFolder
 from grokscope.files import named, write_atomically
-from grokscope.specs import ReadingSpec, RunSpec
+from grokscope.specs import Membership, ReadingSpec, RunSpec
 from grokscope.tasks import named_task
 from grokscope.timeline import Timeline, timeline_of
 
@@ -26,22 +27,23 @@ FORMAT = "grokscope records 1"
 DIGITS = 7  # significant: what float32 holds
 SAME = 1e-5  # relative, of a norm: what rounding leaves of one state, and two makings of a run never share
 LOGGED = ("step", "train_accuracy", "validation_accuracy")  # in every log
-EVENTS = ("failed_at", "memorized", "grokked")  # of every outcome: a step, or None
 Columns = dict[str, list[float]]
 
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """One finished run."""
+    """One run: finished, running, packed or monitored."""
 
     spec: RunSpec
     """What was run."""
-    outcome: Mapping[str, Any]
-    """How it ended, with its layout and provenance."""
-    log: Columns
-    """Columns over the looks: step, accuracies, losses, norm, fsd, rank, answer share, λ."""
-    measured: Columns
+    outcome: RunOutcome
+    """How it ended, if it has."""
+    evaluations: Columns
+    """Columns over the evaluations: step, accuracies, losses, norm, fsd, rank, answer share, λ."""
+    checkpoints: Columns
     """Columns over the checkpoints: step and what was measured there; empty if nothing was."""
+    made_for: tuple[Membership, ...] = ()
+    """The studies it was trained for."""
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -51,28 +53,28 @@ class RunRecord:
     def timeline_by(self, reading: ReadingSpec) -> Timeline:
         """Its events, by these thresholds."""
         at = reading.sync_at(is_group=named_task(self.spec.task).sums is None)
-        return timeline_of(self._with_restricted_loss(), reading, failed_at=self.outcome["failed_at"], sync_at=at)
+        return timeline_of(self._with_restricted_loss(), reading, failed_at=self.outcome.failed_at, sync_at=at)
 
     def at(self, step: int, column: str) -> float:
         """A column's value at a step; NaN if there was no look."""
-        for part in (self.log, self.measured):
+        for part in (self.evaluations, self.checkpoints):
             if column in part and step in part["step"]:
                 return part[column][part["step"].index(step)]
         return nan
 
     def _with_restricted_loss(self) -> Columns:
         """The log with the paper's restricted loss where it was measured."""
-        if "paper_restricted" not in self.measured:
-            return self.log
-        known = dict(zip(self.measured["step"], self.measured["paper_restricted"], strict=True))
-        return self.log | {"restricted_loss": [known.get(step, nan) for step in self.log["step"]]}
+        if "paper_restricted" not in self.checkpoints:
+            return self.evaluations
+        known = dict(zip(self.checkpoints["step"], self.checkpoints["paper_restricted"], strict=True))
+        return self.evaluations | {"restricted_loss": [known.get(step, nan) for step in self.evaluations["step"]]}
 
 
 def record_of(folder: RunFolder) -> RunRecord:
     """The record of a finished run."""
     if folder.outcome is None:
         raise InputError(f"{folder.name} is not finished; continue it with `grokscope resume`")
-    return RunRecord(folder.spec, folder.outcome, _columns(folder.log()), _columns(folder.log("measures")))
+    return RunRecord(folder.spec, RunOutcome.from_dict(folder.outcome), _columns(folder.log()), _columns(folder.log("measures")))
 
 
 def begins_in(branch: RunRecord, parent: RunRecord) -> bool:
@@ -103,8 +105,8 @@ def packed(records: Iterable[RunRecord]) -> bytes:
     """Records as one compressed file of lines, numbers to seven digits; the same records give the same bytes."""
     lines = [json.dumps({"format": FORMAT})]
     for record in records:
-        parts = {"spec": record.spec.to_dict(), "outcome": dict(record.outcome)}
-        parts |= {name: _shortened(getattr(record, name)) for name in ("log", "measured")}
+        parts = {"spec": record.spec.to_dict(), "outcome": record.outcome.to_dict()}
+        parts |= {"log": _shortened(record.evaluations), "measured": _shortened(record.checkpoints)}
         lines.append(json.dumps(parts, separators=(",", ":")))
     return gzip.compress("\n".join(lines).encode(), mtime=0)
 
@@ -135,8 +137,10 @@ def _record(parts: Mapping[str, Any]) -> RunRecord:
         raise ValueError(f"a log has no column {lacking[0]!r}")
     for part in columns:
         _refuse_uneven(part)
-    _refuse_unended(parts["outcome"])
-    return RunRecord(RunSpec.from_dict(parts["spec"]), parts["outcome"], *columns)
+    for name in EVENTS:
+        if name not in parts["outcome"]:
+            raise ValueError(f"an outcome does not say {name!r}")
+    return RunRecord(RunSpec.from_dict(parts["spec"]), RunOutcome.from_dict(parts["outcome"]), columns[0], columns[1])
 
 
 def _refuse_uneven(columns: Columns) -> None:
@@ -146,14 +150,6 @@ def _refuse_uneven(columns: Columns) -> None:
     for name, values in columns.items():
         if not all(isinstance(value, int | float) for value in values):
             raise ValueError(f"the column {name[:40]!r} of a log holds something that is not a number")
-
-
-def _refuse_unended(outcome: Mapping[str, Any]) -> None:
-    for name in EVENTS:
-        if name not in outcome:
-            raise ValueError(f"an outcome does not say {name!r}")
-        if not isinstance(outcome[name], int | None):
-            raise ValueError(f"an outcome's {name!r} is not a step")
 
 
 def _columns(rows: list[dict[str, Any]]) -> Columns:

@@ -37,10 +37,10 @@ def _by_arm(records: Iterable[RunRecord]) -> dict[str, dict[str, list[RunRecord]
 
 def _unlearnt(records: Sequence[RunRecord]) -> str:
     """Grokking asks for 0.95 of the validation pairs, memorising for 0.99 of the training pairs."""
-    never = [record for record in records if record.outcome["memorized"] is None]
+    never = [record for record in records if record.outcome.memorized is None]
     if not never:
         return ""
-    anyway = sum(record.outcome["grokked"] is not None for record in never)
+    anyway = sum(record.outcome.grokked is not None for record in never)
     return (
         f"Never memorised: no look had train accuracy of 0.99 or more; {anyway:,} of these {len(never):,} runs grokked "
         "all the same, with 0.95 of the validation pairs."
@@ -49,18 +49,16 @@ def _unlearnt(records: Sequence[RunRecord]) -> str:
 
 def _triggered(runs: Runs) -> str:
     """Whether the trigger saw grokking coming: later than memorisation, and sooner than grokking."""
-    known = {
-        task: [_when_fired(record) for record in own if record.outcome.get("trigger")] for task, own in runs.items()
-    }
+    known = {task: [_when_fired(record) for record in own if record.outcome.trigger] for task, own in runs.items()}
     counts = [f"{task} {' / '.join(str(when.count(name)) for name in FIRED)}" for task, when in known.items() if when]
     return f"Runs in which the FSD trigger fired {' / '.join(FIRED)}: {'; '.join(counts)}." if counts else ""
 
 
 def _when_fired(record: RunRecord) -> str:
     fired, memorized, grokked = (
-        record.outcome["trigger"]["fired_at"],
-        record.outcome["memorized"],
-        record.outcome["grokked"],
+        record.outcome.fired_at,
+        record.outcome.memorized,
+        record.outcome.grokked,
     )
     if fired is None:
         return "never"
@@ -82,25 +80,28 @@ def _raised(runs: Runs) -> str:
 
 
 def _decays_until_grokking(record: RunRecord) -> list[tuple[float, float]]:
-    grokked, start = record.outcome["grokked"], record.spec.training.weight_decay
-    pairs = zip(record.log["step"], record.log.get("weight_decay", []), strict="weight_decay" in record.log)
+    grokked, start = record.outcome.grokked, record.spec.training.weight_decay
+    log = record.evaluations
+    pairs = zip(log["step"], log.get("weight_decay", []), strict="weight_decay" in log)
     return [(decay, start) for step, decay in pairs if grokked is None or step <= grokked]
 
 
 def _sideways(runs: Runs, every: Sequence[RunRecord]) -> str:
     """Orthogonal gradients cannot shrink the weights; every other way of grokking does."""
-    own = [record for one in runs.values() for record in one if {"norm", "train_loss"} <= record.log.keys()]
-    others = [record for record in every if record.spec.training.gradient != "orthogonal" and "norm" in record.log]
-    kept = [norm / record.log["norm"][0] for record in own for norm in record.log["norm"]]
+    own = [record for one in runs.values() for record in one if {"norm", "train_loss"} <= record.evaluations.keys()]
+    others = [one for one in every if one.spec.training.gradient != "orthogonal" and "norm" in one.evaluations]
+    kept = [norm / record.evaluations["norm"][0] for record in own for norm in record.evaluations["norm"]]
     shrunk = [
-        record.at(record.outcome["grokked"], "norm") / record.log["norm"][0]
+        record.at(record.outcome.grokked, "norm") / record.evaluations["norm"][0]
         for record in others
-        if record.outcome["grokked"] is not None
+        if record.outcome.grokked is not None
     ]
     if not kept or not shrunk:
         return ""
-    learnt, grokked = (sum(record.outcome[event] is not None for record in own) for event in ("memorized", "grokked"))
-    lowest = min(loss for record in own for loss in record.log["train_loss"])
+    learnt, grokked = (
+        sum(getattr(record.outcome, event) is not None for record in own) for event in ("memorized", "grokked")
+    )
+    lowest = min(loss for record in own for loss in record.evaluations["train_loss"])
     collapse = "not what holds them" if lowest > FLOAT32_SEES else "not ruled out"
     return (
         f"Of {len(own)} runs with orthogonal gradients {learnt} memorise and {grokked} grok. ‖W‖ stays at "

@@ -137,8 +137,8 @@ def _arm_result(
         share(sum(time.came for time in times), len(times)),
         median,
         seconds,
-        sum(record.outcome["memorized"] is None for record in records),
-        sum(record.outcome["outcome"] == "diverged" for record in records),
+        sum(record.outcome.memorized is None for record in records),
+        sum(record.outcome.outcome == "diverged" for record in records),
         sum(_has_collapsed(record) for record in records),
         nan,
     )
@@ -150,17 +150,17 @@ def _with_p(arm: ArmResult, p_value: float) -> ArmResult:
 
 def _time(record: RunRecord) -> _Time:
     """A run that failed will never grok: it counts as watched to the end of its budget, not until it failed."""
-    grokked = record.outcome["grokked"]
+    grokked = record.outcome.grokked
     return _Time(record.spec.training.steps, False) if grokked is None else _Time(grokked, True)
 
 
 def _has_collapsed(record: RunRecord) -> bool:
-    steps, validation = [int(step) for step in record.log["step"]], record.log["validation_accuracy"]
+    steps, validation = [int(step) for step in record.evaluations["step"]], record.evaluations["validation_accuracy"]
     grokked = first_step(steps, validation, ReadingSpec().grokked)
     if grokked is None:
         return False
     later = [value for step, value in zip(steps, validation, strict=True) if step > grokked]
-    has_failed = record.outcome["outcome"] == "diverged"  # which ends a log before its collapse is seen
+    has_failed = record.outcome.outcome == "diverged"  # which ends a log before its collapse is seen
     return has_failed or any(value < FELL or isnan(value) for value in later)
 
 

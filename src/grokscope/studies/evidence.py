@@ -24,7 +24,7 @@ class Evidence:
     def stopped_early(self) -> list[str]:
         """The runs that were ended soon after grokking, so that a later crossing was not seen; in order."""
         return sorted(
-            {name for runs in self.records.values() for name, one in runs.items() if one.outcome.get("stopped_early")}
+            {name for runs in self.records.values() for name, one in runs.items() if one.outcome.stopped_early}
         )
 
     def study(self, name: str) -> Mapping[str, RunRecord]:

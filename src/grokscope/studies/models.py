@@ -28,7 +28,7 @@ def save_models(folder: Path, records: Sequence[RunRecord], store: Store) -> Non
         record, run, step = found
         make_folder(folder)
         export_tensors(folder / f"{task}.safetensors", dict(run.module(step).state_dict()))
-        about = {"step": step, "spec": record.spec.to_dict(), "made_with": record.outcome["provenance"]}
+        about = {"step": step, "spec": record.spec.to_dict(), "made_with": record.outcome.provenance}
         write_atomically(folder / f"{task}.json", (json.dumps(about, indent=1) + "\n").encode())
 
 

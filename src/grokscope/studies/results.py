@@ -77,7 +77,7 @@ def claim_rows(findings: Mapping[str, Finding]) -> list[dict[str, Any]]:
 
 def provenance_of(records: Sequence[RunRecord], scope: Scope, **told: Any) -> dict[str, Any]:
     """What the records were made with, and the digest of the rules they are judged by."""
-    made = Counter(json.dumps(record.outcome["provenance"], sort_keys=True) for record in records)
+    made = Counter(json.dumps(record.outcome.provenance, sort_keys=True) for record in records)
     spent = sum(record.spec.training.steps - (record.spec.fork.step if record.spec.fork else 0) for record in records)
     return {
         **told,

@@ -88,7 +88,8 @@ class Trace:
 
 def trace_of(record: RunRecord, candidate: Candidate) -> Trace | None:
     """The measure's values in a run; None where it was not measured, or at a few milestones only: it cannot warn."""
-    columns: Mapping[str, Sequence[float | int]] = _at_checkpoints(record) if candidate.at_checkpoints else record.log
+    columns: Mapping[str, Sequence[float | int]] = record.evaluations
+    columns = _at_checkpoints(record) if candidate.at_checkpoints else columns
     sign = 1.0 if candidate.rises else -1.0
     rows = zip(columns.get("step", []), columns.get(candidate.column, []), strict=False)
     known = [(int(step), sign * value) for step, value in rows if not isnan(value)]
@@ -104,5 +105,6 @@ def trace_of(record: RunRecord, candidate: Candidate) -> Trace | None:
 
 def _at_checkpoints(record: RunRecord) -> Mapping[str, Sequence[float | int]]:
     """What was measured at the checkpoints, with the log's validation accuracy there."""
-    seen = dict(zip(record.log["step"], record.log["validation_accuracy"], strict=True))
-    return record.measured | {"validation_accuracy": [seen.get(step, nan) for step in record.measured.get("step", [])]}
+    seen = dict(zip(record.evaluations["step"], record.evaluations["validation_accuracy"], strict=True))
+    accuracy = [seen.get(step, nan) for step in record.checkpoints.get("step", [])]
+    return record.checkpoints | {"validation_accuracy": accuracy}

@@ -58,7 +58,7 @@ def _direction(records: Sequence[RunRecord], sign: int) -> Finding:
 
 def _never(records: Sequence[RunRecord]) -> Finding:
     groks = len(grokked(records))
-    trained = mean(max(known(record.log["train_accuracy"]), default=0.0) for record in records)
+    trained = mean(max(known(record.evaluations["train_accuracy"]), default=0.0) for record in records)
     why = f"Their best train accuracy is {number(trained, 2)} on average."
     value = f"{groks} of {len(records)} {'groks' if len(records) == 1 else 'grok'} without attention"
     return Finding(value, graded(groks == 0, groks < len(records) / 2), why, len(records))
@@ -66,7 +66,7 @@ def _never(records: Sequence[RunRecord]) -> Finding:
 
 def _artefact(evidence: Evidence) -> Finding:
     def score(records: Sequence[RunRecord]) -> Finding:
-        defined = sum(bool(known(record.log.get("fsd", []))) for record in records)
+        defined = sum(bool(known(record.evaluations.get("fsd", []))) for record in records)
         return Finding(f"FSD defined in {defined} of {len(records)}", Verdict.NOT, "", len(records))
 
     found = _of_architecture(evidence, "mlp_only", score)
@@ -117,7 +117,7 @@ def _frequency(evidence: Evidence) -> Finding:
     pairs = []
     for name in SUBTRACTION:
         runs = named(evidence, "base", [name, name.replace("sub", "add")])
-        modes = known(record.at(int(record.log["step"][-1]), "fsd_mode") for record in runs.values())
+        modes = known(record.at(int(record.evaluations["step"][-1]), "fsd_mode") for record in runs.values())
         pairs += [tuple(modes)] if len(modes) == 2 else []
     if len(pairs) < 2:
         return too_few(len(pairs), 2, "pairs of a subtraction and an addition run")

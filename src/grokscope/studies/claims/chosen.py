@@ -97,7 +97,7 @@ def middle(steps: Iterable[int | float | None]) -> float:
 
 def crossed(record: RunRecord, column: str, at_least: float) -> tuple[bool, int | None]:
     """Whether a column was measured, and the first checkpoint at which it reached a threshold."""
-    steps = [int(step) for step in record.measured.get("step", [])]
+    steps = [int(step) for step in record.checkpoints.get("step", [])]
     values = [record.at(step, column) for step in steps]
     return bool(known(values)), first_step(steps, values, at_least)
 
@@ -110,21 +110,21 @@ def grok_checkpoint(record: RunRecord) -> int | None:
 def at_grok(record: RunRecord, column: str) -> float:
     """A measured column at the first checkpoint at or after grokking; NaN if there is none."""
     step = record.timeline.grokked
-    if step is None or column not in record.measured:
+    if step is None or column not in record.checkpoints:
         return nan
-    rows = zip(record.measured["step"], record.measured[column], strict=True)
+    rows = zip(record.checkpoints["step"], record.checkpoints[column], strict=True)
     return next((value for at, value in rows if at >= step), nan)
 
 
 def on_checkpoints(record: RunRecord, column: str) -> dict[int, float]:
     """A logged column at the printed cadence, every 500 steps from 500 on."""
-    rows = zip(record.log["step"], record.log.get(column, []), strict=False)
+    rows = zip(record.evaluations["step"], record.evaluations.get(column, []), strict=False)
     return {int(step): value for step, value in rows if step > 0 and step % PRINTED_CADENCE == 0}
 
 
 def triggered_late(record: RunRecord) -> bool:
     """Whether a trigger changed nothing before grokking: it fired at or after it, or never. False if nobody tells."""
-    told, grok = record.outcome.get("trigger"), record.timeline.grokked
+    told, grok = record.outcome.trigger, record.timeline.grokked
     if told is None:
         return False
     return told["fired_at"] is None or (grok is not None and told["fired_at"] >= grok)

@@ -59,7 +59,7 @@ def _kan_131(evidence: Evidence) -> Finding:
 def _rank_after(records: Sequence[RunRecord], wanted: float) -> Finding:
     ranks = []
     for record in records:
-        rows = zip(record.log["step"], record.log.get("rank", []), strict=False)
+        rows = zip(record.evaluations["step"], record.evaluations.get("rank", []), strict=False)
         grok = record.timeline.grokked
         found = sorted(known(rank for step, rank in rows if grok is not None and step > grok))
         ranks += found[len(found) // 2 : len(found) // 2 + 1]
@@ -138,7 +138,7 @@ def _blocks(records: Sequence[RunRecord]) -> Finding:
 
 def _frequencies(evidence: Evidence) -> Finding:
     runs = grokked(named(evidence, "base", [f"add_mod97_s{seed}" for seed in (42, 123, 0, 1, 2)]).values())
-    modes = [int(m[0]) for record in runs if (m := known([record.at(int(record.log["step"][-1]), "fsd_mode")]))]
+    modes = [int(m[0]) for record in runs if (m := known([record.at(int(record.evaluations["step"][-1]), "fsd_mode")]))]
     value = f"dominant at the last look: {', '.join(map(str, modes))}" if modes else "not measured"
     why = "Frequencies of p = 97 end at 48; 62, 72 and 76 are another model's."
     return Finding(value, Verdict.INCONSISTENT, why, len(modes))

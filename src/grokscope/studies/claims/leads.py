@@ -94,7 +94,7 @@ def _level(records: Sequence[RunRecord]) -> Finding:
 
 def _fsd_after(records: Sequence[RunRecord]) -> Finding:
     def level(record: RunRecord) -> float:
-        rows = zip(record.log["step"], record.log.get("fsd", []), strict=False)
+        rows = zip(record.evaluations["step"], record.evaluations.get("fsd", []), strict=False)
         return mean(fsd for step, fsd in rows if record.timeline.grokked is not None and step > record.timeline.grokked)
 
     value = mean(map(level, records))

@@ -22,7 +22,7 @@ def _efficiencies(evidence: Evidence) -> dict[float, list[float]]:
         grok, decay = record.timeline.grokked, record.spec.training.weight_decay
         if record.spec.task != "add_mod97" or record.spec.fork is None or grok is None:
             continue
-        rows = zip(record.log["step"], record.log["norm"], strict=True)
+        rows = zip(record.evaluations["step"], record.evaluations["norm"], strict=True)
         kept = [(step, norm) for step, norm in rows if step <= grok and norm > 0]
         if len(kept) > 1:
             steps, norms = ([row[i] for row in kept] for i in (0, 1))
@@ -59,7 +59,7 @@ def _scaling(evidence: Evidence) -> Finding:
     losses, count = [], 0
     for name, record in evidence.study("threshold").items():
         if name.startswith("scaled"):
-            accuracy = known(record.log["train_accuracy"][:1])
+            accuracy = known(record.evaluations["train_accuracy"][:1])
             losses += [value < 0.9 for value in accuracy]
             count += 1
     if len(losses) < 4:

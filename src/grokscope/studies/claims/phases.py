@@ -63,7 +63,7 @@ def _liberated(record: RunRecord) -> int | None:
 
 def _rank_one(record: RunRecord) -> int | None:
     """The first look with median rank 1."""
-    return first_step_below([int(step) for step in record.log["step"]], record.log.get("rank", []), 1.0)
+    return first_step_below([int(step) for step in record.evaluations["step"]], record.evaluations.get("rank", []), 1.0)
 
 
 def _in_phase_1(record: RunRecord) -> float:
@@ -79,7 +79,7 @@ def _phase_2(record: RunRecord, column: str) -> list[float]:
     start, end = record.timeline.liberated, record.timeline.grokked
     if start is None or end is None:
         return []
-    rows = zip(record.log["step"], record.log[column], strict=True)
+    rows = zip(record.evaluations["step"], record.evaluations[column], strict=True)
     return known(value for step, value in rows if start <= step < end)
 
 
@@ -94,7 +94,7 @@ def _collapse(records: Sequence[RunRecord]) -> Finding:
         events = record.timeline
         early = events.liberated is not None and events.grokked is not None and events.liberated < events.grokked
         ranks = [rank for step, rank in on_checkpoints(record, "rank").items() if step <= (events.liberated or 0)]
-        part.append(early and min(known(record.log["rank"]), default=nan) <= 1)
+        part.append(early and min(known(record.evaluations["rank"]), default=nan) <= 1)
         full.append(part[-1] and all(after <= before for before, after in pairwise(ranks)))
     paths = [on_checkpoints(record, "rank") for record in records]
     path = [middle(path[step] for path in paths if not isnan(path.get(step, nan))) for step in list(paths[0])[:8]]
@@ -123,7 +123,7 @@ def _peak_gap(records: Sequence[RunRecord]) -> Finding:
         return max(known(_gap(record, int(step)) for step in steps), default=nan)
 
     peaks = [highest(record, on_checkpoints(record, "norm")) for record in records]
-    finer = [highest(record, record.log["step"]) for record in records]
+    finer = [highest(record, record.evaluations["step"]) for record in records]
     value = f"{number(mean(peaks), 3)}, at every look {number(mean(finer), 3)}"
     return Finding(value, Verdict.NOT, "", len(peaks))
 
@@ -166,11 +166,11 @@ def _memorized(records: Sequence[RunRecord]) -> Finding:
 def _norm_minimum(records: Sequence[RunRecord]) -> Finding:
     full, part, places = [], [], []
     for record in records:
-        grok, norms = record.timeline.grokked, record.log["norm"]
+        grok, norms = record.timeline.grokked, record.evaluations["norm"]
         if grok is None or not known(norms):
             continue
         least = min(known(norms))
-        places.append(int(record.log["step"][norms.index(least)]))
+        places.append(int(record.evaluations["step"][norms.index(least)]))
         full.append(abs(places[-1] - grok) <= 500)
         part.append(record.timeline.norm_at_grok <= 1.05 * least)
     if not places:

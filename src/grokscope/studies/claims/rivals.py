@@ -33,10 +33,10 @@ NINE = "the nine printed addition runs"
 
 def _at_checkpoints(record: RunRecord) -> tuple[int | None, int | None, int | None] | None:
     """First checkpoints of grokking, FSD ≥ 0.80 and restricted loss ≤ 0.5 nats; None if the loss was not measured."""
-    losses = record.measured.get("paper_restricted", [])
+    losses = record.checkpoints.get("paper_restricted", [])
     if not known(losses):
         return None
-    steps = [int(step) for step in record.measured["step"]]
+    steps = [int(step) for step in record.checkpoints["step"]]
     return grok_checkpoint(record), crossed(record, "fsd", 0.80)[1], first_step_below(steps, losses, 0.5)
 
 
@@ -78,7 +78,7 @@ def _restricted_113(records: Sequence[RunRecord]) -> Finding:
 def _correlations(records: Sequence[RunRecord]) -> Finding:
     values = []
     for record in records:
-        rows = zip(record.log.get("fsd", []), record.log["validation_accuracy"], strict=False)
+        rows = zip(record.evaluations.get("fsd", []), record.evaluations["validation_accuracy"], strict=False)
         pairs = [(x, y) for x, y in rows if x == x and y == y]
         values.append(correlation([x for x, _ in pairs], [y for _, y in pairs]).value)
     found = known(values)

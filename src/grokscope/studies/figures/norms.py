@@ -144,7 +144,7 @@ def _decays(records: Sequence[RunRecord]) -> list[float]:
     found = []
     for record in records:
         grok = record.timeline.grokked
-        rows = zip(record.log["step"], record.log["norm"], strict=True)
+        rows = zip(record.evaluations["step"], record.evaluations["norm"], strict=True)
         kept = [(step, norm) for step, norm in rows if grok is not None and step <= grok and norm > 0]
         if len(kept) > 1:
             steps, norms = ([row[i] for row in kept] for i in (0, 1))

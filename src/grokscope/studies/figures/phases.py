@@ -178,6 +178,7 @@ def fig_memorisation(evidence: Evidence) -> Figure:
 
 
 def _gap(record: RunRecord, until: int) -> dict[int, float]:
-    rows = zip(record.log["step"], record.log["train_accuracy"], record.log["validation_accuracy"], strict=True)
+    columns = (record.evaluations[name] for name in ("step", "train_accuracy", "validation_accuracy"))
+    rows = zip(*columns, strict=True)
     found = {int(step): train - validation for step, train, validation in rows if step <= until}
     return {step: value for step, value in found.items() if value == value}

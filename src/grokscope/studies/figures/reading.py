@@ -43,7 +43,7 @@ def curve(record: RunRecord | None, column: str, until: int, label: str, role: s
 
 def _rows(record: RunRecord, column: str, until: int) -> dict[int, float]:
     """Step → value, from the log or else from the checkpoints; where it was not measured there is none."""
-    part = record.log if column in record.log else record.measured
+    part = record.evaluations if column in record.evaluations else record.checkpoints
     rows = zip(part.get("step", []), part.get(column, []), strict=False)
     return {int(step): float(value) for step, value in rows if step <= until and not isnan(value)}
 

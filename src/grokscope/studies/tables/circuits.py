@@ -40,7 +40,7 @@ def tab_rank(evidence: Evidence) -> Table:
             Cell(number(at_or_nan(own, int(step), column)), printed.get(step, column))
             for column in ("validation_accuracy", "rank", "norm")
         ]
-        was_seen = own is not None and int(step) in own.log["step"]
+        was_seen = own is not None and int(step) in own.evaluations["step"]
         phase = str(seen_every(own).timeline.phase(int(step))) if own is not None and was_seen else None
         pooled = [pooled_values([run.at(int(step), column) for run in runs.values()]) for column in ("rank", "norm")]
         rows.append((text(step), *cells, Cell(phase, printed.get(step, "phase")), *(pooled if is_widened else ())))
@@ -65,7 +65,7 @@ def tab_rank(evidence: Evidence) -> Table:
 def grok_look(record: RunRecord) -> int | None:
     """The first of the paper's checkpoints at or after grokking, which is where the fits are made."""
     grok = record.timeline.grokked
-    looks = (int(step) for step in record.log["step"] if step % PRINTED_LOOKS == 0)
+    looks = (int(step) for step in record.evaluations["step"] if step % PRINTED_LOOKS == 0)
     return None if grok is None else next((step for step in looks if step >= grok), None)
 
 

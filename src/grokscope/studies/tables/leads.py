@@ -129,7 +129,7 @@ def _as_printed(record: RunRecord) -> Timeline:
     if not record.spec.task.startswith("mult"):
         return seen_every(record).timeline
     by_sum = read_by(record, MULTIPLICATION["by a + b"])
-    unread = {name: values for name, values in seen_every(record).log.items() if name != "fsd"}
+    unread = {name: values for name, values in seen_every(record).evaluations.items() if name != "fsd"}
     return (by_sum or RunRecord(record.spec, record.outcome, unread, {})).timeline
 
 

@@ -41,24 +41,25 @@ SEED = 0  # of every bootstrap: the same records give the same bytes
 @lru_cache(maxsize=4096)  # every table and claim asks for the same
 def seen_every(record: RunRecord, steps: int = PRINTED_LOOKS) -> RunRecord:
     """The run as somebody sees it who looks only so often, and at its start."""
-    return _at_looks(record, lambda step: step % steps == 0 or step == min(record.log["step"]))
+    return _at_looks(record, lambda step: step % steps == 0 or step == min(record.evaluations["step"]))
 
 
 def read_by(record: RunRecord, column: str) -> RunRecord | None:
     """The run with another column as its FSD, seen only where that was measured; None if nowhere."""
-    values = record.measured.get(column, [])
+    values = record.checkpoints.get(column, [])
     known = {
-        step: value for step, value in zip(record.measured.get("step", []), values, strict=False) if not isnan(value)
+        step: value for step, value in zip(record.checkpoints.get("step", []), values, strict=False) if not isnan(value)
     }
-    if not known.keys() & set(record.log["step"]):
+    if not known.keys() & set(record.evaluations["step"]):
         return None
     seen = _at_looks(record, lambda step: step in known)
-    return replace(seen, log=seen.log | {"fsd": [known[step] for step in seen.log["step"]]})
+    return replace(seen, evaluations=seen.evaluations | {"fsd": [known[step] for step in seen.evaluations["step"]]})
 
 
 def _at_looks(record: RunRecord, wanted: Callable[[float | int], bool]) -> RunRecord:
-    rows = [row for row, step in enumerate(record.log["step"]) if wanted(step)]
-    return replace(record, log={name: [values[row] for row in rows] for name, values in record.log.items()})
+    rows = [row for row, step in enumerate(record.evaluations["step"]) if wanted(step)]
+    seen = {name: [values[row] for row in rows] for name, values in record.evaluations.items()}
+    return replace(record, evaluations=seen)
 
 
 def came(step: int | None) -> Value:

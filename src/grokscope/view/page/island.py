@@ -42,8 +42,8 @@ def island_of(
     for place in featured(source.runs, detail):
         report(source.runs[place].name)
         details[str(place)] = detail_or_reason(source.runs[place].stored)  # type: ignore[arg-type]
-    known = [name for name in COLUMNS if any(name in run.record.log for run in source.runs)]
-    packed = packed_columns([run.record.log for run in source.runs], known, budget)
+    known = [name for name in COLUMNS if any(name in run.record.evaluations for run in source.runs)]
+    packed = packed_columns([run.record.evaluations for run in source.runs], known, budget)
     facts = {
         "title": source.title,
         "rows": _rows(source),
@@ -55,7 +55,7 @@ def island_of(
         "forks": forks_of(source.runs),
         "irreps": _irreps(source),
         "ablation": {
-            str(place): rows for place, run in enumerate(source.runs) if (rows := ablation_rows(run.record.measured))
+            str(place): rows for place, run in enumerate(source.runs) if (rows := ablation_rows(run.record.checkpoints))
         },
         "details": details,
         "claims": list(source.claims),

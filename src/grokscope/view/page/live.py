@@ -95,7 +95,7 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 
 def _news(before: ShownRun, now: ShownRun) -> dict[str, Any]:
     """The run's row, how many looks stay, and those that follow."""
-    old, new = before.record.log, now.record.log
+    old, new = before.record.evaluations, now.record.evaluations
     shared = min(len(old.get("step", ())), len(new.get("step", ())))
     names = [name for name in ("step", *COLUMNS) if name in new]
     keep = next(

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from grokscope.measures.registry import MEASURES
@@ -44,8 +44,8 @@ def method_of(source: Source) -> dict[str, Any]:
 
 def _provenance(runs: Sequence[ShownRun]) -> list[dict[str, Any]]:
     """Each combination of versions and devices with its number of runs, the most frequent first."""
-    told = [run.record.outcome.get("provenance") for run in runs]
-    counted = Counter(json.dumps(one, sort_keys=True) for one in told if isinstance(one, Mapping))
+    told = [run.record.outcome.provenance for run in runs]
+    counted = Counter(json.dumps(one, sort_keys=True) for one in told if one)
     return [{"runs": count, **json.loads(text)} for text, count in counted.most_common(20)]
 
 

@@ -46,7 +46,7 @@ def _initial(run: ShownRun) -> str:
 
 def _at_start(run: ShownRun) -> float | None:
     """FSD of the untrained network, if it was looked at."""
-    log: Mapping[str, Sequence[float]] = run.record.log
+    log: Mapping[str, Sequence[float]] = run.record.evaluations
     if run.record.spec.fork is not None or not log.get("step") or log["step"][0] != 0 or "fsd" not in log:
         return None
     return None if isnan(log["fsd"][0]) else log["fsd"][0]

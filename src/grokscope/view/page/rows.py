@@ -34,9 +34,9 @@ def events_of(run: ShownRun) -> Timeline | None:
     reading, record = ReadingSpec(), run.record
     at = reading.sync_at(is_group(record.spec.task))
     try:
-        if task_or_none(record.spec.task) is not None and "failed_at" in record.outcome:
+        if task_or_none(record.spec.task) is not None:
             return record.timeline
-        return timeline_of(record.log, reading, failed_at=record.outcome.get("failed_at"), sync_at=at)
+        return timeline_of(record.evaluations, reading, failed_at=record.outcome.failed_at, sync_at=at)
     except InputError:
         return None
 
@@ -61,10 +61,10 @@ def row_of(run: ShownRun) -> dict[str, Any]:
         "group": is_group(spec.task),
         "finished": run.is_finished,
         "outcome": _ended(run, events),
-        "stopped_early": bool(run.record.outcome.get("stopped_early")),
+        "stopped_early": run.record.outcome.stopped_early,
         "fork": None if spec.fork is None else spec.fork.to_dict(),
         "trigger": None if spec.trigger is None else spec.trigger.to_dict(),
-        "fired": (run.record.outcome.get("trigger") or {}).get("fired_at"),
+        "fired": run.record.outcome.fired_at,
     }
     return found | (_steps(events) if events else {"last": None})
 
@@ -74,8 +74,8 @@ def _ended(run: ShownRun, events: Timeline | None) -> str:
         return "unfinished" if events is None or events.grokked is None else "unfinished, grokked"
     if events is not None:
         return str(events.outcome)
-    told = str(run.record.outcome.get("outcome", "unknown"))
-    return SENTENCES.get(told, told)
+    ending = run.record.outcome.outcome
+    return SENTENCES.get(ending, ending)
 
 
 def _steps(events: Timeline) -> dict[str, Any]:

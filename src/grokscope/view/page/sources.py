@@ -11,6 +11,7 @@ from typing import Any
 
 from grokscope.errors import InputError, shown
 from grokscope.files import named
+from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord, unpacked
 from grokscope.runs.run_folder import RunFolder, run_name
 from grokscope.runs.runs import Run
@@ -18,7 +19,6 @@ from grokscope.specs import RunSpec
 
 __all__ = ["ShownRun", "Source", "folders_of", "identity", "looks_of", "source_of", "stored_run"]
 
-UNFINISHED: dict[str, Any] = {"outcome": "unfinished", "failed_at": None}
 MOST_RUNS = 10_000  # of one page: reading ten thousand logs takes a minute, and nobody scrolls further
 LARGEST_TEXT = 64 * 2**20  # bytes of a claims or provenance file that is still read
 
@@ -128,9 +128,9 @@ def _of_store(path: Path, match: str) -> tuple[list[ShownRun], list[str]]:
 def stored_run(folder: Path) -> ShownRun:
     """A run of a store as far as it is logged."""
     run = RunFolder(folder, RunSpec.from_json((folder / "spec.json").read_text()))
-    outcome = run.outcome
-    record = RunRecord(run.spec, outcome or UNFINISHED, looks_of(run.log()), looks_of(run.log("measures")))
-    return ShownRun(folder.name, record, outcome is not None, Run(run))
+    outcome = RunOutcome.from_dict(run.outcome) if run.outcome else RunOutcome()
+    record = RunRecord(run.spec, outcome, looks_of(run.log()), looks_of(run.log("measures")))
+    return ShownRun(folder.name, record, outcome.is_finished, Run(run))
 
 
 def looks_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
