@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from grokscope.cli.progress import run_with_progress
 from grokscope.runs import Store
 from grokscope.specs import Plan
-from grokscope.studies.catalogue import base_run
-from grokscope.studies.models import MODELS, save_models
+from grokscope.studies.synchronization.experiments import base_run
+from grokscope.studies.synchronization.models import MODELS, save_models
 from grokscope.studies.reproduction import records_in
 
 SEED = 42

@@ -8,8 +8,8 @@ from typing import Any
 
 from grokscope.runs.records import RunRecord, begun_elsewhere, unpacked
 from grokscope.studies.answers import ANSWERS, answer_sentence
-from grokscope.studies.bakeoff_notes import what_logs_show
-from grokscope.studies.bakeoff_tables import bakeoff_results, verdict
+from grokscope.studies.bakeoff.notes import what_logs_show
+from grokscope.studies.bakeoff.tables import bakeoff_results, verdict
 from grokscope.studies.claims import CLAIMS, judged
 from grokscope.studies.claims.claim import Finding, Verdict
 from grokscope.studies.evidence import evidence_of

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from grokscope.runs.records import RunRecord, unpacked
-from grokscope.studies.bakeoff import CHOSEN, FIRST_TUNING_SEED, arm_of, bakeoff_plan
-from grokscope.studies.bakeoff_tables import bakeoff_results, bakeoff_table, tuned
+from grokscope.studies.bakeoff.configurations import CHOSEN, FIRST_TUNING_SEED, arm_of, bakeoff_plan
+from grokscope.studies.bakeoff.tables import bakeoff_results, bakeoff_table, tuned
 from grokscope.studies.figures import figure_csv
-from grokscope.studies.figures.bakeoff import fig_bakeoff
-from grokscope.studies.speed import read_speed
+from grokscope.studies.bakeoff.figures import fig_bakeoff
+from grokscope.studies.bakeoff.speed import read_speed
 from grokscope.studies.tables import Table
 from grokscope.view.render import csv_of, latex_of, markdown_of
 from scripts import DOCS, module_at

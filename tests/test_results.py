@@ -15,7 +15,7 @@ from grokscope.studies.answers import ANSWERS, answer_sentence
 from grokscope.studies.claims import CLAIMS, judged, rules_digest
 from grokscope.studies.evidence import Evidence, evidence_of
 from grokscope.studies.figures import FIGURES, figure_csv
-from grokscope.studies.models import MODELS
+from grokscope.studies.synchronization.models import MODELS
 from grokscope.studies.results import claim_rows, provenance_of
 from grokscope.studies.results_page import page_of
 from grokscope.studies.sources import records_at, scope_of

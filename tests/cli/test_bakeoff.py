@@ -15,7 +15,7 @@ from grokscope.runs import Store
 from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord, save_records, unpacked
 from grokscope.specs import Architecture, Cadence, Plan
-from grokscope.studies.bakeoff import ARMS, arm_of, quick_plan, tuning_runs
+from grokscope.studies.bakeoff.configurations import ARMS, arm_of, quick_plan, tuning_runs
 
 BAKEOFF = importlib.import_module("grokscope.cli.bakeoff")
 PROGRESS = importlib.import_module("grokscope.cli.progress")

@@ -16,7 +16,7 @@ from grokscope.runs.doctor import damaged_runs
 from grokscope.runs.records import unpacked
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 from grokscope.studies import FIGURES, catalogue, results
-from grokscope.studies.catalogue import STUDIES
+from grokscope.studies.synchronization.experiments import STUDIES
 from grokscope.studies.claims import CLAIMS, Verdict, rules_digest
 from grokscope.version import __version__
 

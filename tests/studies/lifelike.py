@@ -10,7 +10,7 @@ from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
 from grokscope.studies import Evidence
-from grokscope.studies.catalogue import STUDIES
+from grokscope.studies.synchronization.experiments import EXPERIMENTS
 from grokscope.timeline import first_step
 
 EVERY = 100
@@ -28,14 +28,14 @@ class Course:
     unstable: bool = False
 
 
-def lifelike(n_seeds: int | None, names: Iterable[str] = STUDIES) -> Evidence:
+def lifelike(n_seeds: int | None, names: Iterable[str] = EXPERIMENTS) -> Evidence:
     """Every run of the studies, at so many seeds."""
-    planned = {study: STUDIES[study](n_seeds, "float32") for study in names}
+    planned = {study: EXPERIMENTS[study](n_seeds, "float32") for study in names}
     found = {
         study: {name: record(spec, course(study, name, spec), place) for place, (name, spec) in enumerate(runs.items())}
         for study, runs in planned.items()
     }
-    return Evidence(found, {study: len(runs) for study, runs in planned.items()})
+    return Evidence(found)
 
 
 def course(study: str, name: str, spec: RunSpec) -> Course:

@@ -24,7 +24,7 @@ from grokscope.studies import (
 )
 from grokscope.studies.answers.alarms import matched_threshold
 from grokscope.studies.answers.candidates import CANDIDATES, trace_of
-from grokscope.studies.catalogue import STUDIES, studies
+from grokscope.studies.synchronization.experiments import STUDIES, studies
 from grokscope.studies.tables import Cell
 from grokscope.view.render import cell_text, csv_of, latex_of, markdown_of
 from studies.test_tables import run

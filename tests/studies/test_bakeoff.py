@@ -12,7 +12,7 @@ from grokscope.jobs import run_all
 from grokscope.runs import Store, packing
 from grokscope.runs.records import unpacked
 from grokscope.specs import Plan, RunSpec
-from grokscope.studies.bakeoff import (
+from grokscope.studies.bakeoff.configurations import (
     ARMS,
     CHOSEN,
     FAMILIES,
@@ -23,8 +23,8 @@ from grokscope.studies.bakeoff import (
     quick_plan,
     tuning_plan,
 )
+from grokscope.studies.bakeoff.speed import measured_speed, read_speed, save_speed
 from grokscope.studies.reproduction import records_in
-from grokscope.studies.speed import measured_speed, read_speed, save_speed
 from grokscope.training import cohort_key
 
 SOME = {"FSD trigger", "closed loop", "Grokfast", "orthogonal gradient"}

@@ -2,9 +2,9 @@ from math import inf, isnan, nan
 from pathlib import Path
 
 from grokscope.stats import Estimate
-from grokscope.studies.bakeoff_tables import ArmResult, TaskResult
+from grokscope.studies.bakeoff.figures import fig_bakeoff
+from grokscope.studies.bakeoff.tables import ArmResult, TaskResult
 from grokscope.studies.figures import figure_csv, write_figure
-from grokscope.studies.figures.bakeoff import fig_bakeoff
 
 
 def arm(name: str, median: float, high: float, grokked: int) -> ArmResult:

@@ -5,8 +5,8 @@ from typing import Any
 from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
-from grokscope.studies.bakeoff import ARMS, bakeoff_plan
-from grokscope.studies.bakeoff_notes import what_logs_show
+from grokscope.studies.bakeoff.configurations import ARMS, bakeoff_plan
+from grokscope.studies.bakeoff.notes import what_logs_show
 
 
 def runs_of(name: str, task: str = "add_mod97", n_seeds: int = 4) -> list[RunSpec]:

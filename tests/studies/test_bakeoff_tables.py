@@ -13,8 +13,8 @@ from grokscope.errors import InputError
 from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
-from grokscope.studies.bakeoff import ARMS, FAMILIES, bakeoff_plan, tuning_runs
-from grokscope.studies.bakeoff_tables import bakeoff_results, bakeoff_table, tuned, verdict
+from grokscope.studies.bakeoff.configurations import ARMS, FAMILIES, bakeoff_plan, tuning_runs
+from grokscope.studies.bakeoff.tables import bakeoff_results, bakeoff_table, tuned, verdict
 from grokscope.view.render import csv_of, latex_of, markdown_of
 
 SEEDS = 8

@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from grokscope.errors import InputError
-from grokscope.studies.catalogue import STUDIES, seeds_of, studies
+from grokscope.studies.synchronization.experiments import STUDIES, seeds_of, studies
 from grokscope.tasks import named_task
 
 

@@ -12,10 +12,10 @@ from grokscope.activations import conditioning_basis
 from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
-from grokscope.studies.catalogue import STUDIES
 from grokscope.studies.claims import CLAIMS, Claim, Finding, Verdict, judged, rules_digest
 from grokscope.studies.claims.claim import graded, inconsistent, near, of_runs, too_few
 from grokscope.studies.evidence import Evidence, evidence_of
+from grokscope.studies.synchronization.experiments import STUDIES
 from grokscope.tasks import named_task
 from paper_tables import CROSS, CROSSPRIME, TRANSFER, WD_INTERVENTION
 

@@ -9,9 +9,9 @@ from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
 from grokscope.specs import Seeds
 from grokscope.studies import sources
-from grokscope.studies.catalogue import studies
 from grokscope.studies.coverage import coverage_of, coverage_table
 from grokscope.studies.sources import Scope
+from grokscope.studies.synchronization.experiments import studies
 
 SCOPE = Scope(n_seeds=6, precision="float32", quick=False)
 

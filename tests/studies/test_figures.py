@@ -31,7 +31,7 @@ from grokscope.studies import (
 from grokscope.studies.claims import CLAIMS
 from grokscope.studies.figures import Figure, Panel, Series, figure_csv, pictures_of
 from grokscope.studies.figures.reading import independent_null
-from grokscope.studies.printed import PRINTED
+from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.tasks import named_task
 from grokscope.view.charts.drawing import draw
 
@@ -86,7 +86,7 @@ def test_there_are_nine_and_claims_name_only_what_is_there() -> None:
 
 def test_leads_are_drawn_as_printed() -> None:
     panel = made("fig-exloss", "followed").panels[0]
-    printed = PRINTED["tab:exloss"]
+    printed = REPORTED["tab:exloss"]
     names = [name for name in printed.rows if name != "mean"]
     assert labelled(panel, "FSD").y == tuple(printed.get(name, "lead") for name in names)
     assert labelled(panel, "restricted loss").y == tuple(printed.get(name, "restricted_lead") for name in names)
@@ -105,7 +105,7 @@ def test_the_phases_are_those_of_the_timeline() -> None:
     assert [panel.x_label for panel in figure.panels] == ["", "", "", "step"]
     paper = labelled(figure.panels[3], "paper")
     assert dict(zip(paper.x, paper.y, strict=True)) == {
-        int(step): PRINTED["tab:rank"].get(step, "norm") for step in PRINTED["tab:rank"].rows
+        int(step): REPORTED["tab:rank"].get(step, "norm") for step in REPORTED["tab:rank"].rows
     }
     assert f"{record.timeline.grokked:,}" in figure.title
     assert f"all {SEEDS} seeds" in figure.title

@@ -11,8 +11,8 @@ from grokscope.jobs import run_all
 from grokscope.runs import Run, Store
 from grokscope.runs.records import RunRecord, record_of
 from grokscope.specs import Cadence, RunSpec, Training
-from grokscope.studies.catalogue import studies
-from grokscope.studies.models import _is_plain, save_models
+from grokscope.studies.synchronization.experiments import studies
+from grokscope.studies.synchronization.models import _is_plain, save_models
 
 STEPS = 4
 PLAIN = RunSpec(

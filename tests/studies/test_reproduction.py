@@ -12,8 +12,8 @@ from grokscope.runs import Measuring, Store
 from grokscope.runs.records import record_of
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
 from grokscope.studies import catalogue, evidence_of
-from grokscope.studies.catalogue import STUDIES
 from grokscope.studies.reproduction import MEASURED, records_in, reproduction_plan, run_steps
+from grokscope.studies.synchronization.experiments import STUDIES
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -13,8 +13,8 @@ from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
 from grokscope.studies import Evidence, evidence_of
-from grokscope.studies.catalogue import studies
-from grokscope.studies.printed import PRINTED
+from grokscope.studies.synchronization.experiments import studies
+from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.studies.tables import TABLES, Cell, Column, Table
 from grokscope.view.render import csv_of, latex_of, markdown_of
 from grokscope.view.table import cut_short
@@ -106,26 +106,28 @@ def agree(table: Table, rows: Sequence[str], columns: Sequence[str]) -> None:
 
 
 def test_printed_values_are_those_the_other_tests_hold() -> None:
-    cross, exloss, rank = PRINTED["tab:cross"], PRINTED["tab:exloss"], PRINTED["tab:rank"]
+    cross, exloss, rank = REPORTED["tab:cross"], REPORTED["tab:exloss"], REPORTED["tab:rank"]
     for name, row in CROSS.items():
         assert cross.rows[name][:4] == (row.modulus, row.grok, row.sync, row.lead)
-        assert PRINTED["tab:configs"].get(name, "grok") == row.grok
+        assert REPORTED["tab:configs"].get(name, "grok") == row.grok
     assert {name: exloss.rows[name][:5] for name in EXLOSS} == EXLOSS
     assert [(int(step), *row[:3]) for step, row in rank.rows.items()] == [row[:4] for row in RANK]
     for decay, row in WD_INTERVENTION.items():
-        printed = PRINTED["tab:wd_intervention"].rows[f"{decay:g}"]
+        printed = REPORTED["tab:wd_intervention"].rows[f"{decay:g}"]
         assert (printed[0], printed[1], printed[3] or "") == row
     for decay, fit in TIMING_FIT.items():
-        assert PRINTED["tab:timing_fit"].rows[f"{decay:g}"][:3] == fit
-    assert [row[:3] for row in list(PRINTED["tab:arch_ablation"].rows.values())[:3]] == list(ARCH_ABLATION.values())[:3]
+        assert REPORTED["tab:timing_fit"].rows[f"{decay:g}"][:3] == fit
+    assert [row[:3] for row in list(REPORTED["tab:arch_ablation"].rows.values())[:3]] == list(ARCH_ABLATION.values())[
+        :3
+    ]
     for modulus, (cells, constant, r_squared) in CROSSPRIME.items():
         for decay, (mean, spread) in cells.items():
-            own = [PRINTED["tab:crossprime"].get(str(modulus), f"{what} {decay:g}") for what in ("mean", "std")]
+            own = [REPORTED["tab:crossprime"].get(str(modulus), f"{what} {decay:g}") for what in ("mean", "std")]
             assert own == [mean, spread]
-        assert PRINTED["tab:crossprime"].get(str(modulus), "constant") == constant
-        assert PRINTED["tab:crossprime"].get(str(modulus), "r_squared") == r_squared
+        assert REPORTED["tab:crossprime"].get(str(modulus), "constant") == constant
+        assert REPORTED["tab:crossprime"].get(str(modulus), "r_squared") == r_squared
     for seed, (grok, sync, lead, control) in TRANSFER.items():
-        row = PRINTED["tab:transfer"].rows[str(seed)]
+        row = REPORTED["tab:transfer"].rows[str(seed)]
         assert row[:3] == (grok, sync, lead)
         assert row[4] == ("never" if control is None else control)
 
@@ -154,7 +156,7 @@ def test_every_label_is_printed_and_every_printed_row_is_whole() -> None:
 
 def test_configurations_and_leads_come_out_as_printed() -> None:
     base = evidence("base", printed_base())
-    agree(TABLES["tab-configs"](base), list(PRINTED["tab:configs"].rows), ["Grok step"])
+    agree(TABLES["tab-configs"](base), list(REPORTED["tab:configs"].rows), ["Grok step"])
     table = TABLES["tab-cross"](base)
     agree(table, list(CROSS), ["Grok", "Sync", "Lead", "Precursor?"])
     mean, by_prime = (table.cell(f"{name}, printed additions", "Lead") for name in ("mean", "mean by prime"))

@@ -7,15 +7,15 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from math import isclose, isnan, nan
 from pathlib import Path
 from typing import Any
 
 from grokscope.errors import InputError
 from grokscope.runs.outcome import EVENTS, RunOutcome
-from grokscope.runs.run_folder import RunFolder
+from grokscope.runs.run_folder import RunFolder, run_name
 from grokscope.files import named, write_atomically
 from grokscope.specs import Membership, ReadingSpec, RunSpec
 from grokscope.tasks import named_task
@@ -55,6 +55,15 @@ class RunRecord:
         at = reading.sync_at(is_group=named_task(self.spec.task).sums is None)
         return timeline_of(self._with_restricted_loss(), reading, failed_at=self.outcome.failed_at, sync_at=at)
 
+    @property
+    def name(self) -> str:
+        """Its name with its content hash, as its folder is called."""
+        return run_name(self.spec)
+
+    def seen_every(self, steps: int) -> "RunRecord":
+        """The run as somebody sees it who evaluates only so often, and at its start."""
+        return _thinned(self, steps)
+
     def at(self, step: int, column: str) -> float:
         """A column's value at a step; NaN if there was no look."""
         for part in (self.evaluations, self.checkpoints):
@@ -68,6 +77,14 @@ class RunRecord:
             return self.evaluations
         known = dict(zip(self.checkpoints["step"], self.checkpoints["paper_restricted"], strict=True))
         return self.evaluations | {"restricted_loss": [known.get(step, nan) for step in self.evaluations["step"]]}
+
+
+@lru_cache(maxsize=8192)  # every table and claim asks for the same
+def _thinned(record: RunRecord, steps: int) -> RunRecord:
+    first = min(record.evaluations["step"], default=0)
+    rows = [row for row, step in enumerate(record.evaluations["step"]) if step % steps == 0 or step == first]
+    seen = {name: [values[row] for row in rows] for name, values in record.evaluations.items()}
+    return replace(record, evaluations=seen)
 
 
 def record_of(folder: RunFolder) -> RunRecord:

@@ -1,32 +1,29 @@
-"""The paper's tables, figures and claims, and answers to what it could not know, made of records."""
+"""Studies: a paper's runs, quantities, claims, tables and figures, each as data of one folder."""
 
-from grokscope.studies.answers import ANSWERS, answer_sentence, answer_sentences
-from grokscope.studies.claims import CLAIMS, Claim, Finding, Verdict, judged, rules_digest
-from grokscope.studies.evidence import Evidence, evidence_of
-from grokscope.studies.figures import FIGURES, Figure, house_style, write_figure
-from grokscope.studies.sources import evidence_at, records_at
-from grokscope.studies.tables import TABLES, Table
-from grokscope.view.render import write_table
+from grokscope.studies.cells import cell
+from grokscope.studies.claim import Claim, Finding, judge, rules_digest
+from grokscope.studies.evidence import Evidence
+from grokscope.studies.quantity import Bound, Measured, Quantity
+from grokscope.studies.rule import Rule, Verdict
+from grokscope.studies.selection import Selection
+from grokscope.studies.study import Item, Study, find_study, gather, study_names
 
 __all__ = [
-    "ANSWERS",
-    "CLAIMS",
-    "FIGURES",
-    "TABLES",
+    "Bound",
     "Claim",
     "Evidence",
-    "Figure",
     "Finding",
-    "Table",
+    "Item",
+    "Measured",
+    "Quantity",
+    "Rule",
+    "Selection",
+    "Study",
     "Verdict",
-    "answer_sentence",
-    "answer_sentences",
-    "evidence_at",
-    "evidence_of",
-    "house_style",
-    "judged",
-    "records_at",
+    "cell",
+    "find_study",
+    "gather",
+    "judge",
     "rules_digest",
-    "write_figure",
-    "write_table",
+    "study_names",
 ]

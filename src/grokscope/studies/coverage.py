@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from grokscope.runs.records import RunRecord
-from grokscope.studies.catalogue import STUDIES, quick_studies, studies
 from grokscope.studies.evidence import evidence_of
 from grokscope.studies.sources import Scope
+from grokscope.studies.synchronization.experiments import STUDIES, quick_studies, studies
 from grokscope.studies.tables.reading import span_of
 
 __all__ = ["coverage_of", "coverage_table"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from grokscope.errors import InputError, did_you_mean, shown
-from grokscope.studies.catalogue import STUDIES
+from grokscope.studies.synchronization.experiments import STUDIES
 
 __all__ = ["ITEMS", "studies_of"]
 

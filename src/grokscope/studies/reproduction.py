@@ -6,7 +6,7 @@ from grokscope.errors import InputError
 from grokscope.runs.records import RunRecord, record_of
 from grokscope.runs.store import Store
 from grokscope.specs import Plan, RunSpec
-from grokscope.studies.catalogue import STUDIES, Precision, quick_studies, studies
+from grokscope.studies.synchronization.experiments import STUDIES, Precision, quick_studies, studies
 
 __all__ = ["MEASURED", "MILESTONES", "records_in", "reproduction_plan", "run_steps"]
 

@@ -10,9 +10,9 @@ from grokscope.files import named
 from grokscope.runs.records import RunRecord, unpacked
 from grokscope.runs.runs import open_runs
 from grokscope.runs.store import Store
-from grokscope.studies.catalogue import Precision
 from grokscope.studies.evidence import Evidence, evidence_of
 from grokscope.studies.reproduction import records_in
+from grokscope.studies.synchronization.experiments import Precision
 
 __all__ = ["PACKED", "Scope", "evidence_at", "records_at", "scope_of"]
 

@@ -25,7 +25,9 @@ class Cell:
     n: int | None = None
     """Runs, or clusters of runs, behind ours."""
     paper_interval: tuple[float | int, float | int] | None = None
-    """What is printed as its interval."""
+    """What is reported as its interval."""
+    quantity: str = ""
+    """The key of the quantity that ours is; empty for words and for what is only reported."""
 
 
 @dataclass(frozen=True)

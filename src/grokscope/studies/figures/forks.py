@@ -12,9 +12,9 @@ from grokscope.stats import kaplan_meier
 from grokscope.studies.evidence import Evidence
 from grokscope.studies.figures.captions import THEORY_CONSTANT
 from grokscope.studies.figures.reading import OPEN, curve, ends_of, paper_points, shown_until
-from grokscope.studies.printed import PRINTED
+from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.studies.tables.forks import DECAYS, FITTED, PRINTED_RUN, STABLE, law_of, left_out, pooled_wait
-from grokscope.studies.tables.reading import PRINTED_LOOKS, seen_every, span_of
+from grokscope.studies.tables.reading import REPORTED_LOOKS, seen_every, span_of
 from grokscope.view.charts.figure import Figure, Panel, Series
 from grokscope.view.table import not_trained
 
@@ -85,7 +85,7 @@ def _known(value: float, otherwise: float) -> float:
 
 def _waits(study: Mapping[str, RunRecord]) -> Panel:
     """Δt by λ: observed, printed, and by the law."""
-    printed = PRINTED["tab:wd_intervention"]
+    printed = REPORTED["tab:wd_intervention"]
     runs = {name: forked_run(record.spec, seen_every(record).timeline) for name, record in study.items()}
     own = {decay: runs.get(f"{PRINTED_RUN}_x{decay}") for decay in DECAYS}
     places = tuple(range(len(DECAYS)))
@@ -121,7 +121,7 @@ def fig_crossprime(evidence: Evidence) -> Figure:
     """Figure 6: Δt against λ for three primes with C_p/λ, on plain and on logarithmic axes."""
     study = evidence.study("crossprime")
     runs = [forked_run(record.spec, record.timeline) for record in study.values() if record.spec.fork]
-    by_prime = {p: [run for run in runs if run.task == f"add_mod{p}"] for p in PRINTED["tab:crossprime"].rows}
+    by_prime = {p: [run for run in runs if run.task == f"add_mod{p}"] for p in REPORTED["tab:crossprime"].rows}
     series: list[Series] = []
     for modulus, own in by_prime.items():
         series += [*_law(modulus, own), _means(modulus, own), _printed_means(modulus)]
@@ -176,7 +176,7 @@ def _means(modulus: str, runs: Sequence[ForkedRun]) -> Series:
 
 
 def _printed_means(modulus: str) -> Series:
-    printed = PRINTED["tab:crossprime"]
+    printed = REPORTED["tab:crossprime"]
     rows = [
         (float(d), printed.get(modulus, f"mean {d}"), printed.get(modulus, f"std {d}")) for d in ("1", "2", "3", "5")
     ]

@@ -7,7 +7,7 @@ from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
 from grokscope.studies.evidence import Evidence
 from grokscope.studies.figures.reading import beginning, curve, independent_line, quartiles, shown_until, untrained_band
-from grokscope.studies.printed import PRINTED
+from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.studies.tables.variants import FRACTIONS
 from grokscope.view.charts.figure import Figure, Panel, Series
 from grokscope.view.table import not_trained
@@ -23,7 +23,7 @@ CURVES = {  # column → name, colour
 
 def fig_transfer(evidence: Evidence) -> Figure:
     """Figure 9: six seeds of S5, and below them all seeds at each train fraction."""
-    printed, study = PRINTED["tab:transfer"], evidence.study("symmetric")
+    printed, study = REPORTED["tab:transfer"], evidence.study("symmetric")
     seeds = [seed for seed in printed.rows if seed != "mean"]
     by_fraction = {fraction: _at(study, fraction) for fraction in FRACTIONS}
     named = {seed: by_fraction[FRACTIONS[0]].get(f"S5_f{FRACTIONS[0]:g}_s{seed}") for seed in seeds}
@@ -51,7 +51,7 @@ def _at(study: Mapping[str, RunRecord], fraction: float) -> dict[str, RunRecord]
 
 
 def _one_seed(seed: str, record: RunRecord | None, runs: Mapping[str, RunRecord], until: int) -> Panel:
-    printed = PRINTED["tab:transfer"]
+    printed = REPORTED["tab:transfer"]
     reading = ReadingSpec()
     marks = [
         Series("paper", "points", role, "paper", (step,), (height,))

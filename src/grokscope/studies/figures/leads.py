@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from grokscope.studies.evidence import Evidence
 from grokscope.studies.figures.reading import OPEN, ends_of, lead_of, paper_points
-from grokscope.studies.printed import PRINTED
+from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.studies.tables.leads import LOOKS, widened
 from grokscope.studies.tables.reading import pooled_leads, seen_every
 from grokscope.timeline import Lead, Timeline
@@ -31,7 +31,7 @@ LEAD = "lead over grokking (steps)"
 
 def fig_exloss(evidence: Evidence) -> Figure:
     """Figure 1: leads of FSD and of the restricted loss, nine additions."""
-    printed, base = PRINTED["tab:exloss"], evidence.study("base")
+    printed, base = REPORTED["tab:exloss"], evidence.study("base")
     names = [name for name in printed.rows if name != "mean"]
     found = {name: seen_every(base[name]).timeline for name in names if name in base}
     ticks = tuple((place, _tick(name)) for place, name in enumerate(names))
@@ -76,7 +76,7 @@ def _lead_bars(leads: Sequence[Lead | None], which: str) -> Series:
 
 def _printed_leads(names: Sequence[str], which: str) -> Series:
     column = "lead" if which == "fsd" else "restricted_lead"
-    values = {place + PAIR[which]: PRINTED["tab:exloss"].get(name, column) for place, name in enumerate(names)}
+    values = {place + PAIR[which]: REPORTED["tab:exloss"].get(name, column) for place, name in enumerate(names)}
     return paper_points(values)
 
 
@@ -102,7 +102,7 @@ def _medians(cells: Iterable[Cell], role: str, label: str, offset: float = 0.0) 
 
 def fig_arch(evidence: Evidence) -> Figure:
     """Figure 5: the lead of FSD in each architecture."""
-    printed, study = PRINTED["tab:arch_ablation"], evidence.study("architecture")
+    printed, study = REPORTED["tab:arch_ablation"], evidence.study("architecture")
     found = {name: seen_every(record).timeline for name, record in study.items()}
     own = [found.get(f"{variant}_s42") for variant in VARIANTS]
     values, words = (

@@ -17,7 +17,7 @@ from grokscope.studies.figures.reading import (
     steps_text,
     untrained_band,
 )
-from grokscope.studies.printed import PRINTED
+from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.view.charts.figure import Ends, Figure, Panel, Series
 from grokscope.view.table import Value, not_trained
 
@@ -89,7 +89,7 @@ def _over_time(
     y_range: Ends | None = None,
 ) -> Panel:
     own = runs.get(PRINTED_RUN)
-    printed = PRINTED["tab:rank"]
+    printed = REPORTED["tab:rank"]
     points: dict[float, Value] = {int(step): printed.get(step, column) for step in printed.rows}
     series = (
         *_phase(own),
@@ -145,7 +145,7 @@ def fig_memorisation(evidence: Evidence) -> Figure:
     """Figure 4: train and validation accuracy, and the gap between them."""
     runs = evidence.task(TASK)
     own, until = runs.get(PRINTED_RUN), shown_until(runs.values(), LEAST)
-    printed = PRINTED["tab:rank"]
+    printed = REPORTED["tab:rank"]
     accuracies: dict[float, Value] = {int(step): printed.get(step, "validation_accuracy") for step in printed.rows}
     top = (
         *(quartiles(runs.values(), f"{name}_accuracy", until, name, name) for name in ("train", "validation")),

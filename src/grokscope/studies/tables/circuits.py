@@ -6,8 +6,8 @@ from math import isnan, nan
 
 from grokscope.runs.records import RunRecord
 from grokscope.studies.evidence import Evidence
-from grokscope.studies.printed import PRINTED
-from grokscope.studies.tables.reading import PRINTED_LOOKS, at_or_nan, number, pooled_values, seen_every
+from grokscope.studies.synchronization.reported import REPORTED
+from grokscope.studies.tables.reading import REPORTED_LOOKS, at_or_nan, number, pooled_values, seen_every
 from grokscope.tasks import named_task
 from grokscope.view.table import Cell, Column, Row, Table, not_measured, not_trained, text
 
@@ -32,8 +32,8 @@ KAN = {  # printed column → heading, digits, our column
 
 def tab_rank(evidence: Evidence) -> Table:
     """Table 5: rank and norm of one run over time."""
-    printed, runs = PRINTED["tab:rank"], evidence.task("add_mod97")
-    own, is_widened = runs.get(PRINTED_RUN), any(name not in PRINTED["tab:configs"].rows for name in runs)
+    printed, runs = REPORTED["tab:rank"], evidence.task("add_mod97")
+    own, is_widened = runs.get(PRINTED_RUN), any(name not in REPORTED["tab:configs"].rows for name in runs)
     rows: list[Row] = []
     for step in printed.rows:
         cells = [
@@ -71,7 +71,7 @@ def grok_look(record: RunRecord) -> int | None:
 
 def tab_kan(evidence: Evidence) -> Table:
     """Table 6: ranks before and after grokking, and the Fourier fits of the neurons."""
-    printed, base = PRINTED["tab:kan_all"], evidence.study("base")
+    printed, base = REPORTED["tab:kan_all"], evidence.study("base")
     rows = [_kan_row(name, base.get(name)) for name in printed.rows]
     for task in dict.fromkeys(record.spec.task for record in base.values()):
         runs = {name: record for name, record in base.items() if record.spec.task == task}
@@ -102,7 +102,7 @@ def _without(runs: Mapping[str, RunRecord], names: Iterable[str], column: str) -
 
 
 def _kan_readings() -> list[tuple[str, Callable[[RunRecord], float | int]]]:
-    """Printed column and our value of it, in the table's order."""
+    """Reported column and our value of it, in the table's order."""
 
     def after(column: str) -> Callable[[RunRecord], float | int]:
         return lambda record: at_or_nan(record, grok_look(record), column)
@@ -118,7 +118,7 @@ def _kan_readings() -> list[tuple[str, Callable[[RunRecord], float | int]]]:
 
 
 def _kan_row(name: str, record: RunRecord | None) -> Row:
-    printed = PRINTED["tab:kan_all"]
+    printed = REPORTED["tab:kan_all"]
     readings = _kan_readings()
     values = [number(read(record)) if record else None for _, read in readings]
     return (text(name), *(Cell(v, printed.get(name, column)) for v, (column, _) in zip(values, readings, strict=True)))
@@ -134,8 +134,8 @@ def _kan_pooled(task: str, runs: Mapping[str, RunRecord]) -> Row:
 
 def tab_ablation(evidence: Evidence) -> Table:
     """Table 7: accuracy over all pairs without one component."""
-    printed, runs = PRINTED["tab:ablation"], evidence.task("add_mod97")
-    own, is_widened = runs.get(PRINTED_RUN), any(name not in PRINTED["tab:configs"].rows for name in runs)
+    printed, runs = REPORTED["tab:ablation"], evidence.task("add_mod97")
+    own, is_widened = runs.get(PRINTED_RUN), any(name not in REPORTED["tab:configs"].rows for name in runs)
     rows: list[Row] = []
     for part, title in COMPONENTS.items():
         drop = _drop(own, part)

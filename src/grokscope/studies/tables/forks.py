@@ -9,8 +9,8 @@ from grokscope.law import Ending, ForkedRun, LawFit, fit_each_draw, fit_law, for
 from grokscope.runs.records import RunRecord
 from grokscope.stats import bootstrap, share
 from grokscope.studies.evidence import Evidence
-from grokscope.studies.printed import PRINTED
-from grokscope.studies.tables.reading import PRINTED_LOOKS, SEED, came, number, pooled_steps, seen_every
+from grokscope.studies.synchronization.reported import REPORTED
+from grokscope.studies.tables.reading import REPORTED_LOOKS, SEED, came, number, pooled_steps, seen_every
 from grokscope.view.table import Cell, Column, Row, Table, Value, estimated, not_trained, text
 
 __all__ = ["law_of", "left_out", "pooled_wait", "tab_crossprime", "tab_timing", "tab_wd"]
@@ -25,7 +25,7 @@ LOOKS = f"Seen every {PRINTED_LOOKS} steps, as in the paper; forked at step 1,00
 
 def tab_wd(evidence: Evidence) -> Table:
     """Table 4: how much sooner a run groks when λ is raised at step 1,000."""
-    printed, study = PRINTED["tab:wd_intervention"], evidence.study("fork")
+    printed, study = REPORTED["tab:wd_intervention"], evidence.study("fork")
     runs = {name: seen_every(record) for name, record in study.items()}
     is_widened = any(not name.startswith(PRINTED_RUN + "_") for name in study)
     control = _forked(runs.get(f"{PRINTED_RUN}_x1"))
@@ -100,7 +100,7 @@ def pooled_wait(runs: Sequence[ForkedRun]) -> tuple[Cell, Cell]:
 
 def tab_timing(evidence: Evidence) -> Table:
     """Table 9: Δt = C/λ fitted to one run's branches, C = mean(λΔt)."""
-    printed, study = PRINTED["tab:timing_fit"], evidence.study("fork")
+    printed, study = REPORTED["tab:timing_fit"], evidence.study("fork")
     runs = {name: forked_run(record.spec, seen_every(record).timeline) for name, record in study.items()}
     own = {decay: run for decay in DECAYS if (run := runs.get(f"{PRINTED_RUN}_x{decay}"))}
     fit = law_of(own.values(), FITTED)
@@ -130,7 +130,7 @@ def law_of(runs: Iterable[ForkedRun], highest: float) -> LawFit | None:
 
 
 def _timing_row(decay: str, run: ForkedRun | None, fit: LawFit | None) -> Row:
-    printed = PRINTED["tab:timing_fit"]
+    printed = REPORTED["tab:timing_fit"]
     paper = {column: printed.get(decay, column) for column in printed.columns}
     observed, predicted = _wait(run), fit.predict(float(decay)) if fit else None
     known = predicted is not None and isinstance(observed, int | float)
@@ -147,7 +147,7 @@ def _timing_row(decay: str, run: ForkedRun | None, fit: LawFit | None) -> Row:
 
 
 def _fit_row(title: str, fit: LawFit | None, row: str | None) -> Row:
-    printed = PRINTED["tab:timing_fit"]
+    printed = REPORTED["tab:timing_fit"]
     paper = {column: printed.get(row, column) if row else None for column in ("constant", "r_squared")}
     constant, r_squared = _fit_cells(fit, paper["constant"], paper["r_squared"])
     return (text(title), Cell(), Cell(), Cell(), Cell(), constant, r_squared)
@@ -161,7 +161,7 @@ def _fit_cells(fit: LawFit | None, constant: Value, r_squared: Value) -> tuple[C
 
 def tab_crossprime(evidence: Evidence) -> Table:
     """Table 10: mean ± std of Δt over draws, C_p and R², for three primes."""
-    printed, study = PRINTED["tab:crossprime"], evidence.study("crossprime")
+    printed, study = REPORTED["tab:crossprime"], evidence.study("crossprime")
     runs = [forked_run(record.spec, record.timeline) for record in study.values() if record.spec.fork]
     decays = ("1", "2", "3", "5")
     rows: list[Row] = []
@@ -205,7 +205,7 @@ def _is_before(run: ForkedRun) -> bool:
 
 
 def _each_draw(runs: Sequence[ForkedRun], modulus: str) -> tuple[Cell, Cell]:
-    printed = PRINTED["tab:crossprime"]
+    printed = REPORTED["tab:crossprime"]
     found = [fit.r_squared for fit in fit_each_draw(runs).values() if not isnan(fit.r_squared)] if runs else []
     low, high = (min(found), max(found)) if found else (None, None)
     n = len(found) or None
@@ -220,6 +220,6 @@ def left_out(runs: Sequence[ForkedRun]) -> tuple[str, ...]:
 
 
 def _missing_draws(study: Mapping[str, RunRecord]) -> set[str]:
-    moduli, draws = PRINTED["tab:crossprime"].rows, (42, 123, 0, 1, 2)
+    moduli, draws = REPORTED["tab:crossprime"].rows, (42, 123, 0, 1, 2)
     wanted = {f"add_mod{modulus}_d{draw}_x{decay}" for modulus in moduli for draw in draws for decay in (1, 2, 3, 5)}
     return wanted - study.keys()

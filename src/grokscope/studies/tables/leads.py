@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from grokscope.runs.records import RunRecord
 from grokscope.stats import share
 from grokscope.studies.evidence import Evidence
-from grokscope.studies.printed import PRINTED, Printed
+from grokscope.studies.synchronization.reported import REPORTED, Reported
 from grokscope.studies.tables.reading import (
     PRINTED_LOOKS,
     came,
@@ -39,7 +39,7 @@ MULTIPLICATION = {  # the paper's reading first, which is by a + b (§5.6)
 
 def tab_configs(evidence: Evidence) -> Table:
     """Table 1: when each configuration grokked."""
-    printed, base = PRINTED["tab:configs"], evidence.study("base")
+    printed, base = REPORTED["tab:configs"], evidence.study("base")
     rows: list[Row] = []
     for name in printed.rows:
         what = [text(printed.get(name, column)) for column in ("operation", "modulus", "seed")]
@@ -60,7 +60,7 @@ def tab_configs(evidence: Evidence) -> Table:
     )
 
 
-def widened(base: Mapping[str, RunRecord], printed: Printed) -> dict[str, list[Timeline]]:
+def widened(base: Mapping[str, RunRecord], printed: Reported) -> dict[str, list[Timeline]]:
     """Timelines by task, of the tasks of which more runs were trained than are printed."""
     members: dict[str, list[str]] = {}
     for name in base:
@@ -72,13 +72,13 @@ def widened(base: Mapping[str, RunRecord], printed: Printed) -> dict[str, list[T
     }
 
 
-def _pooled_note(base: Mapping[str, RunRecord], printed: Printed) -> tuple[str, ...]:
+def _pooled_note(base: Mapping[str, RunRecord], printed: Reported) -> tuple[str, ...]:
     return (POOLED,) if widened(base, printed) else ()
 
 
 def tab_cross(evidence: Evidence) -> Table:
     """Table 2: the lead of FSD over grokking, and its mean over the additions."""
-    printed, base = PRINTED["tab:cross"], evidence.study("base")
+    printed, base = REPORTED["tab:cross"], evidence.study("base")
     names = [name for name in printed.rows if not name.startswith("mean")]
     found = {name: _as_printed(base[name]) for name in names if name in base}
     rows = [_cross_row(name, found.get(name), printed) for name in names]
@@ -133,7 +133,7 @@ def _as_printed(record: RunRecord) -> Timeline:
     return (by_sum or RunRecord(record.spec, record.outcome, unread, {})).timeline
 
 
-def _cross_row(name: str, events: Timeline | None, printed: Printed) -> Row:
+def _cross_row(name: str, events: Timeline | None, printed: Reported) -> Row:
     paper = {column: printed.get(name, column) for column in printed.columns}
     modulus = text(paper["modulus"])
     if events is None:
@@ -157,18 +157,18 @@ def _multiplication_rows(record: RunRecord) -> list[Row]:
     rows: list[Row] = []
     for how, read in found.items():
         if read is not None:
-            row = _cross_row(f"mult_mod97_s42, {how}", read.timeline, PRINTED["tab:cross"])
+            row = _cross_row(f"mult_mod97_s42, {how}", read.timeline, REPORTED["tab:cross"])
             rows.append((row[0], text(97), *row[2:]))
     return rows
 
 
-def _means(runs: Mapping[str, Timeline], tasks: Mapping[str, str], printed: Printed | None) -> list[Row]:
+def _means(runs: Mapping[str, Timeline], tasks: Mapping[str, str], printed: Reported | None) -> list[Row]:
     """The mean lead over configurations and over primes, with the paper's where it is the same runs'."""
     leads = [events.sync.lead for events in runs.values()]
     clusters = [tasks[name] for name in runs]
     rows: list[Row] = []
     for name, of in (("mean", None), ("mean by prime", clusters)):
-        paper = {column: printed.get(name, column) if printed else None for column in PRINTED["tab:cross"].columns}
+        paper = {column: printed.get(name, column) if printed else None for column in REPORTED["tab:cross"].columns}
         interval = (paper["low"], paper["high"]) if printed else None
         mean = mean_lead(leads, of, paper=paper["lead"], paper_interval=interval)
         title = f"{name}, {'printed additions' if printed else 'all additions'}"
@@ -195,7 +195,7 @@ def _pooled_row(title: str, runs: list[Timeline]) -> Row:
 
 def tab_exloss(evidence: Evidence) -> Table:
     """Table 3: FSD against the paper's restricted loss, all seen at the same looks."""
-    printed, base = PRINTED["tab:exloss"], evidence.study("base")
+    printed, base = REPORTED["tab:exloss"], evidence.study("base")
     names = [name for name in printed.rows if name != "mean"]
     found = {name: seen_every(base[name]).timeline for name in names if name in base}
     rows = [_exloss_row(name, found.get(name), printed) for name in names]
@@ -221,7 +221,7 @@ def tab_exloss(evidence: Evidence) -> Table:
     return Table("tab-exloss", printed.label, title, columns, tuple(rows), notes)
 
 
-def _exloss_row(name: str, events: Timeline | None, printed: Printed) -> Row:
+def _exloss_row(name: str, events: Timeline | None, printed: Reported) -> Row:
     paper = {column: printed.get(name, column) for column in printed.columns}
     if events is None:
         return (text(name), *(Cell(None, value) for value in paper.values()))
@@ -244,8 +244,8 @@ def _wins(first: Crossing, second: Crossing) -> bool | None:
     return first.step is not None and (second.step is None or first.step < second.step)
 
 
-def _exloss_mean(title: str, runs: list[Timeline], printed: Printed | None) -> Row:
-    paper = {column: printed.get("mean", column) if printed else None for column in PRINTED["tab:exloss"].columns}
+def _exloss_mean(title: str, runs: list[Timeline], printed: Reported | None) -> Row:
+    paper = {column: printed.get("mean", column) if printed else None for column in REPORTED["tab:exloss"].columns}
     won = [_wins(run.sync, run.restricted) for run in runs]
     decided = [win for win in won if win is not None]
     counted = share(sum(decided), len(decided)) if decided else None

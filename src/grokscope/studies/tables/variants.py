@@ -5,7 +5,7 @@ from math import isnan
 from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
 from grokscope.studies.evidence import Evidence
-from grokscope.studies.printed import PRINTED
+from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.studies.tables.leads import LOOKS, POOLED
 from grokscope.studies.tables.reading import (
     at_or_nan,
@@ -41,7 +41,7 @@ CONTROLS = (0.80, 0.50)  # thresholds of the Fourier control, which the paper do
 
 def tab_arch(evidence: Evidence) -> Table:
     """Table 8: what the lead becomes without layers, MLPs or attention."""
-    printed, study = PRINTED["tab:arch_ablation"], evidence.study("architecture")
+    printed, study = REPORTED["tab:arch_ablation"], evidence.study("architecture")
     found = {name: seen_every(record).timeline for name, record in study.items()}
     rows: list[Row] = []
     for variant, title in ARCHITECTURES.items():
@@ -88,7 +88,7 @@ def _pooled(runs: list[Timeline]) -> Row:
 
 def tab_transfer(evidence: Evidence) -> Table:
     """Table 11: FSD_gen on S5, with the Fourier control beside it."""
-    printed, study = PRINTED["tab:transfer"], evidence.study("symmetric")
+    printed, study = REPORTED["tab:transfer"], evidence.study("symmetric")
     seeds = [name for name in printed.rows if name != "mean"]
     rows: list[Row] = []
     for fraction in FRACTIONS:
@@ -124,7 +124,7 @@ def tab_transfer(evidence: Evidence) -> Table:
 
 
 def _transfer_row(fraction: float, seed: str, record: RunRecord | None, is_printed: bool) -> Row:
-    printed = PRINTED["tab:transfer"]
+    printed = REPORTED["tab:transfer"]
     paper = {column: printed.get(seed, column) if is_printed else None for column in printed.columns}
     title = text(seed if is_printed else f"{seed}, trained on {fraction:.0%}")
     if record is None:
@@ -161,7 +161,7 @@ def _irrep(record: RunRecord) -> Value:
 
 
 def _transfer_mean(title: str, records: list[RunRecord], is_printed: bool) -> Row:
-    printed = PRINTED["tab:transfer"]
+    printed = REPORTED["tab:transfer"]
     leads = [record.timeline.sync.lead for record in records]
     mean = mean_lead(leads, paper=printed.get("mean", "lead") if is_printed else None)
     test = sign_cell(leads, printed.get("mean", "p") if is_printed else None)

@@ -50,6 +50,9 @@ class Series:
     legend: str | None = None
     """What the legend says of it and its like: the label if not given, nothing if empty."""
 
+    quantity: str = ""
+    """The key of the quantity whose values are drawn; empty for what is only reported or a mark."""
+
     def __post_init__(self) -> None:
         sizes = {name: len(values) for name, values in self.columns.items() if values}
         if len(set(sizes.values())) > 1:

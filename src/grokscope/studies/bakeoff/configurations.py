@@ -11,7 +11,8 @@ from typing import Literal
 
 from grokscope.errors import InputError, shown
 from grokscope.specs import Architecture, Cadence, ClosedLoop, Plan, ReadingSpec, RunSpec, Training, Trigger
-from grokscope.studies.catalogue import DECAYS, Precision, base_run
+from grokscope.studies.study import Precision
+from grokscope.studies.synchronization.experiments import DECAYS, base_run
 from grokscope.tasks import named_task, pinned_task_name
 
 __all__ = [

@@ -1,6 +1,6 @@
 """What a step of one run costs in a full stack, measured and kept beside the runs of a bake-off.
 
-`python -m grokscope.studies.speed --spec plan.json --out speed.json` measures it where the workers are, with the
+`python -m grokscope.studies.bakeoff.speed --spec plan.json --out speed.json` measures it where the workers are, with the
 core packages only.
 """
 
@@ -19,7 +19,7 @@ from grokscope.jobs.capacity import slots_that_fit
 from grokscope.runs.plans import read_plan
 from grokscope.runs.provenance import provenance
 from grokscope.specs import Plan, RunSpec
-from grokscope.studies.bakeoff import ARMS
+from grokscope.studies.bakeoff.configurations import ARMS
 from grokscope.training import Cohort, advance, cohort_key, initial_state
 
 __all__ = ["Speed", "main", "measured_speed", "read_speed", "save_speed"]
@@ -84,7 +84,7 @@ def read_speed(path: Path) -> Speed | None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure the speed of a plan's arms, and write it."""
-    parser = argparse.ArgumentParser(prog="python -m grokscope.studies.speed", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m grokscope.studies.bakeoff.speed", description=__doc__)
     parser.add_argument(
         "--spec", type=Path, required=True, help="the plan, as `grokscope bakeoff --plan-only` writes it"
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from grokscope.runs.records import RunRecord
-from grokscope.studies.bakeoff import arm_of, task_order
+from grokscope.studies.bakeoff.configurations import arm_of, task_order
 
 __all__ = ["what_logs_show"]
 

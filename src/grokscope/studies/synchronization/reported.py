@@ -1,29 +1,29 @@
-"""The paper's printed tables as data, by their LaTeX labels: nothing is changed, corrected or filled in."""
+"""The paper's reported tables as data, by their LaTeX labels: nothing is changed, corrected or filled in."""
 
 from dataclasses import dataclass
 
 from grokscope.view.table import Value
 
-__all__ = ["PRINTED", "Printed"]
+__all__ = ["REPORTED", "Reported"]
 
 
 @dataclass(frozen=True)
-class Printed:
-    """One printed table."""
+class Reported:
+    """One reported table."""
 
     label: str
     """Its LaTeX label, `tab:cross`."""
     columns: tuple[str, ...]
     """What its rows hold, in order."""
     rows: dict[str, tuple[Value, ...]]
-    """Name of the row → its values; None where nothing, or a dash, is printed."""
+    """Name of the row → its values; None where nothing, or a dash, is reported."""
 
     def get(self, row: str, column: str) -> Value:
-        """A printed value; None where the paper has none."""
+        """A reported value; None where the paper has none."""
         return dict(zip(self.columns, self.rows[row], strict=True)).get(column) if row in self.rows else None
 
 
-CONFIGS = Printed(
+CONFIGS = Reported(
     "tab:configs",
     ("operation", "modulus", "seed", "grok"),
     {
@@ -42,7 +42,7 @@ CONFIGS = Printed(
 )
 
 # The last two rows are its caption; 1,740 and the p-value are §5.1's.
-CROSS = Printed(
+CROSS = Reported(
     "tab:cross",
     ("modulus", "grok", "sync", "lead", "precursor", "low", "high", "p"),
     {
@@ -62,7 +62,7 @@ CROSS = Printed(
     },
 )
 
-EXLOSS = Printed(
+EXLOSS = Reported(
     "tab:exloss",
     ("grok", "sync", "lead", "restricted_sync", "restricted_lead", "wins"),
     {
@@ -79,7 +79,7 @@ EXLOSS = Printed(
     },
 )
 
-WD_INTERVENTION = Printed(
+WD_INTERVENTION = Reported(
     "tab:wd_intervention",
     ("grok", "wait", "speedup", "mark"),
     {
@@ -92,7 +92,7 @@ WD_INTERVENTION = Printed(
     },
 )
 
-RANK = Printed(
+RANK = Reported(
     "tab:rank",
     ("validation_accuracy", "rank", "norm", "phase"),
     {
@@ -108,7 +108,7 @@ RANK = Printed(
     },
 )
 
-KAN_ALL = Printed(
+KAN_ALL = Reported(
     "tab:kan_all",
     ("rank_before", "rank_after", "rank_one_share", "r2_rank_1", "kan_r2", "agreement", "mode"),
     {
@@ -124,7 +124,7 @@ KAN_ALL = Printed(
     },
 )
 
-ABLATION = Printed(
+ABLATION = Reported(
     "tab:ablation",
     ("accuracy", "drop"),
     {
@@ -136,7 +136,7 @@ ABLATION = Printed(
     },
 )
 
-ARCH_ABLATION = Printed(
+ARCH_ABLATION = Reported(
     "tab:arch_ablation",
     ("grok", "sync", "lead", "precursor"),
     {
@@ -148,7 +148,7 @@ ARCH_ABLATION = Printed(
 )
 
 # The last two rows are its caption and §6's text.
-TIMING_FIT = Printed(
+TIMING_FIT = Reported(
     "tab:timing_fit",
     ("observed", "predicted", "error", "status", "constant", "r_squared"),
     {
@@ -163,7 +163,7 @@ TIMING_FIT = Printed(
     },
 )
 
-CROSSPRIME = Printed(
+CROSSPRIME = Reported(
     "tab:crossprime",
     (
         "mean 1",
@@ -186,7 +186,7 @@ CROSSPRIME = Printed(
     },
 )
 
-TRANSFER = Printed(
+TRANSFER = Reported(
     "tab:transfer",
     ("grok", "sync", "lead", "irrep", "control_lead", "p"),
     {
@@ -200,7 +200,7 @@ TRANSFER = Printed(
     },
 )
 
-PRINTED = {
+REPORTED = {
     table.label: table
     for table in (
         CONFIGS,

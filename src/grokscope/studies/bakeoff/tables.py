@@ -8,7 +8,7 @@ from grokscope.errors import InputError
 from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
 from grokscope.stats import Estimate, holm, kaplan_meier, logrank, share
-from grokscope.studies.bakeoff import (
+from grokscope.studies.bakeoff.configurations import (
     ARMS,
     CHOSEN,
     FIRST_TUNING_SEED,
@@ -17,7 +17,7 @@ from grokscope.studies.bakeoff import (
     task_order,
     tuning_runs,
 )
-from grokscope.studies.bakeoff_notes import what_logs_show
+from grokscope.studies.bakeoff.notes import what_logs_show
 from grokscope.timeline import first_step
 from grokscope.view.table import Cell, Column, Row, Table, estimated, text
 

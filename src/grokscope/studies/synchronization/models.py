@@ -10,7 +10,7 @@ from grokscope.runs.records import RunRecord
 from grokscope.runs.runs import Run
 from grokscope.runs.store import Store
 from grokscope.specs import ReadingSpec, RunSpec, Training
-from grokscope.studies.catalogue import SHOWN
+from grokscope.studies.synchronization.experiments import SHOWN
 from grokscope.training.checkpoint import export_tensors
 
 __all__ = ["MODELS", "save_models"]

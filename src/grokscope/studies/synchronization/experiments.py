@@ -6,15 +6,13 @@ like all others; a fork's parent is always in the catalogue too.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
-from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.specs import Architecture, Cadence, Fork, Initialization, RunSpec, Seeds, Training, Trigger
+from grokscope.studies.study import Precision, Runs
 
-__all__ = ["STUDIES", "quick_studies", "studies"]
+__all__ = ["EXPERIMENTS", "quick_runs"]
 
-Runs = dict[str, RunSpec]
-Precision = Literal["float32", "tf32", "bf16", "float64"]
 BUDGET = 15_000  # steps of every base run: none is stopped where a lead is computed
 LONG = 55_000  # the printed end of multiplication
 FORK_BUDGET = 8_000
@@ -212,7 +210,7 @@ def sensitivity(n: int | None, precision: Precision) -> Runs:
     }
 
 
-STUDIES: dict[str, Callable[[int | None, Precision], Runs]] = {
+EXPERIMENTS: dict[str, Callable[[int | None, Precision], Runs]] = {
     "base": base,
     "fork": fork,
     "crossprime": crossprime,
@@ -228,7 +226,7 @@ STUDIES: dict[str, Callable[[int | None, Precision], Runs]] = {
 }
 
 
-def quick_studies(precision: Precision = "float32") -> dict[str, Runs]:
+def quick_runs(precision: Precision = "float32") -> dict[str, Runs]:
     """A reduced catalogue for a machine of two cores: real runs under the same names, with shorter budgets.
 
     Checkpoints are fewer, for on a CPU what is measured at one costs as much as hundreds of steps.
@@ -242,20 +240,10 @@ def quick_studies(precision: Precision = "float32") -> dict[str, Runs]:
     parent = add["add_mod97_s42"]
     forks = {f"add_mod97_s42_x{decay:g}": fork_of(parent, 1000, decay) for decay in (1.0, 2.0, 3.0)}
     attention = base_run("add_mod97", 42, precision, architecture=Architecture(mlp="dropped"))
-    found: dict[str, Runs] = {name: {} for name in STUDIES}
+    found: dict[str, Runs] = {name: {} for name in EXPERIMENTS}
     return found | {
         "base": add | {"mult_mod97_s42": short(base_run("mult_mod97", 42, precision), 5000)},
         "fork": {name: short(run, 5000 if name.endswith("x1") else 3500) for name, run in forks.items()},
         "symmetric": {"S5_f0.7_s42": short(base_run("S5", 42, precision, train_fraction=0.7), 5000)},
         "architecture": {"two_layers_s42": parent, "attention_only_s42": short(attention, 4000)},
     }
-
-
-def studies(names: Iterable[str], n_seeds: int | None = None, precision: Precision = "float32") -> dict[str, Runs]:
-    """The named studies' runs, with as many seeds as wanted."""
-    found = {}
-    for name in names:
-        if name not in STUDIES:
-            raise InputError(f"there is no study {shown(name)}{did_you_mean(name, STUDIES)}")
-        found[name] = STUDIES[name](n_seeds, precision)
-    return found

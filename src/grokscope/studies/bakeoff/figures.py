@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import isinf, nan
 
-from grokscope.studies.bakeoff_tables import ArmResult, TaskResult
+from grokscope.studies.bakeoff.tables import ArmResult, TaskResult
 from grokscope.view.charts.figure import Figure, Panel, Series
 
 __all__ = ["fig_bakeoff"]
