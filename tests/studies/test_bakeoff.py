@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from grokscope.studies.reproduction import records_in
 
 from grokscope.errors import InputError
 from grokscope.jobs import run_all
@@ -24,7 +25,6 @@ from grokscope.studies.bakeoff.configurations import (
     tuning_plan,
 )
 from grokscope.studies.bakeoff.speed import measured_speed, read_speed, save_speed
-from grokscope.studies.reproduction import records_in
 from grokscope.training import cohort_key
 
 SOME = {"FSD trigger", "closed loop", "Grokfast", "orthogonal gradient"}

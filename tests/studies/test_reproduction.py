@@ -5,6 +5,7 @@ from math import isnan
 from pathlib import Path
 
 import pytest
+from grokscope.studies.reproduction import MEASURED, records_in, reproduction_plan, run_steps
 
 from grokscope.jobs import Stopped, run_all
 from grokscope.measures.registry import MEASURES
@@ -12,7 +13,6 @@ from grokscope.runs import Measuring, Store
 from grokscope.runs.records import record_of
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
 from grokscope.studies import catalogue, evidence_of
-from grokscope.studies.reproduction import MEASURED, records_in, reproduction_plan, run_steps
 from grokscope.studies.synchronization.experiments import STUDIES
 
 

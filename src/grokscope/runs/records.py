@@ -91,7 +91,9 @@ def record_of(folder: RunFolder) -> RunRecord:
     """The record of a finished run."""
     if folder.outcome is None:
         raise InputError(f"{folder.name} is not finished; continue it with `grokscope resume`")
-    return RunRecord(folder.spec, RunOutcome.from_dict(folder.outcome), _columns(folder.log()), _columns(folder.log("measures")))
+    return RunRecord(
+        folder.spec, RunOutcome.from_dict(folder.outcome), _columns(folder.log()), _columns(folder.log("measures"))
+    )
 
 
 def begins_in(branch: RunRecord, parent: RunRecord) -> bool:
