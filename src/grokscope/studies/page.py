@@ -81,8 +81,8 @@ def claims_summary(claims: Sequence[Row]) -> str:
 
 def _runs_used(provenance: Mapping[str, Any]) -> str:
     made = provenance["runs_made_with"]
-    devices = ", ".join(dict.fromkeys(one["device"] for one in made))
-    commits = ", ".join(f"`{commit}`" for commit in dict.fromkeys(one["commit"] for one in made))
+    devices = ", ".join(dict.fromkeys(one.get("device", "an unknown device") for one in made))
+    commits = ", ".join(f"`{commit}`" for commit in dict.fromkeys(one.get("commit", "unknown") for one in made))
     return (
         f"{provenance['runs']:,} runs, {provenance['run_steps']:,} optimiser steps, {provenance['precision']}, on "
         f"{devices}, from {commits}."

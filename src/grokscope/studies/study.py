@@ -202,7 +202,10 @@ def _load(path: Path) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # so that its sections can import each other relatively, and its source can be read
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # somebody's program may raise anything
+        raise InputError(f"{named(path)} cannot be loaded: {type(error).__name__}: {error}") from error
     return module
 
 
