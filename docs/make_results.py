@@ -1,28 +1,29 @@
-"""Makes `results/` anew from its records, and the README's block about it: run after records were added."""
+"""Writes `results/` again from its records, and what the README and the pages say of it: run after records were added."""
 
 import json
 import re
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from grokscope.studies.bakeoff.quantities import outcome, tasks_run
+
 from grokscope.runs.records import RunRecord, begun_elsewhere, unpacked
-from grokscope.studies.answers import ANSWERS, answer_sentence
-from grokscope.studies.bakeoff.notes import what_logs_show
-from grokscope.studies.bakeoff.tables import bakeoff_results, verdict
-from grokscope.studies.claims import CLAIMS, judged
-from grokscope.studies.claims.claim import Finding, Verdict
-from grokscope.studies.evidence import evidence_of
-from grokscope.studies.results import provenance_of, write_results
-from grokscope.studies.results_page import JUDGED_ON, SHARED, claims_summary
-from grokscope.studies.sources import PACKED, records_at, scope_of
+from grokscope.studies import Evidence, Finding, Study, Verdict, find_study, judge
+from grokscope.studies.bakeoff.configurations import CONFIGURATIONS
+from grokscope.studies.bakeoff.notes import describe_logs, describe_winner
+from grokscope.studies.page import RUNS_JUDGED, SHARED_RUNS, claims_summary
+from grokscope.studies.results import describe_provenance, write_results
+from grokscope.studies.sources import PACKED, read_evidence, read_records
 
 ROOT = Path(__file__).parents[1]
 RESULTS, README = ROOT / "results", ROOT / "README.md"
+PAPER = "synchronization"
 # What `make demo` printed at its end, in a fresh clone on two cores.
 DEMO = RESULTS / "demo.txt"
 OWN_MODEL = ROOT / "docs" / "own-model.md"
-BAKEOFF_RECORDS = RESULTS / "bakeoff" / "bakeoff.records.gz"
+REPETITION = RESULTS / PAPER / "repetition.md"
 # The claims that the README opens with, by name.
 HEADLINES = (
     "lead-signs",
@@ -38,8 +39,7 @@ HEADLINES = (
     "s5-never-groks",
     "attention-is-necessary",
 )
-MECHANISM = "ans-thresholds-mechanism"
-REPETITION = RESULTS / "repetition.md"
+MECHANISM = "sup-thresholds-mechanism"
 FIGURES = {
     "fig-exloss": "Leads over the addition configurations",
     "fig-wd": "Forks over weight decay",
@@ -48,63 +48,63 @@ FIGURES = {
 
 
 def readme_block(claims: list[dict[str, Any]], provenance: dict[str, Any], mechanism: str) -> str:
-    """Verdicts, the headline claims, one answer beyond the paper, and three figures."""
+    """Verdicts, the headline claims, one supplementary analysis, and three figures."""
     by_name = {row["name"]: row for row in claims}
     rows = [by_name[name] for name in HEADLINES]
     lines = [
-        f"{provenance['runs']:,} runs on {provenance['runs_made_with'][0]['device']}, {len(claims)} claims, each "
-        "judged by a rule that was fixed before the first result:",
+        f"{provenance['runs']:,} runs on {provenance['runs_made_with'][0]['device']}, {len(claims)} claims, each judged "
+        "by a rule that is data:",
         "",
         claims_summary(claims),
         "",
-        "| claim | paper | ours | n | beside: all seeds | verdict |",
+        "| claim | paper | ours | n | all seeds | verdict |",
         "|---|---|---|---|---|---|",
         *(f"| {' | '.join(_cells(row))} |" for row in rows),
         "",
-        f"{JUDGED_ON} Events are seen every 100 steps.",
+        RUNS_JUDGED,
         "",
-        f"Seeds of each configuration, study by study: {_seeds(provenance)}. {SHARED}",
+        f"Seeds of each configuration, by experiment: {_seeds(provenance)}. {SHARED_RUNS}",
         "",
-        "What the paper could not know is [answered too](results/RESULTS.md#what-the-paper-could-not-know), among it "
-        f"whether the norm is a threshold or a consequence. {mechanism}",
+        "[Supplementary analyses](results/synchronization/RESULTS.md#supplementary-analyses) go beyond the paper, for "
+        f"example on the norm. {mechanism}",
         "",
-        *(f"![{title}](results/figures/{name}.svg)" for name, title in FIGURES.items()),
+        *(f"![{title}](results/{PAPER}/figures/{name}.svg)" for name, title in FIGURES.items()),
         "",
-        "Every claim, table and figure: [results/RESULTS.md](results/RESULTS.md). How much of it another repetition of "
-        "the same runs would change: [results/repetition.md](results/repetition.md).",
+        f"Every claim, table and figure: [results/{PAPER}/RESULTS.md](results/{PAPER}/RESULTS.md). How much of it a "
+        f"rerun of the same runs would change: [repetition.md](results/{PAPER}/repetition.md).",
         "",
     ]
     return "\n".join(lines)
 
 
 def _seeds(provenance: dict[str, Any]) -> str:
-    return ", ".join(f"{study.replace('_', ' ')} {found['seeds']}" for study, found in provenance["studies"].items())
+    found = provenance["experiments"]
+    return ", ".join(f"{name.replace('_', ' ')} {counts['seeds']}" for name, counts in found.items())
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    ours = (row["value"], str(row["n"]), row["beside"])
-    cells = (row["statement"], row["printed"], *ours, row["verdict"])
-    return [cell.replace("|", "\\|") for cell in cells]
+    ours = (row["value"], str(row["n"]), row["all_seeds"])
+    return [cell.replace("|", "\\|") for cell in (row["statement"], row["reported"], *ours, row["verdict"])]
 
 
-def repetition_page() -> str:
-    """The claims whose verdict is another where runs that were made twice are judged by their first making."""
-    files = [unpacked(file) for file in sorted(RESULTS.glob(PACKED))]
-    made = Counter(record.spec.content_hash for records in files for record in records)
-    again = sum(count > 1 for count in made.values())
+def repetition_page(study: Study) -> str:
+    """The claims whose verdict is another where runs that were trained twice are judged by their first version."""
+    files = [unpacked(file) for file in sorted((RESULTS / study.name).glob(PACKED))]
+    trained = Counter(record.spec.content_hash for records in files for record in records)
+    again = sum(count > 1 for count in trained.values())
     places = {record.outcome.provenance["device"] for records in files for record in records}
-    newest = records_at(RESULTS)
+    newest = read_records(RESULTS / study.name)
     first = {record.spec.content_hash: record for records in reversed(files) for record in records}
-    before, after = (judged(evidence_of(some, **scope_of(newest))) for some in (first.values(), newest))
-    moved = [claim for claim in CLAIMS if _has_moved(before[claim.name].verdict, after[claim.name].verdict)]
-    rows = (_moved(claim.name, before[claim.name], after[claim.name]) for claim in moved)
+    before, after = (_judge_all(study, some) for some in (first.values(), newest))
+    moved = [claim.name for claim in study.claims if _has_moved(before[claim.name].verdict, after[claim.name].verdict)]
+    rows = (_moved(name, before[name], after[name]) for name in moved)
     lines = [
-        "# What a repetition changes",
+        "# What a rerun changes",
         "",
-        f"{again} of the {len(newest):,} runs were made again, on {' and '.join(sorted(places))}: the same specs and "
+        f"{again} of the {len(newest):,} runs were trained twice, on {' and '.join(sorted(places))}: the same specs and "
         "seeds, in stacks of another size, which round differently. Training is chaotic, so these are other runs. The "
-        f"results show the newer ones; by the older ones, {len(moved)} of {len(CLAIMS)} claims have another verdict. "
-        "What rests on one run, or on nine, is as certain as this table says; what stands beside it rests on more.",
+        f"results show the newer ones; by the older ones, {len(moved)} of {len(study.claims)} claims have another "
+        "verdict. What rests on one run, or on nine, is as certain as this table says; all seeds are more.",
         "",
         _branched(newest),
         "",
@@ -116,12 +116,17 @@ def repetition_page() -> str:
     return "\n".join(lines)
 
 
+def _judge_all(study: Study, records: Iterable[RunRecord]) -> dict[str, Finding]:
+    evidence = study.evidence(records)
+    return {claim.name: judge(claim, evidence) for claim in study.claims}
+
+
 def _branched(records: list[RunRecord]) -> str:
-    """How many forks are not of the making of their parent that is shown."""
+    """How many forks do not continue the version of their parent that is shown."""
     elsewhere, forks = begun_elsewhere(records)
     return (
-        f"{elsewhere} of the {forks} forks branched off another making of their parent: their first look is "
-        "not that of the parent that is shown. Waits, norms and leads of a fork are read from the fork alone."
+        f"{elsewhere} of the {forks} forks began in another version of their parent: their first evaluation is not "
+        "that of the parent that is shown. Times to grok, norms and leads of a fork are read from the fork alone."
     )
 
 
@@ -146,21 +151,22 @@ def _placed(text: str, name: str, block: str) -> str:
     return re.sub(marks, lambda found: f"{found[1]}{block}{found[2]}", text, flags=re.DOTALL)
 
 
-def bakeoff_block(records: list[RunRecord]) -> str:
+def bakeoff_block(evidence: Evidence) -> str:
     """Who won each task, and the figure."""
-    results = bakeoff_results(records)
-    seeds = min(arm.grokked.items for task in results for arm in task.arms)
-    device = records[0].outcome["provenance"]["device"]
+    records = list(evidence.experiment("bakeoff").values())
+    tasks = tasks_run(evidence)
+    counts = [evidence.measure(outcome(task, name)).number("runs") for task in tasks for name in CONFIGURATIONS]
     lines = [
-        f"{len(records):,} runs on {device}, {seeds} seeds of every arm on every task:",
+        f"{len(records):,} runs on {records[0].outcome.provenance['device']}, {min(counts):.0f} seeds of every "
+        "configuration on every task:",
         "",
-        *(f"- {verdict(task)}" for task in results),
+        *(f"- {describe_winner(evidence, task)}" for task in tasks),
         "",
-        "What the logs show beside the medians:",
+        "What the logs show besides the medians:",
         "",
-        *(f"- {sentence}" for sentence in what_logs_show(records)),
+        *(f"- {sentence}" for sentence in describe_logs(evidence)),
         "",
-        "![Median steps to grok by arm](../results/bakeoff/fig-bakeoff.svg)",
+        "![Median steps to grok by configuration](../results/bakeoff/figures/fig-bakeoff.svg)",
         "",
     ]
     return "\n".join(lines)
@@ -173,16 +179,23 @@ def with_bakeoff(text: str, block: str) -> str:
 
 def main() -> None:
     """Write everything that follows from the records."""
-    records = records_at(RESULTS)
-    scope = scope_of(records)
-    provenance = provenance_of(records, scope)
-    evidence = evidence_of(records, **scope)
-    claims = write_results(evidence, RESULTS, provenance, lambda name: print(f"made {name}"))
-    REPETITION.write_text(repetition_page())
-    OWN_MODEL.write_text(with_bakeoff(OWN_MODEL.read_text(), bakeoff_block(unpacked(BAKEOFF_RECORDS))))
-    mechanism = answer_sentence(ANSWERS[MECHANISM](evidence))
-    block = readme_block(claims, json.loads(json.dumps(provenance)), mechanism)
+    paper, bakeoff = find_study(PAPER), find_study("bakeoff")
+    evidence = {study.name: read_evidence(study, RESULTS / study.name) for study in (paper, bakeoff)}
+    claims = []
+    for study in (bakeoff, paper):
+        claims = write_results(study, evidence[study.name], RESULTS / study.name, lambda name: print(f"wrote {name}"))
+    REPETITION.write_text(repetition_page(paper))
+    OWN_MODEL.write_text(with_bakeoff(OWN_MODEL.read_text(), bakeoff_block(evidence["bakeoff"])))
+    provenance = json.loads(json.dumps(describe_provenance(paper, evidence[PAPER])))
+    block = readme_block(claims, provenance, mechanism_sentence(paper, evidence[PAPER]))
     README.write_text(with_block(README.read_text(), block))
+
+
+def mechanism_sentence(study: Study, evidence: Evidence) -> str:
+    """What the supplementary analysis of the norm says."""
+    item = study.items[MECHANISM]
+    assert item.sentence is not None
+    return item.sentence(item.build(evidence))
 
 
 if __name__ == "__main__":

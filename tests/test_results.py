@@ -1,5 +1,6 @@
-"""What stands in `results/` and in the README follows from the stored records, by rules that were fixed before."""
+"""What is in `results/` and in the README follows from the stored records, by rules that are data."""
 
+import csv
 import json
 from pathlib import Path
 from types import ModuleType
@@ -9,93 +10,137 @@ import torch
 from safetensors.torch import load_file
 
 from grokscope.model import Twin
-from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
-from grokscope.studies.answers import ANSWERS, answer_sentence
-from grokscope.studies.claims import CLAIMS, judged, rules_digest
-from grokscope.studies.evidence import Evidence, evidence_of
-from grokscope.studies.figures import FIGURES, figure_csv
+from grokscope.studies import Evidence, Study, find_study, judge, rules_digest, study_names
+from grokscope.studies.claim import claim_rows
+from grokscope.studies.page import results_page
+from grokscope.studies.results import describe_provenance
+from grokscope.studies.sources import read_evidence
 from grokscope.studies.synchronization.models import MODELS
-from grokscope.studies.results import claim_rows, provenance_of
-from grokscope.studies.results_page import page_of
-from grokscope.studies.sources import records_at, scope_of
-from grokscope.studies.tables import TABLES
 from grokscope.tasks import named_task, split
+from grokscope.view.charts.figure import Figure
+from grokscope.view.charts.files import figure_csv
 from grokscope.view.render import csv_of, latex_of, markdown_of
+from grokscope.view.table import Table
 from scripts import DOCS, module_at
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
+PAPER = find_study("synchronization")
 LIMIT = 20 * 10**6
+RENDERINGS = {"csv": csv_of, "md": markdown_of, "tex": latex_of}
+
+
+@pytest.fixture(scope="module", params=study_names())
+def study(request: pytest.FixtureRequest) -> Study:
+    return find_study(request.param)
 
 
 @pytest.fixture(scope="module")
-def records() -> list[RunRecord]:
-    return records_at(RESULTS)
+def evidence(study: Study) -> Evidence:
+    return read_evidence(study, RESULTS / study.name)
 
 
 @pytest.fixture(scope="module")
-def evidence(records: list[RunRecord]) -> Evidence:
-    return evidence_of(records, **scope_of(records))
-
-
-@pytest.fixture(scope="module")
-def made() -> ModuleType:
+def script() -> ModuleType:
     return module_at(DOCS / "make_results.py")
-
-
-def stored(name: str) -> bytes:
-    return (RESULTS / name).read_bytes()
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_operation_has_a_grokked_model(name: str) -> None:
-    about = json.loads(stored(f"checkpoints/{name}.json"))
+    folder = RESULTS / "synchronization" / "checkpoints"
+    about = json.loads((folder / f"{name}.json").read_bytes())
     spec = RunSpec.from_dict(about["spec"])
     task = named_task(spec.task)
     assert spec.task == name
     model = Twin(spec.architecture, task.symbols)
-    model.load_state_dict(load_file(RESULTS / "checkpoints" / f"{name}.safetensors"))
+    model.load_state_dict(load_file(folder / f"{name}.safetensors"))
     held_out = split(task, spec.train_fraction, spec.seeds.split).validation
     with torch.no_grad():
         found = model(torch.tensor(task.tokens)[held_out]).argmax(dim=-1)
     assert (found.numpy() == task.answers[held_out]).mean() > 0.99
 
 
-def test_the_rules_are_those_that_were_fixed_before_the_first_results() -> None:
+def test_the_rules_are_those_of_the_stored_results(study: Study) -> None:
     # A rule that is changed later changes this digest: it belongs into CHANGELOG.md, with what it moves.
-    assert json.loads(stored("provenance.json"))["rules"] == rules_digest()
+    stored = json.loads((RESULTS / study.name / "provenance.json").read_text())
+    assert stored["rules"] == rules_digest(study.claims)
 
 
-def test_every_claim_is_there_with_its_rule_and_verdict() -> None:
-    rows = json.loads(stored("claims.json"))
-    assert [(row["name"], row["rule"]) for row in rows] == [(claim.name, claim.rule) for claim in CLAIMS]
-    judged_elsewhere = [row for row in rows if row["verdict"] == "not testable as written"]
-    assert judged_elsewhere
-    assert all(row["beside_verdict"] is None for row in judged_elsewhere), "no number of runs makes it testable"
+def test_every_record_is_placed_and_listed(study: Study, evidence: Evidence) -> None:
+    assert evidence.unplaced == ()
+    with (RESULTS / "memberships.csv").open(newline="") as file:
+        listed = {tuple(row.values()) for row in csv.DictReader(file) if row["study"] == study.name}
+    placed = {
+        (record.spec.content_hash, study.name, experiment, name)
+        for experiment, runs in evidence.records.items()
+        for name, record in runs.items()
+    }
+    assert placed == listed
+    planned = study.runs(36, "tf32")
+    for experiment, runs in evidence.records.items():
+        for name, record in runs.items():
+            assert planned[experiment][name] == record.spec, f"{experiment}/{name}"
 
 
-def test_every_number_of_the_page_and_the_readme_follows_from_the_records(
-    records: list[RunRecord], evidence: Evidence, made: ModuleType
-) -> None:
-    tables = {name: build(evidence) for name, build in TABLES.items()}
-    answers = {name: build(evidence) for name, build in ANSWERS.items()}
-    for folder, some in (("tables", tables), ("answers", answers)):
-        for name, table in some.items():
-            for ending, render in (("csv", csv_of), ("md", markdown_of), ("tex", latex_of)):
-                assert render(table) == stored(f"{folder}/{name}.{ending}"), name
-    figures = {name: draw(evidence) for name, draw in FIGURES.items()}
-    for name, figure in figures.items():
-        assert figure_csv(figure) == stored(f"figures/{name}.csv"), name
-        assert all((RESULTS / "figures" / f"{name}.{ending}").stat().st_size for ending in ("svg", "png", "pdf"))
-    claims, provenance = claim_rows(judged(evidence)), provenance_of(records, scope_of(records))
-    assert claims == json.loads(stored("claims.json"))
-    assert provenance == json.loads(stored("provenance.json"))
-    sentences = {name: answer_sentence(table) for name, table in answers.items()}
-    assert page_of(claims, sentences, tables | answers, figures, provenance).encode() == stored("RESULTS.md")
+def test_every_number_of_the_folder_and_its_page_follows_from_the_records(study: Study, evidence: Evidence) -> None:
+    folder = RESULTS / study.name
+    tables: dict[str, Table] = {}
+    figures: dict[str, Figure] = {}
+    sentences: dict[str, str] = {}
+    for part, items in (("tables", study.tables), ("supplements", study.supplements)):
+        for item in items:
+            table = item.build(evidence)
+            assert isinstance(table, Table)
+            tables[item.name] = table
+            for ending, render in RENDERINGS.items():
+                assert render(table) == (folder / part / f"{item.name}.{ending}").read_bytes(), item.name
+            if item.sentence is not None:
+                sentences[item.name] = item.sentence(table)
+    for item in study.figures:
+        figure = item.build(evidence)
+        assert isinstance(figure, Figure)
+        figures[item.name] = figure
+        assert figure_csv(figure) == (folder / "figures" / f"{item.name}.csv").read_bytes(), item.name
+        assert all((folder / "figures" / f"{item.name}.{ending}").stat().st_size for ending in ("svg", "png", "pdf"))
+    claims = claim_rows(study.claims, {claim.name: judge(claim, evidence) for claim in study.claims})
+    assert claims == json.loads((folder / "claims.json").read_text())
+    provenance = describe_provenance(study, evidence)
+    assert provenance == json.loads((folder / "provenance.json").read_text())
+    page = results_page(study, claims, sentences, tables, figures, provenance)
+    assert page.encode() == (folder / "RESULTS.md").read_bytes()
+
+
+def test_every_numeric_cell_and_drawn_series_names_its_quantity(study: Study, evidence: Evidence) -> None:
+    for item in (*study.tables, *study.supplements):
+        table = item.build(evidence)
+        assert isinstance(table, Table)
+        for row in table.rows:
+            for cell in row[1:]:
+                if isinstance(cell.ours, float) or cell.interval is not None:
+                    assert cell.quantity, (item.name, row[0].ours, cell)
+    for item in study.figures:
+        figure = item.build(evidence)
+        assert isinstance(figure, Figure)
+        for panel in figure.panels:
+            for series in panel.series:
+                if len(series) and series.source in ("run", "seeds", "fit"):
+                    assert series.quantity, (item.name, series.label)
+
+
+def test_what_the_readme_and_the_pages_say_follows_too(script: ModuleType) -> None:
+    evidence = read_evidence(PAPER, RESULTS / PAPER.name)
+    claims = json.loads((RESULTS / PAPER.name / "claims.json").read_text())
+    provenance = json.loads((RESULTS / PAPER.name / "provenance.json").read_text())
     readme = (ROOT / "README.md").read_text()
-    assert made.with_block(readme, made.readme_block(claims, provenance, sentences[made.MECHANISM])) == readme
-    assert made.repetition_page().encode() == stored("repetition.md")
+    block = script.readme_block(claims, provenance, script.mechanism_sentence(PAPER, evidence))
+    assert block in readme
+    assert script.with_block(readme, block) == readme
+    assert script.repetition_page(PAPER) == script.REPETITION.read_text()
+    bakeoff = script.bakeoff_block(read_evidence(find_study("bakeoff"), RESULTS / "bakeoff"))
+    page = script.OWN_MODEL.read_text()
+    assert bakeoff in page
+    assert script.with_bakeoff(page, bakeoff) == page
 
 
 def test_the_results_are_small_enough_to_live_here() -> None:
