@@ -6,7 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from grokscope.runs.records import RunRecord, begun_elsewhere, unpacked
+from grokscope.runs.packing import unpack_records
+from grokscope.runs.records import RunRecord, count_foreign_forks
 from grokscope.studies.answers import ANSWERS, answer_sentence
 from grokscope.studies.bakeoff_notes import what_logs_show
 from grokscope.studies.bakeoff_tables import bakeoff_results, verdict
@@ -89,7 +90,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 def repetition_page() -> str:
     """The claims whose verdict is another where runs that were made twice are judged by their first making."""
-    files = [unpacked(file) for file in sorted(RESULTS.glob(PACKED))]
+    files = [unpack_records(file) for file in sorted(RESULTS.glob(PACKED))]
     made = Counter(record.spec.content_hash for records in files for record in records)
     again = sum(count > 1 for count in made.values())
     places = {record.outcome.provenance["device"] for records in files for record in records}
@@ -118,7 +119,7 @@ def repetition_page() -> str:
 
 def _branched(records: list[RunRecord]) -> str:
     """How many forks are not of the making of their parent that is shown."""
-    elsewhere, forks = begun_elsewhere(records)
+    elsewhere, forks = count_foreign_forks(records)
     return (
         f"{elsewhere} of the {forks} forks branched off another making of their parent: their first look is "
         "not that of the parent that is shown. Waits, norms and leads of a fork are read from the fork alone."
@@ -150,7 +151,7 @@ def bakeoff_block(records: list[RunRecord]) -> str:
     """Who won each task, and the figure."""
     results = bakeoff_results(records)
     seeds = min(arm.grokked.items for task in results for arm in task.arms)
-    device = records[0].outcome["provenance"]["device"]
+    device = records[0].outcome.provenance["device"]
     lines = [
         f"{len(records):,} runs on {device}, {seeds} seeds of every arm on every task:",
         "",
@@ -179,7 +180,7 @@ def main() -> None:
     evidence = evidence_of(records, **scope)
     claims = write_results(evidence, RESULTS, provenance, lambda name: print(f"made {name}"))
     REPETITION.write_text(repetition_page())
-    OWN_MODEL.write_text(with_bakeoff(OWN_MODEL.read_text(), bakeoff_block(unpacked(BAKEOFF_RECORDS))))
+    OWN_MODEL.write_text(with_bakeoff(OWN_MODEL.read_text(), bakeoff_block(unpack_records(BAKEOFF_RECORDS))))
     mechanism = answer_sentence(ANSWERS[MECHANISM](evidence))
     block = readme_block(claims, json.loads(json.dumps(provenance)), mechanism)
     README.write_text(with_block(README.read_text(), block))

@@ -141,7 +141,7 @@ def test_asked_to_stop_it_stores_everything_and_says_try_again(
 ) -> None:
     assert signalled(plan, 3, signal.SIGTERM) == (TRY_AGAIN, "")
     (folder,) = Store(tmp_path / "runs")
-    assert folder.outcome is None
+    assert not folder.outcome.is_finished
     assert folder.latest_state()[0] == folder.log()[-1]["step"] >= 4, "nothing has to be measured again"
     assert not list(folder.path.glob("lock"))
     assert not list(folder.path.glob(".*"))
@@ -157,7 +157,7 @@ def test_asked_twice_it_stops_at_once_and_the_store_is_valid(tmp_path: Path) -> 
     assert (status, errors) == (TRY_AGAIN, "")
     folder = Store(tmp_path / "runs").find(run_name(spec))
     assert folder.latest_state()[0] == 0
-    with folder.locked():
+    with folder.lock():
         pass
 
 

@@ -11,7 +11,7 @@ import torch
 from grokscope.errors import InputError
 from grokscope.jobs import Stopped, run_all, runner, state_at
 from grokscope.runs import RunFolder, Store, run_name
-from grokscope.runs.records import packed, record_of, unpacked
+from grokscope.runs.packing import pack_records, unpack_records
 from grokscope.specs import Architecture, Cadence, ClosedLoop, Fork, RunSpec, Training
 from grokscope.steering import controlled
 
@@ -57,9 +57,9 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 def test_a_loop_is_a_schedule_that_was_not_known_before(straight: Store, tmp_path: Path) -> None:
     folder = straight.find(run_name(CONTROLLED))
-    did = folder.outcome["control"]
+    did = folder.outcome.control
     assert len(did["changes"]) >= 2, "the bounds are met within the run"
-    assert folder.outcome["trigger"] is None
+    assert folder.outcome.trigger is None
     assert [row["step"] for row in folder.log()] == list(range(0, STEPS + 1, 2))
     schedule = tuple((change["step"], change["weight_decay"]) for change in did["changes"] if change["step"] < STEPS)
     known = replace(PLAIN, training=replace(PLAIN.training, weight_decay_schedule=schedule))
@@ -71,7 +71,7 @@ def test_a_loop_is_a_schedule_that_was_not_known_before(straight: Store, tmp_pat
 def test_what_is_stored_is_what_the_log_says(straight: Store) -> None:
     folder = straight.find(run_name(CONTROLLED))
     again = controlled(LOOP, 1.0, folder.log())
-    assert folder.outcome["control"] == again.to_dict()
+    assert folder.outcome.control == again.to_dict()
     # A look logs the λ before its own decision.
     decays = {row["step"]: row["weight_decay"] for row in folder.log()}
     for change in again.changes:
@@ -84,11 +84,11 @@ def test_plain_runs_say_nothing_of_loops(straight: Store) -> None:
 
 
 def test_what_a_loop_did_survives_packing(straight: Store, tmp_path: Path) -> None:
-    record = record_of(straight.find(run_name(CONTROLLED)))
-    (tmp_path / "all.records.gz").write_bytes(packed([record]))
-    again = unpacked(tmp_path / "all.records.gz")[0]
+    record = straight.find(run_name(CONTROLLED)).record()
+    (tmp_path / "all.records.gz").write_bytes(pack_records([record]))
+    again = unpack_records(tmp_path / "all.records.gz")[0]
     assert again.spec == CONTROLLED
-    assert again.outcome["control"] == record.outcome.control
+    assert again.outcome.control == record.outcome.control
 
 
 @pytest.mark.parametrize("spec", [CONTROLLED, GROKFAST], ids=["closed loop", "grokfast"])

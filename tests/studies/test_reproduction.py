@@ -9,7 +9,6 @@ import pytest
 from grokscope.jobs import Stopped, run_all
 from grokscope.measures.registry import MEASURES
 from grokscope.runs import Measuring, Store
-from grokscope.runs.records import record_of
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
 from grokscope.studies import catalogue, evidence_of
 from grokscope.studies.catalogue import STUDIES
@@ -73,12 +72,12 @@ def test_from_plan_to_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             plan.runs,
             store,
             keep=plan.keep,
-            measuring=Measuring.asked_by(plan),
+            measuring=Measuring.from_plan(plan),
             compiled=False,
             should_stop=lambda: next(calls) == 20,
         )
     assert 0 < len(records_in(store)) < len(plan.runs)
-    run_all(plan.runs, store, keep=plan.keep, measuring=Measuring.asked_by(plan), compiled=False)
+    run_all(plan.runs, store, keep=plan.keep, measuring=Measuring.from_plan(plan), compiled=False)
     records = records_in(store)
     assert len(records) == len(plan.runs)
     evidence = evidence_of(records)
@@ -90,4 +89,4 @@ def test_from_plan_to_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert measured["step"] == [0, 6, 12]
     assert [isnan(x) for x in measured["drop_attn0_zero"]] == [True, True, False]  # what is dear, at the end only
     assert evidence.study("fork")["x3"].checkpoints == {}
-    assert record_of(store.find(plan.runs[0].content_hash)).spec == plan.runs[0]
+    assert store.find(plan.runs[0].content_hash).record().spec == plan.runs[0]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from grokscope.errors import InputError
-from grokscope.runs.records import RunRecord, record_of
+from grokscope.runs.records import RunRecord
 from grokscope.runs.store import Store
 from grokscope.specs import Plan, RunSpec
 from grokscope.studies.catalogue import STUDIES, Precision, quick_studies, studies
@@ -73,4 +73,4 @@ def run_steps(plan: Plan) -> int:
 
 def records_in(store: Store) -> list[RunRecord]:
     """The records of all finished runs of a store, by name; runs that are not finished are left out."""
-    return [record_of(folder) for folder in sorted(store, key=lambda one: one.name) if folder.outcome is not None]
+    return [folder.record() for folder in sorted(store, key=lambda one: one.name) if folder.outcome.is_finished]

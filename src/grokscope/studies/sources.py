@@ -7,7 +7,8 @@ from typing import TypedDict, get_args
 
 from grokscope.errors import InputError
 from grokscope.files import named
-from grokscope.runs.records import RunRecord, unpacked
+from grokscope.runs.packing import unpack_records
+from grokscope.runs.records import RunRecord
 from grokscope.runs.runs import open_runs
 from grokscope.runs.store import Store
 from grokscope.studies.catalogue import Precision
@@ -36,11 +37,11 @@ class Scope(TypedDict):
 def records_at(path: Path) -> list[RunRecord]:
     """The records of a packed file; of a folder's packed files together; or of the runs stored in a folder."""
     if path.is_file():
-        found = unpacked(path)
+        found = unpack_records(path)
     else:
         open_runs(path)  # refuses what is no folder, and names the nearest
         files = sorted(path.glob(PACKED))
-        found = [record for file in files for record in unpacked(file)] if files else records_in(Store(path))
+        found = [record for file in files for record in unpack_records(file)] if files else records_in(Store(path))
     if not found:
         raise InputError(f"{named(path)} holds no finished runs and no records ({PACKED})")
     return list({record.spec.content_hash: record for record in found}.values())
