@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from grokscope import worker as worker_module
+from grokscope.jobs import worker as worker_module
 from grokscope.jobs import run_all
 from grokscope.jobs.worker import BAD_INPUT, TRY_AGAIN, main
 from grokscope.runs import Store, run_name
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 
-BLOCKER = runpy.run_path(str(Path(__file__).with_name("test_package.py")))["BLOCKER"]
+BLOCKER = runpy.run_path(str(Path(__file__).parents[1] / "test_package.py"))["BLOCKER"]
 FIRST = RunSpec(
     task="add_mod7",
     train_fraction=0.7,
@@ -207,7 +207,7 @@ def as_before() -> Iterator[None]:
 def test_it_listens_to_schedulers(
     number: signal.Signals, plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "_say", lambda progress: progress.step == 2 and os.kill(os.getpid(), number))
+    monkeypatch.setattr(worker_module, "_print", lambda progress: progress.step == 2 and os.kill(os.getpid(), number))
     assert main(["--spec", str(plan)]) == TRY_AGAIN
     (folder,) = Store(tmp_path / "runs")
     assert folder.latest_state()[0] == folder.log()[-1]["step"] == 2

@@ -132,7 +132,7 @@ def test_keeping_forks_still_continues_after_a_stop(store: Store, tmp_path: Path
 def same(one: RunRecord, other: RunRecord) -> None:
     assert one.spec == other.spec
     assert one.outcome == other.outcome
-    for part in ("log", "measured"):
+    for part in ("evaluations", "checkpoints"):
         mine, theirs = getattr(one, part), getattr(other, part)
         assert list(mine) == list(theirs)
         for name in mine:
@@ -173,11 +173,14 @@ def test_restricted_loss_and_group_thresholds_reach_the_timeline() -> None:
     assert RunRecord(ADD, outcome, log | {"fsd": [nan] * 4}, {}).timeline.sync.step is None
 
 
-def test_an_unfinished_run_has_no_record(tmp_path: Path) -> None:
+def test_a_record_of_an_unfinished_run_is_what_is_known_so_far(tmp_path: Path) -> None:
+    assert Store(tmp_path).locate(ADD).record().outcome == RunOutcome()
     with pytest.raises(Stopped):
         run_all([ADD], Store(tmp_path), compiled=False, should_stop=lambda: True)
-    with pytest.raises(InputError, match="is not finished"):
-        folder(Store(tmp_path), ADD).record()
+    record = folder(Store(tmp_path), ADD).record()
+    assert not record.outcome.is_finished
+    assert (record.evaluations["step"], record.timeline.last) == ([0], 0)
+    assert record.summary()["outcome"] == "unfinished"
 
 
 @pytest.mark.parametrize(

@@ -303,7 +303,7 @@ def reject_other_formats(folder: Path) -> None:
         raise DamagedError(f"{named(folder / 'format')} cannot be read: {error.strerror}") from None
     if words != [b"grokscope", b"run", str(FORMAT).encode()]:
         found = shown(b" ".join(words).decode(errors="replace"))
-        raise InputError(f"{named(folder)} is of format {found}, and this is a reader of 'grokscope run {FORMAT}'")
+        raise InputError(f"{named(folder)} is of format {found}, and this version reads 'grokscope run {FORMAT}'")
 
 
 def _digest(outcome: dict[str, Any]) -> str:
