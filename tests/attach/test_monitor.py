@@ -385,7 +385,7 @@ def test_somebodys_own_group_is_kept_beside_its_runs(tmp_path: Path) -> None:
     monitor = Monitor(group.table, SITE, train=train_mask, out=tmp_path)
     with monitor.attach(Attended(7, 6)):
         monitor.step(0)
-    record = record_of(next(iter(Store(tmp_path))))
+    record = next(iter(Store(tmp_path))).record()
     assert grokscope.named_task(record.spec.task).group.order == 6
     assert record.timeline.last == 0
 

@@ -249,6 +249,15 @@ def test_a_line_is_a_cohort_a_task_or_replicates(tmp_path: Path) -> None:
     assert sizes("seeds") == [1, 1, 1, 1, 2, 2]
 
 
+def test_runs_that_cannot_share_a_stack_are_on_lines_of_their_own(tmp_path: Path) -> None:
+    plain = RunSpec()
+    grokfast = replace(plain, training=replace(plain.training, gradient="grokfast"))
+    short = replace(plain, training=replace(plain.training, steps=100))
+    for spec in (plain, plain.with_seed(1), grokfast, short):
+        Store(tmp_path).add(spec)
+    assert sorted(line.runs for line in Watcher(tmp_path).look().lines) == [1, 1, 2]
+
+
 def test_once_prints_a_picture_and_a_wrong_folder_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,13 +16,13 @@ from grokscope.jobs import (
     Progress,
     Stopped,
     run_all,
-    runner,
     state_at,
     training_stack,
 )
 from grokscope.jobs import states as state_module
-from grokscope.runs import Measuring, RunFolder, Store, outcome, run_name
+from grokscope.runs import RunFolder, Store, outcome, run_name
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
+from stacks import train_stack
 
 STEPS = 12
 
@@ -372,14 +372,9 @@ def test_a_run_that_diverges_is_marked_with_its_step_and_the_others_finish(strai
         assert contents(tmp_path / name) == contents(straight.path / name)
 
 
-def options(should_stop: Callable[[], bool] = lambda: False) -> training_stack.Options:
-    return training_stack.Options("cpu", "weights", lambda message: None, should_stop, False, None, Measuring())
-
-
 def stacked(store: Store, *specs: RunSpec, stop: Iterator[bool] | None = None) -> None:
     """Several runs in one stack, as on CUDA."""
-    should_stop = (lambda: False) if stop is None else stop.__next__
-    runner._train_stack(specs, store, options(should_stop), {})
+    train_stack(store, specs, (lambda: False) if stop is None else stop.__next__)
 
 
 def test_the_neighbours_of_a_run_that_diverges_are_bit_equal_to_those_of_one_that_does_not(tmp_path: Path) -> None:

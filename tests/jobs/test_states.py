@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from grokscope.errors import InputError
-from grokscope.jobs import Stopped, run_all, runner, state_at
-from grokscope.jobs.training_stack import Options
-from grokscope.runs import Measuring, RunFolder, Store, run_name
+from grokscope.jobs import Stopped, run_all, state_at
+from grokscope.runs import RunFolder, Store, run_name
 from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training
 from grokscope.training import Cohort, advance, initial_state
+from stacks import train_stack
 
 STEPS, STORED, BETWEEN = 12, 6, 5
 PARENT = RunSpec(
@@ -201,8 +201,7 @@ def test_forks_from_different_steps_share_a_stack(store: Store, tmp_path: Path) 
     alone = [end_of(store, run(store, spec)) for spec in forks]
     other = Store(tmp_path / "other")
     run(other, PARENT)
-    options = Options("cpu", "weights", lambda message: None, lambda: False, False, None, Measuring())
-    runner._train_stack(forks, other, options, {})
+    train_stack(other, forks)
     for spec, expected in zip(forks, alone, strict=True):
         end = end_of(other, other.find(run_name(spec)))
         assert int(end["step"]) == STEPS

@@ -9,15 +9,16 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from grokscope.jobs import worker as worker_module
 from grokscope.jobs import run_all
+from grokscope.jobs import worker as worker_module
 from grokscope.jobs.worker import BAD_INPUT, TRY_AGAIN, main
-from grokscope.runs import Store, run_name
+from grokscope.runs import Store, keep_plan, run_name
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 
 BLOCKER = runpy.run_path(str(Path(__file__).parents[1] / "test_package.py"))["BLOCKER"]
@@ -255,8 +256,21 @@ def test_a_plan_that_cannot_be_used_is_one_sentence_and_nothing_is_written(
 
 
 @pytest.mark.usefixtures("as_before")
-def test_without_a_plan_it_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "words", [[], ["--store", "runs"], ["--plan", "x"], ["--spec", "a", "--store", "b", "--plan", "c"]]
+)
+def test_without_one_plan_it_says_how_it_is_used(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
-        main([])
+        main(words)
     assert stop.value.code == BAD_INPUT
-    assert "--spec" in capsys.readouterr().err
+    assert "a plan is named by --spec, or by --store and --plan" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("as_before")
+def test_it_reads_the_plan_that_a_store_keeps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store, tiny = Store(tmp_path / "runs"), replace(FIRST, training=replace(FIRST.training, steps=4))
+    name = keep_plan(Plan("somewhere else", (tiny,)), store)
+    assert main(["--store", store.address, "--plan", name]) == 0
+    assert store.is_finished(tiny)
+    assert main(["--store", store.address, "--plan", "0123456789abcdef"]) == BAD_INPUT
+    assert "the plan plans/0123456789abcdef.json of" in capsys.readouterr().err

@@ -1,7 +1,6 @@
 """Reading makes nothing: no run, no folder, no file but the index, and that only where there are many runs."""
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,13 +30,13 @@ OTHER, ABSENT = SPEC.with_seed(1), SPEC.with_seed(2)
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, calls = tmp_path_factory.mktemp("runs"), iter(range(100))
     run_all([SPEC], Store(folder), compiled=False, measuring=Measuring(("fsd",)))
     with pytest.raises(Stopped):
         run_all([OTHER], Store(folder), compiled=False, should_stop=lambda: next(calls) == 2)
     (folder / run_name(OTHER) / ".half.1.partial").touch()  # of a writer that was killed
-    yield folder
+    return folder
 
 
 def everything(path: Path) -> dict[str, tuple[int, ...]]:
@@ -99,5 +98,5 @@ def test_many_runs_get_an_index_and_nothing_else(path: Path, monkeypatch: pytest
     READERS["table"](path)
     followed(path)
     assert everything(path).keys() - before.keys() == {indexing.INDEX}
-    os.unlink(path / indexing.INDEX)
+    (path / indexing.INDEX).unlink()
     assert everything(path) == before

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 
 from grokscope.errors import InputError
-from grokscope.jobs import Stopped, run_all, runner, state_at
+from grokscope.jobs import Stopped, run_all, state_at
 from grokscope.runs import RunFolder, Store, run_name
 from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training, Trigger
 from grokscope.steering import paired_run
 from grokscope.training import Cohort, advance, initial_state
+from stacks import train_stack
 
 STEPS, AT = 16, 6
 PARENT = RunSpec(
@@ -111,7 +112,7 @@ def test_neighbours_in_a_stack_do_not_notice_who_holds_a_norm(store: Store, tmp_
     specs = [fork(50.0, norm="frozen"), fork(3.0, norm="matched"), fork(5.0, norm="matched"), fork(2.0, norm="frozen")]
     other = Store(tmp_path / "stacked")
     run_all([PARENT], other, compiled=False)
-    runner._run_cohort(specs, other, "cpu", "weights", lambda progress: None, lambda: False, False, None)
+    train_stack(other, specs)
     for spec in specs:
         alone, stacked = run(store, spec), other.find(run_name(spec))
         assert torch.allclose(

@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["Columns", "Row", "columns_from", "decode_rows", "encode_row"]
 
 Row = dict[str, Any]
-Columns = dict[str, list[float]]
+Columns = dict[str, list[int | float]]
 
 
 def encode_row(row: Mapping[str, Any]) -> bytes:
