@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.provenance import save
-from grokscope.runs import Store, open_runs, run_name
+from grokscope.runs import RunOutcome, Store, open_runs, run_name
 from grokscope.runs.index import INDEX
 from grokscope.specs import RunSpec
 
@@ -71,7 +71,7 @@ def main() -> None:
 
         measured: dict[str, Any] = {"runs": RUNS, "first listing (s)": seconds(table), "listing (s)": best(table)}
         for name in Store(folder).names()[:100]:
-            Store(folder).folder(name).finish(ENDED)
+            Store(folder).folder(name).finish(RunOutcome.from_dict(ENDED))
         measured["listing after 100 runs changed (s)"] = seconds(table)
         time.sleep(3)
         table()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.provenance import save
 from benchmarks.synthetic import LOOKS, synthetic_records
-from grokscope.runs.records import save_records
+from grokscope.runs.packing import save_records
 from grokscope.view.page import source_of, write_page
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]

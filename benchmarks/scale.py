@@ -24,10 +24,11 @@ from benchmarks.synthetic import LOOKS, synthetic_folders
 from grokscope.errors import InputError
 from grokscope.jobs.costs import cost_of
 from grokscope.jobs.executors import shards_of
-from grokscope.runs import Store, open_runs, remember, remembered
+from grokscope.runs import Store, keep_plan, kept_plans, open_runs
 from grokscope.runs.index import INDEX
 from grokscope.runs.outcome import RunOutcome
-from grokscope.runs.records import RunRecord, packed, unpacked
+from grokscope.runs.packing import pack_records, unpack_records
+from grokscope.runs.records import RunRecord
 from grokscope.specs import Plan, RunSpec
 
 SIZES = (1_000, 10_000, 100_000)
@@ -59,8 +60,8 @@ def planning(count: int, folder: Path) -> Facts:
     making, runs = timed(lambda: specs(count))
     cutting, shards = timed(lambda: shards_of(Plan(str(folder), runs)))
     costing, cost = timed(lambda: cost_of(Plan(str(folder), runs)))
-    keeping, _ = timed(lambda: remember(Plan(str(folder), runs), Store(folder)))
-    reading, plans = timed(lambda: remembered(Store(folder)))
+    keeping, _ = timed(lambda: keep_plan(Plan(str(folder), runs), Store(folder)))
+    reading, plans = timed(lambda: kept_plans(Store(folder)))
     assert plans[0].runs == runs
     return {
         "shards": len(shards),
@@ -157,10 +158,10 @@ def evidence(count: int, folder: Path) -> Facts:
     log = {"step": steps, "train_accuracy": rising, "validation_accuracy": rising, "fsd": rising, "norm": steps}
     path = folder / "some.records.gz"
     packing, content = timed(
-        lambda: packed(RunRecord(spec, RunOutcome.from_dict(OUTCOME), log, {}) for spec in specs(count))
+        lambda: pack_records(RunRecord(spec, RunOutcome.from_dict(OUTCOME), log, {}) for spec in specs(count))
     )
     path.write_bytes(content)
-    reading, found = timed(lambda: unpacked(path))
+    reading, found = timed(lambda: unpack_records(path))
     judging, _ = timed(lambda: [one.timeline for one in found])
     placing, _ = timed(lambda: evidence_of(found))
     assert len(found) == count

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from grokscope.runs import Store, remember, run_name
+from grokscope.runs import Store, keep_plan, run_name
 from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
 from grokscope.specs import Fork, Plan, RunSpec, Seeds, Training
@@ -47,14 +47,14 @@ def synthetic_folders(path: Path, count: int, looks: int = LOOKS, drawn: int = 1
     generator, store = np.random.default_rng(0), Store(path)
     usual = RunSpec(task="add_mod97", training=Training(steps=(looks - 1) * 100))
     plan = Plan(str(path), tuple(usual.with_seed(seed) for seed in range(count)))
-    remember(plan, store)
+    keep_plan(plan, store)
     for place, spec in enumerate(plan.runs):
         if place < drawn:
             record, folder = _record(spec, generator), store.add(spec)
             columns = list(record.evaluations.items())
             for i in range(len(record.evaluations["step"])):
                 folder.append({name: values[i] for name, values in columns})
-            folder.finish(dict(record.outcome) | {"stopped_early": False, "layout": LAYOUT})
+            folder.finish(replace(record.outcome, layout=LAYOUT))
             if place == drawn - 1:
                 (folder.path / "outcome.json").unlink()
             continue

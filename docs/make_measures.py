@@ -13,7 +13,7 @@ from typing import Any
 
 from grokscope.errors import InputError
 from grokscope.measures.registry import MEASURES
-from grokscope.runs import Reading, Run, measured, open_runs
+from grokscope.runs import Reading, Run, measure_checkpoints, open_runs
 from grokscope.runs.provenance import provenance
 
 DOCS = Path(__file__).parent
@@ -73,7 +73,7 @@ def _happened(outcome: dict[str, Any] | None) -> str:
 
 def record(run: Run, device: str) -> None:
     """Measure a run at all its checkpoints, and store the numbers."""
-    rows = [row for part in measured(run, list(MEASURES), Reading(device=device)) for row in part]
+    rows = [row for part in measure_checkpoints(run, list(MEASURES), Reading(device=device)) for row in part]
     with DATA.open("w", newline="") as file:
         writer = csv.DictWriter(file, [column for column in rows[0] if column != "run"], lineterminator="\n")
         writer.writeheader()
@@ -82,7 +82,7 @@ def record(run: Run, device: str) -> None:
     about = {
         "run": run.name,
         "spec": run.spec.to_dict(),
-        "outcome": run.folder.outcome,
+        "outcome": run.folder.outcome.to_dict(),
         "provenance": provenance(device),
     }
     (DOCS / "measures.json").write_text(json.dumps(about, indent=1) + "\n")

@@ -9,7 +9,8 @@ from typing import Any
 
 from grokscope.studies.bakeoff.quantities import outcome, tasks_run
 
-from grokscope.runs.records import RunRecord, begun_elsewhere, unpacked
+from grokscope.runs.packing import unpack_records
+from grokscope.runs.records import RunRecord, count_foreign_forks
 from grokscope.studies import Evidence, Finding, Study, Verdict, find_study, judge
 from grokscope.studies.bakeoff.configurations import CONFIGURATIONS
 from grokscope.studies.bakeoff.notes import describe_logs, describe_winner
@@ -89,7 +90,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 def repetition_page(study: Study) -> str:
     """The claims whose verdict is another where runs that were trained twice are judged by their first version."""
-    files = [unpacked(file) for file in sorted((RESULTS / study.name).glob(PACKED))]
+    files = [unpack_records(file) for file in sorted((RESULTS / study.name).glob(PACKED))]
     trained = Counter(record.spec.content_hash for records in files for record in records)
     again = sum(count > 1 for count in trained.values())
     places = {record.outcome.provenance["device"] for records in files for record in records}
@@ -123,7 +124,7 @@ def _judge_all(study: Study, records: Iterable[RunRecord]) -> dict[str, Finding]
 
 def _branched(records: list[RunRecord]) -> str:
     """How many forks do not continue the version of their parent that is shown."""
-    elsewhere, forks = begun_elsewhere(records)
+    elsewhere, forks = count_foreign_forks(records)
     return (
         f"{elsewhere} of the {forks} forks began in another version of their parent: their first evaluation is not "
         "that of the parent that is shown. Times to grok, norms and leads of a fork are read from the fork alone."

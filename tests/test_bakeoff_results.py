@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from grokscope.runs.records import RunRecord, unpacked
-from grokscope.studies.bakeoff.configurations import CHOSEN, FIRST_TUNING_SEED, arm_of, bakeoff_plan
-from grokscope.studies.bakeoff.tables import bakeoff_results, bakeoff_table, tuned
+from grokscope.runs.packing import unpack_records
+from grokscope.runs.records import RunRecord
+from grokscope.studies.bakeoff import CHOSEN, FIRST_TUNING_SEED, arm_of, bakeoff_plan
+from grokscope.studies.bakeoff_tables import bakeoff_results, bakeoff_table, tuned
 from grokscope.studies.figures import figure_csv
-from grokscope.studies.bakeoff.figures import fig_bakeoff
-from grokscope.studies.bakeoff.speed import read_speed
+from grokscope.studies.figures.bakeoff import fig_bakeoff
+from grokscope.studies.speed import read_speed
 from grokscope.studies.tables import Table
 from grokscope.view.render import csv_of, latex_of, markdown_of
 from scripts import DOCS, module_at
@@ -20,7 +21,7 @@ FOLDER = ROOT / "results" / "bakeoff"
 
 @pytest.fixture(scope="module")
 def records() -> list[RunRecord]:
-    return unpacked(FOLDER / "bakeoff.records.gz")
+    return unpack_records(FOLDER / "bakeoff.records.gz")
 
 
 def is_stored(table: Table) -> bool:
@@ -29,7 +30,7 @@ def is_stored(table: Table) -> bool:
 
 
 def test_every_arm_has_the_setting_that_its_tuning_chooses() -> None:
-    records = unpacked(FOLDER / "tuning.records.gz")
+    records = unpack_records(FOLDER / "tuning.records.gz")
     assert all(record.spec.seeds.split >= FIRST_TUNING_SEED for record in records)
     chosen, table = tuned(records)
     assert chosen == CHOSEN

@@ -37,11 +37,12 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """The folder, and those it lies in, if they are not there yet."""
+    """Make the folder, and those it lies in, if they are not there yet; a name with a NUL is rejected too."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise disk_error(path, error) from None
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"the folder {named(path)} could not be made: {why}") from None
 
 
 def named(path: Path) -> str:

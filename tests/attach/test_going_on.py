@@ -67,7 +67,7 @@ def test_the_controller_does_what_the_stack_did_with_the_same_looks(
     decays = followed(control, looks)
     # A look of the stack has the λ before its own decision: what the controller says is in the next one.
     assert decays[:-1] == [look["weight_decay"] for look in looks[1:]]
-    changes = folder.outcome["control"]["changes"]
+    changes = folder.outcome.control["changes"]
     assert [(row["step"], row["weight_decay"]) for row in control.log] == [
         (change["step"], change["weight_decay"]) for change in changes
     ]

@@ -297,5 +297,5 @@ def test_a_step_looked_at_twice_is_written_once_and_reasons_survive_a_restart(tm
     again.finish()
     folder = next(iter(Store(tmp_path)))
     assert [row["step"] for row in folder.log()] == [0, 100]
-    assert folder.outcome["undefined"] == {"0": first.log[0]["undefined"]}
-    assert "not numbers" in folder.outcome["undefined"]["0"]
+    assert folder.outcome.undefined == {"0": first.log[0]["undefined"]}
+    assert "not numbers" in folder.outcome.undefined["0"]

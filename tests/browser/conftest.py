@@ -19,7 +19,7 @@ from benchmarks.synthetic import hostile, synthetic_claims, synthetic_records  #
 
 from grokscope.jobs import run_all  # noqa: E402
 from grokscope.runs import Store, run_name  # noqa: E402
-from grokscope.runs.records import save_records  # noqa: E402
+from grokscope.runs.packing import save_records  # noqa: E402
 from grokscope.view.page import source_of, write_page  # noqa: E402
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -13,7 +13,8 @@ from grokscope.cli import run
 from grokscope.jobs import run_all
 from grokscope.runs import Store
 from grokscope.runs.outcome import RunOutcome
-from grokscope.runs.records import RunRecord, save_records, unpacked
+from grokscope.runs.packing import save_records, unpack_records
+from grokscope.runs.records import RunRecord
 from grokscope.specs import Architecture, Cadence, Plan
 from grokscope.studies.bakeoff.configurations import ARMS, arm_of, quick_plan, tuning_runs
 
@@ -66,7 +67,7 @@ def test_it_trains_prints_and_writes(capsys: pytest.CaptureFixture[str]) -> None
         "tab-bakeoff.md",
         "tab-bakeoff.tex",
     ]
-    assert [arm_of(record.spec) for record in unpacked(Path("bake/bakeoff.records.gz"))] == list(ARMS)
+    assert [arm_of(record.spec) for record in unpack_records(Path("bake/bakeoff.records.gz"))] == list(ARMS)
     before = {path: path.read_bytes() for path in Path("bake").glob("*.*")}
     assert run(["bakeoff", "--quick", "--device", "cpu", "--out", "bake"]) == 0
     assert {path: path.read_bytes() for path in Path("bake").glob("*.*")} == before, "nothing is trained twice"
@@ -84,7 +85,7 @@ def test_records_from_elsewhere_give_the_same_table_and_nothing_is_trained(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run(["bakeoff", "--quick", "--device", "cpu", "--out", "bake"]) == 0
-    records = unpacked(Path("bake/bakeoff.records.gz"))
+    records = unpack_records(Path("bake/bakeoff.records.gz"))
     save_records(Path("first.gz"), records[:6])
     save_records(Path("second.gz"), records[4:])
     monkeypatch.setattr(PROGRESS, "run_locally", lambda *given: pytest.fail("nothing is to be trained"))

@@ -21,7 +21,7 @@ import torch
 from grokscope import cli
 from grokscope.jobs import run_all
 from grokscope.runs import Store
-from grokscope.runs.records import save_records
+from grokscope.runs.packing import save_records
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 from grokscope.studies.reproduction import records_in
 

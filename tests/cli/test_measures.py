@@ -23,7 +23,7 @@ from grokscope.runs import (
     Reading,
     Run,
     Store,
-    measured,
+    measure_checkpoints,
     measuring,
     run_name,
 )
@@ -85,7 +85,7 @@ def refused(arguments: list[str], sentence: str, here: Path, capsys: pytest.Capt
 
 
 def expected(names: list[str], reading: Reading | None = None, spec: RunSpec = TINY) -> list[dict[str, float | str]]:
-    return [row for part in measured(grokscope.open("runs")[run_name(spec)], names, reading) for row in part]
+    return [row for part in measure_checkpoints(grokscope.open("runs")[run_name(spec)], names, reading) for row in part]
 
 
 # The list, and one measure.
@@ -253,7 +253,9 @@ def test_every_option_reaches_the_measures(
 ) -> None:
     Path("r.json").write_text(reading.spec.to_json())
     seen = []
-    monkeypatch.setattr(MODULE, "measured", lambda *arguments: seen.append(arguments) or measured(*arguments))
+    monkeypatch.setattr(
+        MODULE, "measure_checkpoints", lambda *arguments: seen.append(arguments) or measure_checkpoints(*arguments)
+    )
     assert run(words(f"measure add_mod7_s0 --measures {','.join(names)} {options} --to x.json")) == 0
     assert [arguments[1:] for arguments in seen] == [(names, reading)]
     assert json.loads(Path("x.json").read_text()) == expected(names, reading)

@@ -13,7 +13,7 @@ from grokscope import worker
 from grokscope.cli import run
 from grokscope.runs import Store
 from grokscope.runs.doctor import damaged_runs
-from grokscope.runs.records import unpacked
+from grokscope.runs.packing import unpack_records
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 from grokscope.studies import FIGURES, catalogue, results
 from grokscope.studies.synchronization.experiments import STUDIES
@@ -89,7 +89,7 @@ def test_what_is_finished_is_used_again(made: Path, tmp_path: Path, capsys: pyte
 
 def test_the_results_say_where_they_come_from_and_by_which_rules(made: Path) -> None:
     told = json.loads((made / "provenance.json").read_text())
-    records = unpacked(made / "reproduction.records.gz")
+    records = unpack_records(made / "reproduction.records.gz")
     assert told["rules"] == rules_digest()
     assert told["runs"] == len(records) == sum(one["runs"] for one in told["runs_made_with"])
     assert told["run_steps"] == sum(12 - (r.spec.fork.step if r.spec.fork else 0) for r in records)
@@ -185,7 +185,10 @@ def test_a_damaged_run_is_trained_again_on_request(made: Path, tmp_path: Path) -
 def test_a_damaged_run_is_left_out_on_request(made: Path, tmp_path: Path) -> None:
     out, _ = spoiled(made, tmp_path)
     assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cpu", "--damaged", "skip"]) == 0
-    assert len(unpacked(out / "reproduction.records.gz")) == len(unpacked(made / "reproduction.records.gz")) - 1
+    assert (
+        len(unpack_records(out / "reproduction.records.gz"))
+        == len(unpack_records(made / "reproduction.records.gz")) - 1
+    )
 
 
 def test_whole_runs_are_not_called_damaged(made: Path) -> None:
@@ -207,7 +210,7 @@ def test_a_plan_for_elsewhere_is_written_and_runs(tmp_path: Path, capsys: pytest
     before = {path: path.stat().st_mtime_ns for path in (out / "runs").rglob("log.jsonl")}
     assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cpu"]) == 0
     assert {path: path.stat().st_mtime_ns for path in before} == before
-    assert len(unpacked(out / "reproduction.records.gz")) == 3
+    assert len(unpack_records(out / "reproduction.records.gz")) == 3
 
 
 def test_runs_of_another_precision_in_the_same_store_are_left_out(made: Path, tmp_path: Path) -> None:
@@ -219,7 +222,7 @@ def test_runs_of_another_precision_in_the_same_store_are_left_out(made: Path, tm
     (tmp_path / "plan.json").write_text(plan.to_json())
     assert worker.main(["--spec", str(tmp_path / "plan.json")]) == 0
     assert run(["reproduce", "tab-wd", "--out", str(out), "--device", "cpu"]) == 0
-    assert {record.spec.precision for record in unpacked(out / "reproduction.records.gz")} == {"float32"}
+    assert {record.spec.precision for record in unpack_records(out / "reproduction.records.gz")} == {"float32"}
     assert json.loads((out / "provenance.json").read_text())["precision"] == "float32"
 
 

@@ -12,9 +12,9 @@ from grokscope.jobs import run_all
 from grokscope.runs import (
     Measuring,
     Store,
+    keep_plan,
+    kept_plans,
     open_store,
-    remember,
-    remembered,
     run_name,
 )
 from grokscope.runs.remote import Remote
@@ -40,7 +40,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     def trained_here(plan: Plan, report: Callable[[dict[str, Any]], None], **options: Any) -> bool:
         with open_store(plan.out) as store:
-            asked, early = Measuring.asked_by(plan), plan.stop_after_grokking
+            asked, early = Measuring.from_plan(plan), plan.stop_after_grokking
             run_all(plan.runs, store, keep=plan.keep, compiled=False, stop_after_grokking=early, measuring=asked)
         return True
 
@@ -90,7 +90,7 @@ def test_a_dry_run_tells_and_trains_nothing(here: Path, capsys: pytest.CaptureFi
 
 def test_resume_remembers_how_the_sweep_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     plan = Plan("runs", (TINY, TINY.with_seed(1)), keep="forks", measures=("fsd",))
-    remember(plan, Store("runs"))
+    keep_plan(plan, Store("runs"))
     assert run(words("resume runs")) == 0
     folder = Store("runs").find(run_name(TINY))
     assert not folder.checkpoints("weights")
@@ -101,7 +101,7 @@ def test_resume_remembers_how_the_sweep_was_asked_for(capsys: pytest.CaptureFixt
 
 
 def test_a_sweep_is_cancelled_and_resumed(capsys: pytest.CaptureFixture[str]) -> None:
-    remember(Plan("runs", (TINY,)), Store("runs"))
+    keep_plan(Plan("runs", (TINY,)), Store("runs"))
     assert run(words("cancel runs")) == 0
     assert Store("runs").is_cancelled
     assert run(words("status runs")) == 0
@@ -127,7 +127,7 @@ def test_a_remote_place_is_swept_pulled_and_examined(tmp_path: Path, capsys: pyt
     assert "copied 2 runs to copy" in capsys.readouterr().out
     assert run(words("doctor copy")) == 0
     with open_store(place) as store:
-        assert len(remembered(store)[0].runs) == 2
+        assert len(kept_plans(store)[0].runs) == 2
     victim = next((tmp_path / "share").glob("*/files-*/log.jsonl@*"))
     victim.write_bytes(victim.read_bytes()[:-3])
     with pytest.raises(SystemExit) as left:

@@ -250,7 +250,7 @@ def test_ending_early_is_said_to_bias_leads(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.usefixtures("in_process")
 def test_a_run_that_another_process_writes_is_refused_and_its_owner_named(capsys: pytest.CaptureFixture[str]) -> None:
-    with Store("runs").add(TINY).locked():
+    with Store("runs").add(TINY).lock():
         assert run(words("train add_mod7 --spec tiny.json --out runs")) == 2
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert re.fullmatch(rf"grokscope: {run_name(TINY)} is being written by process [0-9]+ on \S+", last)
@@ -440,7 +440,7 @@ def test_runs_that_had_not_begun_when_it_stopped_are_resumed_too(
     assert [len(one.folder.log()) > 0 for one in grokscope.open("runs")].count(True) == 1
     monkeypatch.setattr(PROGRESS, "run_locally", trained_here)
     assert run(words("resume runs")) == 0
-    assert [one.folder.outcome is not None for one in grokscope.open("runs")] == [True] * 3
+    assert [one.folder.outcome.is_finished for one in grokscope.open("runs")] == [True] * 3
 
 
 def test_a_fork_point_keeps_the_full_state(in_process: None) -> None:

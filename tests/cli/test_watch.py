@@ -17,6 +17,7 @@ from grokscope.cli.frames import Line, Watched, frame
 from grokscope.cli.watch import Watcher
 from grokscope.runs import (
     RunFolder,
+    RunOutcome,
     Store,
     following,
     index,
@@ -144,7 +145,7 @@ def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         folder = store.add(RunSpec().with_seed(seed))
         written(folder, time.time(), look(0, 0.0, 0.1), look(100, 0.99 if seed < 9 else 0.1, 0.9 if seed % 4 else 0.1))
         if seed < 12:
-            folder.finish({"outcome": "grokked", "failed_at": None, "grokked": 100 if seed < 9 else None})
+            folder.finish(RunOutcome("grokked", grokked=100 if seed < 9 else None))
     time.sleep(0.02)  # a tick of the clock that stamps files
     return store.path
 
@@ -198,7 +199,7 @@ def test_each_line_of_a_crowd_has_its_share_of_logs(crowd: Path, monkeypatch: py
     monkeypatch.setattr(watching, "MOST_LOGS", 4)
     other = Store(crowd).add(replace(RunSpec(), task="sub_mod97"))
     written(other, time.time(), look(0, 0.0, 0.1), look(100, 0.99, 0.9))
-    other.finish({"outcome": "grokked", "failed_at": None, "grokked": 100})
+    other.finish(RunOutcome("grokked", grokked=100))
     add, sub = Watcher(crowd, "task").look().lines
     assert (add.unread, sub.unread) == (10, 0)
     assert (sub.synchronized, sub.grokked) == (1, 1)
@@ -246,6 +247,15 @@ def test_a_line_is_a_cohort_a_task_or_replicates(tmp_path: Path) -> None:
     assert sizes("cohort") == [1, 1, 6]
     assert sizes("task") == [1, 1, 1, 5]
     assert sizes("seeds") == [1, 1, 1, 1, 2, 2]
+
+
+def test_runs_that_cannot_share_a_stack_are_on_lines_of_their_own(tmp_path: Path) -> None:
+    plain = RunSpec()
+    grokfast = replace(plain, training=replace(plain.training, gradient="grokfast"))
+    short = replace(plain, training=replace(plain.training, steps=100))
+    for spec in (plain, plain.with_seed(1), grokfast, short):
+        Store(tmp_path).add(spec)
+    assert sorted(line.runs for line in Watcher(tmp_path).look().lines) == [1, 1, 2]
 
 
 def test_once_prints_a_picture_and_a_wrong_folder_is_refused(

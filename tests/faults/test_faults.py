@@ -29,7 +29,7 @@ from grokscope.runs import (
     BusyError,
     RunFolder,
     Store,
-    remember,
+    keep_plan,
     run_name,
 )
 from grokscope.runs.doctor import examine
@@ -138,7 +138,7 @@ def test_a_run_that_diverges_leaves_the_others_alone(
     run_all((THREE[0], wild, *THREE[1:]), Store(tmp_path), compiled=False)
     found = contents(tmp_path)
     assert {name: value for name, value in found.items() if not name.startswith(run_name(wild))} == expected
-    assert Store(tmp_path).find(run_name(wild)).outcome["failed_at"] is not None
+    assert Store(tmp_path).find(run_name(wild)).outcome.failed_at is not None
 
 
 # 6: a full disk, really full.
@@ -206,7 +206,7 @@ FILES = [
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("finished")
     straight(path, (SMALL,))
-    remember(Plan(str(path), (SMALL,)), Store(path))
+    keep_plan(Plan(str(path), (SMALL,)), Store(path))
     return path
 
 
@@ -269,12 +269,12 @@ def test_the_second_of_two_writers_is_told_who_the_first_is(tmp_path: Path, inje
     process.stdout.readline()
     folder: RunFolder = next(iter(Store(tmp_path / "runs")))
     injected()
-    with pytest.raises(BusyError, match=f"is being written by process {process.pid} on "), folder.locked():
+    with pytest.raises(BusyError, match=f"is being written by process {process.pid} on "), folder.lock():
         pass
     process.kill()
     process.communicate()
     injected()
-    with folder.locked():
+    with folder.lock():
         pass
 
 

@@ -17,14 +17,14 @@ from grokscope.jobs import run_all
 from grokscope.jobs.shards import work_on
 from grokscope.runs import (
     Store,
+    keep_plan,
     open_store,
     pull,
-    remember,
     run_name,
 )
 from grokscope.runs import remote as remote_module
 from grokscope.runs.doctor import examine_remote
-from grokscope.runs.plans import brief
+from grokscope.runs.plans import encode_plan
 from grokscope.runs.remote import Commit, Remote
 from grokscope.specs import Plan
 
@@ -92,9 +92,9 @@ def test_the_same_sweep_gives_the_same_bytes(
     place: str, request: pytest.FixtureRequest, tmp_path: Path, expected: dict[str, object]
 ) -> None:
     address = request.getfixturevalue(place)
-    lines = work_on(brief(Plan(address, RUNS)).decode())
+    lines = work_on(encode_plan(Plan(address, RUNS)).decode())
     assert len(lines) == len(RUNS)
-    assert work_on(brief(Plan(address, RUNS)).decode()) == [], "what is committed is not trained again"
+    assert work_on(encode_plan(Plan(address, RUNS)).decode()) == [], "what is committed is not trained again"
     assert pulled(address, tmp_path / "copy") == expected
     assert not list(examine_remote(Remote(address)))
     with open_store(address) as store:
@@ -146,7 +146,7 @@ def test_what_is_torn_is_never_believed(
 ) -> None:
     monkeypatch.setattr(remote_module, "COMMIT_EVERY", 0.0)
     remote, name = Remote(share), run_name(SMALL.with_seed(0))
-    work_on(brief(Plan(share, RUNS)).decode())
+    work_on(encode_plan(Plan(share, RUNS)).decode())
     (commit,) = remote.commits(name)
     half = Commit(999, "f" * 16, True, commit.files).to_json()
     if damage == "torn marker":
@@ -229,7 +229,7 @@ def test_a_mended_run_that_no_plan_names_is_found_again(
     share: str, tmp_path: Path, expected: dict[str, object], injected: Count
 ) -> None:
     remote, run = Remote(share), run_name(RUNS[0])
-    work_on(brief(Plan(share, RUNS)).decode())  # as a worker does, which remembers no plan
+    work_on(encode_plan(Plan(share, RUNS)).decode())  # as a worker does, which remembers no plan
     damaged(remote, run, "log.jsonl")
     injected()
     (told,) = examine_remote(remote)
@@ -239,15 +239,15 @@ def test_a_mended_run_that_no_plan_names_is_found_again(
     assert mended.mended
     assert not list(examine_remote(remote))
     with open_store(share) as store:
-        unfinished = tuple(folder.spec for folder in store if folder.outcome is None)
+        unfinished = tuple(folder.spec for folder in store if not folder.outcome.is_finished)
     assert unfinished == RUNS[:1], "resume continues what the store lists as unfinished"
-    work_on(brief(Plan(share, unfinished)).decode())
+    work_on(encode_plan(Plan(share, unfinished)).decode())
     assert pulled(share, tmp_path / "copy") == expected
 
 
 def test_a_commit_that_is_the_last_trace_of_its_run_is_kept(share: str, injected: Count) -> None:
     remote, run = Remote(share), run_name(RUNS[0])
-    work_on(brief(Plan(share, RUNS[:1])).decode())
+    work_on(encode_plan(Plan(share, RUNS[:1])).decode())
     damaged(remote, run, "spec.json")
     injected()
     (finding,) = examine_remote(remote, repair=True)
@@ -255,7 +255,7 @@ def test_a_commit_that_is_the_last_trace_of_its_run_is_kept(share: str, injected
     assert "nothing else here says what was run" in finding.problem
     assert len(remote.commits(run)) == 1
     with open_store(share) as store:
-        remember(Plan(share, RUNS[:1]), store)
+        keep_plan(Plan(share, RUNS[:1]), store)
     (finding,) = examine_remote(remote, repair=True)
     assert finding.mended
     assert not remote.commits(run)

@@ -5,7 +5,7 @@ import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
@@ -16,13 +16,13 @@ from grokscope.jobs import (
     Progress,
     Stopped,
     run_all,
-    runner,
-    stack,
     state_at,
+    training_stack,
 )
 from grokscope.jobs import states as state_module
-from grokscope.runs import RunFolder, Store, run_name
+from grokscope.runs import RunFolder, Store, outcome, run_name
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
+from stacks import train_stack
 
 STEPS = 12
 
@@ -100,7 +100,7 @@ def test_what_resumes_was_stored_when_it_stopped(tmp_path: Path) -> None:
         run_all([tiny()], Store(tmp_path), should_stop=iter([False, True]).__next__, compiled=False)
     folder = Store(tmp_path).find(run_name(tiny()))
     assert states(folder) == [0, 2]
-    assert folder.outcome is None
+    assert not folder.outcome.is_finished
     seen: list[Progress] = []
     run_all([tiny()], Store(tmp_path), report=seen.append, compiled=False)
     assert [progress.step for progress in seen] == [4, 6, 8, 10, 12], "nothing is trained twice"
@@ -218,20 +218,20 @@ def test_a_bit_of_arithmetic_is_decided_by_the_spec_and_not_by_what_is_left(
 
         monkeypatch.setattr(module, name, eager)
 
-    spy(runner, "advance")
+    spy(training_stack, "advance")
     spy(state_module, "advance")
-    spy(stack, "snapshot")
+    spy(training_stack, "snapshot")
     calls = iter(range(100))
     with pytest.raises(Stopped):
         run_all([tiny()], Store(tmp_path), should_stop=lambda: next(calls) == 4)
     run_all([tiny()], Store(tmp_path))
     state_at(Store(tmp_path).find(run_name(tiny())), 7, Store(tmp_path))
     assert set(asked) == {True}
-    assert Store(tmp_path).find(run_name(tiny())).outcome["layout"]["compiled"] is True
+    assert Store(tmp_path).find(run_name(tiny())).outcome.layout["compiled"] is True
     asked.clear()
     run_all([tiny(steps=8)], Store(tmp_path))
     assert set(asked) == {False}
-    assert Store(tmp_path).find(run_name(tiny(steps=8))).outcome["layout"]["compiled"] is False
+    assert Store(tmp_path).find(run_name(tiny(steps=8))).outcome.layout["compiled"] is False
 
 
 # What is trained, and what is left alone.
@@ -255,9 +255,9 @@ def test_a_run_that_is_named_twice_is_trained_once(tmp_path: Path) -> None:
 
 def test_a_run_that_another_holds_is_left_to_it(straight: Store, tmp_path: Path) -> None:
     store = Store(tmp_path)
-    with store.add(tiny(0)).locked():
+    with store.add(tiny(0)).lock():
         train(store, tiny(0), tiny(1))
-        assert store.find(run_name(tiny(1))).outcome is not None
+        assert store.find(run_name(tiny(1))).outcome.is_finished
         assert list((store.path / run_name(tiny(0))).glob("*.jsonl")) == []
     train(store, tiny(0))
     assert contents(tmp_path) == contents(straight.path)
@@ -310,13 +310,13 @@ def test_what_is_kept(
 def test_the_outcome_tells_how_it_went_and_where_it_comes_from(straight: Store) -> None:
     folder = straight.find(run_name(tiny(1)))
     outcome = folder.outcome
-    assert outcome["outcome"] in ("grokked", "unstable_after", "unstable", "never")
-    assert (outcome["failed_at"], outcome["stopped_early"]) == (None, False)
-    assert outcome["layout"] == {"slots": 1, "slot": 0, "padded_size": 136, "compiled": False}
-    assert outcome["provenance"].keys() == {"grokscope", "commit", "device", "python", "torch", "numpy"}
-    assert outcome["provenance"]["torch"] == torch.__version__
+    assert outcome.outcome in ("grokked", "unstable_after", "unstable", "never")
+    assert (outcome.failed_at, outcome.stopped_early) == (None, False)
+    assert outcome.layout == {"slots": 1, "slot": 0, "padded_size": 136, "compiled": False}
+    assert outcome.provenance.keys() == {"grokscope", "commit", "device", "python", "torch", "numpy"}
+    assert outcome.provenance["torch"] == torch.__version__
     for private in (socket.gethostname(), str(Path.home()), str(Path.cwd()), f'"{getpass.getuser()}"'):
-        assert private not in json.dumps(outcome), "nothing about the place where it was made"
+        assert private not in json.dumps(outcome.to_dict()), "nothing about the place where it was made"
 
 
 @pytest.mark.parametrize(
@@ -363,9 +363,9 @@ def test_a_run_that_diverges_is_marked_with_its_step_and_the_others_finish(strai
     store = Store(tmp_path)
     train(store, tiny(0), NAN, tiny(1))
     folder = store.find(run_name(NAN))
-    assert folder.outcome["outcome"] == "diverged"
-    assert 1 <= folder.outcome["failed_at"] < STEPS
-    assert [row["step"] for row in folder.log()] == [s for s in range(0, STEPS, 2) if s <= folder.outcome["failed_at"]]
+    assert folder.outcome.outcome == "diverged"
+    assert 1 <= folder.outcome.failed_at < STEPS
+    assert [row["step"] for row in folder.log()] == [s for s in range(0, STEPS, 2) if s <= folder.outcome.failed_at]
     train(store, NAN)
     for spec in (tiny(0), tiny(1)):
         name = run_name(spec)
@@ -374,8 +374,7 @@ def test_a_run_that_diverges_is_marked_with_its_step_and_the_others_finish(strai
 
 def stacked(store: Store, *specs: RunSpec, stop: Iterator[bool] | None = None) -> None:
     """Several runs in one stack, as on CUDA."""
-    should_stop = (lambda: False) if stop is None else stop.__next__
-    runner._run_cohort(specs, store, "cpu", "weights", lambda progress: None, should_stop, False, None)
+    train_stack(store, specs, (lambda: False) if stop is None else stop.__next__)
 
 
 def test_the_neighbours_of_a_run_that_diverges_are_bit_equal_to_those_of_one_that_does_not(tmp_path: Path) -> None:
@@ -385,9 +384,9 @@ def test_the_neighbours_of_a_run_that_diverges_are_bit_equal_to_those_of_one_tha
     for spec in (tiny(0), tiny(1, steps=8)):
         name = run_name(spec)
         assert contents(with_failure.path / name) == contents(without.path / name)
-    layout = with_failure.find(run_name(NAN)).outcome["layout"]
+    layout = with_failure.find(run_name(NAN)).outcome.layout
     assert (layout["slots"], layout["slot"]) == (3, 1)
-    assert with_failure.find(run_name(NAN)).outcome["outcome"] == "diverged"
+    assert with_failure.find(run_name(NAN)).outcome.outcome == "diverged"
 
 
 def test_an_interrupted_stack_equals_an_uninterrupted_one(tmp_path: Path) -> None:
@@ -404,12 +403,13 @@ def test_an_interrupted_stack_equals_an_uninterrupted_one(tmp_path: Path) -> Non
 def test_a_run_may_end_some_steps_after_grokking(
     after: int, end: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stack, "GROKKED", 0.0)  # grokked at step 0
+    monkeypatch.setattr(training_stack, "GROKKED", 0.0)  # grokked at step 0
+    monkeypatch.setattr(outcome, "READING", SimpleNamespace(memorized=0.99, grokked=0.0))
     train(Store(tmp_path / "straight"), tiny(), stop_after_grokking=after)
     folder = Store(tmp_path / "straight").find(run_name(tiny()))
     assert folder.log()[-1]["step"] == end
-    assert folder.outcome["stopped_early"] is (end < STEPS)
-    assert folder.outcome["grokked"] == 0
+    assert folder.outcome.stopped_early is (end < STEPS)
+    assert folder.outcome.grokked == 0
     assert end in states(folder), "the full state at the end stays"
     assert end in folder.checkpoints("weights")
     train(Store(tmp_path / "stopped"), tiny(), stop_after_grokking=after, stop_at=lambda call: call % 2 == 1)

@@ -14,11 +14,11 @@ from grokscope.errors import InputError
 from grokscope.jobs import capacity as devices
 from grokscope.jobs import run_all, runner, slurm
 from grokscope.jobs.executors import Shard, shards_of
-from grokscope.jobs.local import stacks_of
+from grokscope.jobs.local import useful_workers
 from grokscope.jobs.shards import UnfinishedError, drive, work_on
 from grokscope.jobs.slurm import Job
 from grokscope.runs import Store, run_name
-from grokscope.runs.plans import brief, remember, remembered
+from grokscope.runs.plans import encode_plan, keep_plan, kept_plans
 from grokscope.specs import Architecture, Cadence, Fork, Plan, RunSpec, Training
 from grokscope.training import cohort_key
 
@@ -69,13 +69,13 @@ def test_shards_are_the_stacks_of_the_local_executor_to_the_last_bit(
 ) -> None:
     plan = Plan(str(tmp_path / "one"), (*MIXED, CHILD), device="cpu:0")
     stacks: list[tuple[RunSpec, ...]] = []
-    trains = runner._run_cohort
+    trains = runner._train_stack
 
-    def noted(specs: Sequence[RunSpec], *rest: Any) -> None:
+    def noted(specs: Sequence[RunSpec], *rest: Any) -> bool:
         stacks.append(tuple(specs))
-        trains(specs, *rest)
+        return trains(specs, *rest)
 
-    monkeypatch.setattr(runner, "_run_cohort", noted)
+    monkeypatch.setattr(runner, "_train_stack", noted)
     run_all(plan.runs, Store(plan.out), device=plan.device, compiled=False)
     assert [len(stack) for stack in stacks] == [3, 3, 1, 3, 3, 1, 1]
     shards = shards_of(plan)
@@ -95,7 +95,7 @@ def test_shards_are_the_stacks_of_the_local_executor_to_the_last_bit(
 def test_short_runs_never_idle_in_a_stack_of_long_ones_wherever_they_run() -> None:
     for shard in shards_of(Plan("runs", MIXED), runs_per_shard=100):
         assert len({run.training.steps for run in shard.plan.runs}) == 1
-    assert stacks_of(Plan("runs", MIXED, device="cpu:0")) == 2, "one worker for each length"
+    assert useful_workers(Plan("runs", MIXED, device="cpu:0")) == 2, "one worker for each length"
 
 
 @pytest.mark.parametrize("size", [0, -1])
@@ -130,29 +130,29 @@ def test_a_shard_for_an_accelerator_is_as_large_as_its_memory_allows() -> None:
     ],
 )
 def test_a_plan_in_brief_is_the_same_plan(plan: Plan, tmp_path: Path) -> None:
-    assert Plan.from_json(brief(plan).decode()) == plan
+    assert Plan.from_json(encode_plan(plan).decode()) == plan
     store = Store(tmp_path)
-    remember(plan, store)
-    remember(replace(plan, out="elsewhere"), store)
-    assert remembered(store) == [replace(plan, out=str(tmp_path))]
+    keep_plan(plan, store)
+    keep_plan(replace(plan, out="elsewhere"), store)
+    assert kept_plans(store) == [replace(plan, out=str(tmp_path))]
 
 
 def test_working_on_a_shard_twice_trains_it_once(tmp_path: Path) -> None:
     plan = Plan(str(tmp_path), (TINY, TINY.with_seed(1)))
-    lines = work_on(brief(plan).decode())
+    lines = work_on(encode_plan(plan).decode())
     assert {(line["run"], line["step"]) for line in lines} == {(run_name(run), 8) for run in plan.runs}
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json*")}
-    assert work_on(brief(plan).decode()) == []
+    assert work_on(encode_plan(plan).decode()) == []
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json*")} == before
 
 
 def test_a_shard_whose_run_another_process_writes_is_not_finished(tmp_path: Path) -> None:
-    with Store(tmp_path).add(TINY).locked(), pytest.raises(UnfinishedError, match="1 of its 2 runs are being written"):
-        work_on(brief(Plan(str(tmp_path), (TINY, TINY.with_seed(1)))).decode())
+    with Store(tmp_path).add(TINY).lock(), pytest.raises(UnfinishedError, match="1 of its 2 runs are being written"):
+        work_on(encode_plan(Plan(str(tmp_path), (TINY, TINY.with_seed(1)))).decode())
 
 
 def test_a_cancelled_sweep_stops_before_it_begins_and_goes_on_when_reopened(tmp_path: Path) -> None:
-    store, plan = Store(tmp_path), brief(Plan(str(tmp_path), (TINY,))).decode()
+    store, plan = Store(tmp_path), encode_plan(Plan(str(tmp_path), (TINY,))).decode()
     store.cancel()
     with pytest.raises(UnfinishedError, match="asked to stop"):
         work_on(plan)
@@ -223,4 +223,4 @@ def test_no_array_is_larger_than_a_cluster_takes(monkeypatch: pytest.MonkeyPatch
         assert isinstance(heard, list)
         ended[shard.number] = heard[0]["run"]
     assert jobs.arrays == [4, 4, 2]
-    assert ended == {shard.number: brief(shard.plan).decode() for shard in shards}
+    assert ended == {shard.number: encode_plan(shard.plan).decode() for shard in shards}

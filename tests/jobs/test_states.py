@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from grokscope.errors import InputError
-from grokscope.jobs import Stopped, run_all, runner, state_at
+from grokscope.jobs import Stopped, run_all, state_at
 from grokscope.runs import RunFolder, Store, run_name
 from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training
 from grokscope.training import Cohort, advance, initial_state
+from stacks import train_stack
 
 STEPS, STORED, BETWEEN = 12, 6, 5
 PARENT = RunSpec(
@@ -154,7 +155,7 @@ def test_an_unfinished_parent_can_be_forked_ahead_of_itself(store: Store, tmp_pa
         run_all([PARENT], other, should_stop=lambda: next(calls), compiled=False)
     child = run(other, fork_of(PARENT, 9))
     assert (child.path / LAST).read_bytes() == (store.find(run_name(PARENT)).path / LAST).read_bytes()
-    assert other.find(run_name(PARENT)).outcome is None
+    assert not other.find(run_name(PARENT)).outcome.is_finished
 
 
 def test_parent_and_forks_may_stand_in_one_plan(store: Store, tmp_path: Path) -> None:
@@ -200,7 +201,7 @@ def test_forks_from_different_steps_share_a_stack(store: Store, tmp_path: Path) 
     alone = [end_of(store, run(store, spec)) for spec in forks]
     other = Store(tmp_path / "other")
     run(other, PARENT)
-    runner._run_cohort(forks, other, "cpu", "weights", lambda progress: None, lambda: False, False, None)
+    train_stack(other, forks)
     for spec, expected in zip(forks, alone, strict=True):
         end = end_of(other, other.find(run_name(spec)))
         assert int(end["step"]) == STEPS
@@ -258,10 +259,10 @@ def test_a_fork_waits_for_a_parent_that_another_process_trains(store: Store, tmp
             (tmp_path / "later").rename(state)
         return False
 
-    with parent.locked():
+    with parent.lock():
         run_all([child], store, compiled=False, should_stop=arrives)
     assert len(waited) >= 3
-    assert store.find(run_name(child)).outcome is not None
+    assert store.find(run_name(child)).outcome.is_finished
 
 
 def test_nobody_waits_for_a_parent_whose_process_is_gone(store: Store) -> None:
@@ -270,13 +271,13 @@ def test_nobody_waits_for_a_parent_whose_process_is_gone(store: Store) -> None:
         (parent.path / name).unlink()
     (parent.path / "lock").write_text("{}")
     child = run(store, fork_of(PARENT, STORED, weight_decay=3.0), should_stop=lambda: False)
-    assert child.outcome is not None  # trained again from the beginning
+    assert child.outcome.is_finished  # trained again from the beginning
 
 
 def test_a_stack_is_trained_by_one_process_only(store: Store) -> None:
     child = fork_of(PARENT, STORED, weight_decay=3.0)
-    with store.claimed([child]):
+    with store.claim_stack([child]):
         run_all([child], store, compiled=False)
         assert not (store.path / run_name(child)).exists()
     run_all([child], store, compiled=False)
-    assert store.find(run_name(child)).outcome is not None
+    assert store.find(run_name(child)).outcome.is_finished

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from grokscope.cli import run
-from grokscope.jobs.trackers import mirrored
+from grokscope.jobs.trackers import mirror_logs
 from grokscope.jobs.trackers.following import main, send
 from grokscope.runs import RunFolder, Store, open_runs
-from grokscope.runs.following import Followed, Follower
+from grokscope.runs.following import FollowedRun, Follower
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
 
 pytestmark = pytest.mark.interop
@@ -134,13 +134,13 @@ def test_what_is_undefined_is_left_out(folder: RunFolder) -> None:
     heard: list[tuple[int, set[str]]] = []
 
     class Listener:
-        def log(self, run: Followed, step: int, values: dict[str, float]) -> None:
+        def log(self, run: FollowedRun, step: int, values: dict[str, float]) -> None:
             heard.append((step, set(values)))
 
         def close(self) -> None:
             raise AssertionError
 
-    send(Listener(), Follower(folder.path.parent).look(), {folder.name: 2})
+    send(Listener(), Follower(folder.path.parent).update(), {folder.name: 2})
     assert heard == [
         (4, {"train_accuracy", "validation_accuracy", "fsd"}),
         (6, {"train_accuracy", "validation_accuracy"}),
@@ -170,7 +170,7 @@ def test_a_tracker_that_raises_hangs_or_crashes_costs_one_warning(program: str, 
     warnings: list[str] = []
     many = [f"run-{number}" for number in range(20_000)]  # more than a pipe holds
     start = time.monotonic()
-    with mirrored(["wandb"], tmp_path, many, warnings.append, 1.0, lambda word: [sys.executable, "-c", program]):
+    with mirror_logs(["wandb"], tmp_path, many, warnings.append, 1.0, lambda word: [sys.executable, "-c", program]):
         entered = time.monotonic() - start
     assert entered < 5, "training does not wait for it"
     assert time.monotonic() - start < 30
@@ -192,4 +192,4 @@ def test_training_goes_on_without_its_tracker(
     told = capsys.readouterr()
     assert " ".join(told.err.split()).count("warning: tensorboard does not follow any more") == 1
     assert "add_mod7_s3" in told.out
-    assert open_runs("runs")["add_mod7_s3"].folder.outcome is not None
+    assert open_runs("runs")["add_mod7_s3"].folder.outcome.is_finished

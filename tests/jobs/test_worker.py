@@ -9,18 +9,19 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from grokscope import worker as worker_module
 from grokscope.jobs import run_all
+from grokscope.jobs import worker as worker_module
 from grokscope.jobs.worker import BAD_INPUT, TRY_AGAIN, main
-from grokscope.runs import Store, run_name
+from grokscope.runs import Store, keep_plan, run_name
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 
-BLOCKER = runpy.run_path(str(Path(__file__).with_name("test_package.py")))["BLOCKER"]
+BLOCKER = runpy.run_path(str(Path(__file__).parents[1] / "test_package.py"))["BLOCKER"]
 FIRST = RunSpec(
     task="add_mod7",
     train_fraction=0.7,
@@ -141,7 +142,7 @@ def test_asked_to_stop_it_stores_everything_and_says_try_again(
 ) -> None:
     assert signalled(plan, 3, signal.SIGTERM) == (TRY_AGAIN, "")
     (folder,) = Store(tmp_path / "runs")
-    assert folder.outcome is None
+    assert not folder.outcome.is_finished
     assert folder.latest_state()[0] == folder.log()[-1]["step"] >= 4, "nothing has to be measured again"
     assert not list(folder.path.glob("lock"))
     assert not list(folder.path.glob(".*"))
@@ -157,7 +158,7 @@ def test_asked_twice_it_stops_at_once_and_the_store_is_valid(tmp_path: Path) -> 
     assert (status, errors) == (TRY_AGAIN, "")
     folder = Store(tmp_path / "runs").find(run_name(spec))
     assert folder.latest_state()[0] == 0
-    with folder.locked():
+    with folder.lock():
         pass
 
 
@@ -207,7 +208,7 @@ def as_before() -> Iterator[None]:
 def test_it_listens_to_schedulers(
     number: signal.Signals, plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "_say", lambda progress: progress.step == 2 and os.kill(os.getpid(), number))
+    monkeypatch.setattr(worker_module, "_print", lambda progress: progress.step == 2 and os.kill(os.getpid(), number))
     assert main(["--spec", str(plan)]) == TRY_AGAIN
     (folder,) = Store(tmp_path / "runs")
     assert folder.latest_state()[0] == folder.log()[-1]["step"] == 2
@@ -255,8 +256,21 @@ def test_a_plan_that_cannot_be_used_is_one_sentence_and_nothing_is_written(
 
 
 @pytest.mark.usefixtures("as_before")
-def test_without_a_plan_it_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "words", [[], ["--store", "runs"], ["--plan", "x"], ["--spec", "a", "--store", "b", "--plan", "c"]]
+)
+def test_without_one_plan_it_says_how_it_is_used(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
-        main([])
+        main(words)
     assert stop.value.code == BAD_INPUT
-    assert "--spec" in capsys.readouterr().err
+    assert "a plan is named by --spec, or by --store and --plan" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("as_before")
+def test_it_reads_the_plan_that_a_store_keeps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store, tiny = Store(tmp_path / "runs"), replace(FIRST, training=replace(FIRST.training, steps=4))
+    name = keep_plan(Plan("somewhere else", (tiny,)), store)
+    assert main(["--store", store.address, "--plan", name]) == 0
+    assert store.is_finished(tiny)
+    assert main(["--store", store.address, "--plan", "0123456789abcdef"]) == BAD_INPUT
+    assert "the plan plans/0123456789abcdef.json of" in capsys.readouterr().err

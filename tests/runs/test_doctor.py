@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from grokscope.runs import Store, remember
 from grokscope.jobs import run_all
-from grokscope.runs.doctor import damage_of, damaged_runs, examine, set_aside
+from grokscope.runs import RunOutcome, Store, keep_plan
+from grokscope.runs.doctor import damaged_runs, examine, find_damage, set_aside
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 
 TINY = RunSpec(
@@ -27,8 +27,8 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_what_lies_beside_the_runs_is_no_finding(store: Store) -> None:
-    remember(Plan(store.address, (TINY,)), store)
-    for name in (".index.json", ".stack-0123456789abcdef.lock", "cancelled", "group7.json"):
+    keep_plan(Plan(store.address, (TINY,)), store)
+    for name in (".index.sqlite", ".stack-0123456789abcdef.lock", "cancelled", "group7.json"):
         (store.path / name).write_bytes(b"{}")
     for name in ("trackers", "jobs"):
         (store.path / name).mkdir()
@@ -51,25 +51,25 @@ def test_a_run_that_was_set_aside_is_neither_found_nor_examined(store: Store) ->
 
 def test_a_log_that_lacks_a_look_is_damaged_until_where_the_run_ended(store: Store) -> None:
     (folder,) = store
-    facts = folder.outcome
-    assert facts is not None
+    ended = folder.outcome
+    assert ended.is_finished
     folder.rewind(4)
-    assert "lacks 1 of its records" in str(damage_of(folder))
-    folder.finish({**facts, "stopped_early": True})
-    assert damage_of(folder) is None
-    folder.finish({**facts, "failed_at": 7})
-    assert damage_of(folder) is None
-    folder.finish({**facts, "failed_at": 9})
-    assert "lacks 1 of its records" in str(damage_of(folder))
+    assert "lacks 1 of its records" in str(find_damage(folder))
+    folder.finish(replace(ended, stopped_early=True))
+    assert find_damage(folder) is None
+    folder.finish(replace(ended, failed_at=7))
+    assert find_damage(folder) is None
+    folder.finish(replace(ended, failed_at=9))
+    assert "lacks 1 of its records" in str(find_damage(folder))
 
 
 def test_a_run_that_was_only_watched_is_not_mended_by_training(tmp_path: Path) -> None:
     folder = Store(tmp_path).add(replace(TINY, model="somebody's"))
     folder.append({"step": 3, "train_accuracy": 0.5})
-    folder.finish({"outcome": "never", "failed_at": None, "stopped_early": False})
+    folder.finish(RunOutcome("never"))
     assert not list(examine(Store(tmp_path))), "it was looked at whenever its owner liked"
     log = folder.path / "log.jsonl"
     log.write_bytes(log.read_bytes()[:-4])
     (finding,) = examine(Store(tmp_path), repair=True)
     assert (finding.remedy, finding.mended) == ("", False)
-    assert folder.outcome is not None
+    assert folder.outcome.is_finished

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from grokscope.runs import RunFolder, Store, run_name
 from grokscope.jobs import run_all
-from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 from grokscope.jobs.worker import BAD_INPUT, main
+from grokscope.runs import RunFolder, Store, run_name
+from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 
 SPEC = RunSpec(
     task="add_mod7",
@@ -67,7 +67,7 @@ def check_last_checkpoint(store: Path) -> int:
     assert found is not None
     step, tensors = found
     assert int(tensors["step"]) == step
-    assert folder.outcome is None
+    assert not folder.outcome.is_finished
     return step
 
 

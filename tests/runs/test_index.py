@@ -2,17 +2,18 @@ import hashlib
 import json
 import os
 import shutil
+import sqlite3
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from grokscope.runs import Run, Store, open_runs, run_name
+from grokscope.runs import Run, RunOutcome, Store, open_runs, run_name
 from grokscope.runs import index as indexing
 from grokscope.runs import runs as reading
-from grokscope.runs.index import INDEX, indexed
-from grokscope.specs import RunSpec
+from grokscope.runs.index import INDEX, read_indexed
+from grokscope.specs import Membership, RunSpec
 
 RUNS = 12
 
@@ -29,7 +30,10 @@ def folder(tmp_path: Path) -> Path:
     for seed in range(RUNS):
         ended = store.add(RunSpec().with_seed(seed))
         if seed % 2:
-            ended.finish({"outcome": "grokked", "memorized": 300, "grokked": 4000 + seed})
+            for step in (0, 300, 4000 + seed):
+                grown = {"fsd": step / 4000, "norm": 30.0, "train_accuracy": step / 300}
+                ended.append({"step": step, **grown, "validation_accuracy": step / 4001})
+            ended.finish(RunOutcome("grokked", memorized=300, grokked=4000 + seed))
     time.sleep(0.02)  # a tick of the clock that stamps files
     return store.path
 
@@ -39,7 +43,12 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the runs whose folders are read."""
     names: list[str] = []
     facts = Run.facts
-    monkeypatch.setattr(reading.Run, "facts", lambda run: names.append(run.name) or facts(run))
+
+    def noted(run: Run, complete: bool = True) -> dict[str, object]:
+        names.append(run.name)
+        return facts(run, complete)
+
+    monkeypatch.setattr(reading.Run, "facts", noted)
     return names
 
 
@@ -59,7 +68,7 @@ def test_a_second_look_reads_no_folder_and_says_the_same(folder: Path, read: lis
     assert read == []
     assert first == truth(folder)
     read.clear()
-    assert [RunSpec.from_dict(facts["spec"]) for facts in open_runs(folder).facts()] == [
+    assert [RunSpec.from_json(facts["spec"]) for facts in open_runs(folder).facts(complete=False)] == [
         Store(folder).folder(row["run"]).spec for row in first
     ]
     assert read == []
@@ -70,8 +79,8 @@ def test_a_run_that_ends_changes_vanishes_or_comes_is_seen(folder: Path, read: l
     open_runs(folder).table()
     read.clear()
     store = Store(folder)
-    store.folder(name_of(0)).finish({"outcome": "never", "memorized": 100, "grokked": None})
-    store.folder(name_of(1)).finish({"outcome": "grokked", "memorized": 300, "grokked": 4002})  # as long as before
+    store.folder(name_of(0)).finish(RunOutcome("never", memorized=100))
+    store.folder(name_of(1)).finish(RunOutcome("grokked", memorized=300, grokked=4002))  # as long as before
     shutil.rmtree(folder / name_of(2))
     (folder / name_of(3) / "outcome.json").unlink()
     store.add(RunSpec().with_seed(99))
@@ -109,7 +118,7 @@ def test_a_folder_that_stands_under_another_runs_name_is_read_again(folder: Path
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"\xff\n{}", b"0" * 64 + b"\n{}", b"[" * 100_000, json.dumps({"format": "grokscope index 0"}).encode()],
+    [b"", b"{", b"\xff" * 200, b"SQLite format 3\0", b"SQLite format 3\0" + bytes(5000), b"[" * 100_000],
 )
 def test_a_damaged_index_counts_for_nothing_and_is_made_again(content: bytes, folder: Path, read: list[str]) -> None:
     expected = open_runs(folder).table()
@@ -124,9 +133,59 @@ def test_a_damaged_index_counts_for_nothing_and_is_made_again(content: bytes, fo
 def test_one_flipped_bit_is_found(folder: Path) -> None:
     expected = open_runs(folder).table()
     content = bytearray((folder / INDEX).read_bytes())
-    place = content.index(b"4001")
-    content[place] ^= 1
+    place = content.index((300).to_bytes(2, "big") + (4001).to_bytes(2, "big"))
+    content[place + 3] ^= 2
     (folder / INDEX).write_bytes(content)
+    with sqlite3.connect(folder / INDEX) as database:
+        assert (4003,) in database.execute("select grokked from runs where run = ?", [name_of(1)])
+    assert open_runs(folder).table() == expected
+
+
+def test_complete_rows_of_finished_runs_are_read_once(folder: Path, read: list[str]) -> None:
+    first = open_runs(folder).facts()
+    assert len(read) == RUNS
+    ended = next(facts for facts in first if facts["run"] == name_of(1))
+    assert (ended["synchronized"], ended["lead"], ended["last_step"]) == (4001, 0, 4001)
+    read.clear()
+    assert open_runs(folder).facts() == first
+    assert sorted(read) == sorted(name_of(seed) for seed in range(0, RUNS, 2)), "those that have not ended"
+    read.clear()
+    Store(folder).folder(name_of(2)).append(
+        {"step": 0, "train_accuracy": 1.0, "validation_accuracy": 0.0, "fsd": 0.9, "norm": 1.0}
+    )
+    assert {facts["run"]: facts["synchronized"] for facts in open_runs(folder).facts()}[name_of(2)] == 0
+    assert {row["run"]: row["memorized"] for row in open_runs(folder).table()}[name_of(2)] is None, (
+        "logs are not listed"
+    )
+
+
+def test_a_list_before_it_leaves_the_events_to_be_read(folder: Path, read: list[str]) -> None:
+    open_runs(folder).table()
+    read.clear()
+    assert {facts["run"]: facts["synchronized"] for facts in open_runs(folder).facts()}[name_of(1)] == 4001
+    assert len(read) == RUNS
+    read.clear()
+    assert open_runs(folder).table() == truth(folder)
+    assert len(read) == RUNS, "all of them by the truth, and none by the table"
+
+
+def test_a_study_that_is_added_later_is_seen(folder: Path) -> None:
+    assert {row["study"] for row in open_runs(folder).table()} == {None}
+    Store(folder).add(RunSpec().with_seed(1), [Membership("synchronization", "base", "add_mod97_s1")])
+    studies = {row["run"]: row["study"] for row in open_runs(folder).table()}
+    assert studies[name_of(1)] == "synchronization"
+
+
+def test_the_index_is_a_database_for_others_too(folder: Path) -> None:
+    open_runs(folder).facts()
+    with sqlite3.connect(f"file:{folder / INDEX}?mode=ro", uri=True) as database:
+        found = database.execute("select count(*), max(grokked) from runs where outcome = 'grokked'").fetchone()
+    assert found == (RUNS // 2, 4011)
+
+
+def test_an_index_of_another_version_is_made_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = open_runs(folder).table()
+    monkeypatch.setattr(indexing, "FORMAT", 99)
     assert open_runs(folder).table() == expected
 
 
@@ -147,7 +206,10 @@ def test_a_folder_that_cannot_be_written_is_listed_all_the_same(folder: Path, mo
     monkeypatch.setattr(Path, "touch", refuse)  # who runs tests may be root, whom no mode of a folder stops
     monkeypatch.setattr(Path, "open", refuse)
     names = Store(folder).names()
-    assert indexed(folder, names, ("spec.json",), lambda name: {"run": name}) == [{"run": name} for name in names]
+    row = {"outcome": "unfinished", "stopped_early": False}
+    assert read_indexed(folder, names, lambda name, complete: {"run": name, **row}) == [
+        {"run": name, **row} for name in names
+    ]
     assert not (folder / INDEX).exists()
 
 

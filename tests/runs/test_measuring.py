@@ -10,20 +10,20 @@ import torch
 
 import grokscope
 from grokscope.errors import InputError
-from grokscope.runs import (
-    Reading,
-    Run,
-    Store,
-    measured,
-    measuring,
-    run_name,
-)
 from grokscope.jobs import run_all
 from grokscope.measures import columns
 from grokscope.measures.filters import key_modes
 from grokscope.measures.question import Question
 from grokscope.measures.registry import MEASURES, measure
 from grokscope.measures.restricted import variant_loss
+from grokscope.runs import (
+    Reading,
+    Run,
+    Store,
+    measure_checkpoints,
+    measuring,
+    run_name,
+)
 from grokscope.specs import Architecture, Cadence, ReadingSpec, RunSpec, Training
 from grokscope.training.checkpoint import save_tensors
 
@@ -61,7 +61,7 @@ def stored(path: Path, spec: RunSpec = ADD) -> Run:
 
 
 def rows_of(run: Run, names: list[str], reading: Reading | None = None) -> list[dict[str, float | str]]:
-    return [row for part in measured(run, names, reading) for row in part]
+    return [row for part in measure_checkpoints(run, names, reading) for row in part]
 
 
 def contents(path: Path) -> dict[str, tuple[int, bytes]]:
@@ -114,7 +114,7 @@ def test_a_stack_holds_so_many_checkpoints_and_no_more(path: Path, monkeypatch: 
     in_stacks_of(2, monkeypatch)
     seen, subject = [], Run.subject
     monkeypatch.setattr(Run, "subject", lambda self, steps, device: seen.append(steps) or subject(self, steps, device))
-    parts = measured(stored(path), ["norms"])
+    parts = measure_checkpoints(stored(path), ["norms"])
     assert not seen, "nothing is loaded before it is asked for"
     assert [row["step"] for row in next(parts)] == [0, 2]
     assert seen == [(0, 2)]
@@ -245,5 +245,5 @@ def test_what_cannot_be_measured_is_refused_at_once(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(InputError) as refusal:
-        measured(stored(path, spec), names, reading)
+        measure_checkpoints(stored(path, spec), names, reading)
     assert sentence in str(refusal.value)

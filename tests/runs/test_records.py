@@ -11,17 +11,18 @@ from pathlib import Path
 import pytest
 
 from grokscope.errors import InputError
+from grokscope.jobs import Stopped, run_all
 from grokscope.runs import (
     Measuring,
     Reading,
     Run,
     Store,
-    measured,
+    measure_checkpoints,
     run_name,
 )
-from grokscope.jobs import Stopped, run_all
 from grokscope.runs.outcome import RunOutcome
-from grokscope.runs.records import RunRecord, packed, record_of, save_records, unpacked
+from grokscope.runs.packing import pack_records, save_records, unpack_records
+from grokscope.runs.records import RunRecord
 from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training
 from grokscope.timeline import Outcome, outcome
 
@@ -63,7 +64,7 @@ def test_what_is_measured_while_training_is_what_is_measured_of_the_checkpoints(
     for spec in (ADD, MULT, FORK):
         run = Run(folder(store, spec))
         for suffix, how in (("", Reading()), ("@sum", Reading(by="sum")), ("@additive", Reading(basis="additive"))):
-            again = [row for part in measured(run, ["fsd"], how) for row in part]
+            again = [row for part in measure_checkpoints(run, ["fsd"], how) for row in part]
             during = run.folder.log("measures")
             assert [row["step"] for row in during] == [row["step"] for row in again]
             if suffix and spec is not MULT:  # an addition's answers are its sums, and its basis is the additive one
@@ -131,7 +132,7 @@ def test_keeping_forks_still_continues_after_a_stop(store: Store, tmp_path: Path
 def same(one: RunRecord, other: RunRecord) -> None:
     assert one.spec == other.spec
     assert one.outcome == other.outcome
-    for part in ("log", "measured"):
+    for part in ("evaluations", "checkpoints"):
         mine, theirs = getattr(one, part), getattr(other, part)
         assert list(mine) == list(theirs)
         for name in mine:
@@ -139,16 +140,16 @@ def same(one: RunRecord, other: RunRecord) -> None:
 
 
 def test_records_survive_packing_and_the_same_ones_give_the_same_bytes(store: Store, tmp_path: Path) -> None:
-    records = [record_of(folder(store, spec)) for spec in (ADD, MULT, S3, FORK)]
+    records = [folder(store, spec).record() for spec in (ADD, MULT, S3, FORK)]
     save_records(tmp_path / "records.gz", records)
-    back = unpacked(tmp_path / "records.gz")
+    back = unpack_records(tmp_path / "records.gz")
     for one, other in zip(records, back, strict=True):
         same(one, other)
-    assert packed(back) == packed(records) == (tmp_path / "records.gz").read_bytes()
+    assert pack_records(back) == pack_records(records) == (tmp_path / "records.gz").read_bytes()
 
 
 def test_a_record_has_its_timeline_and_values(store: Store) -> None:
-    record = record_of(folder(store, ADD))
+    record = folder(store, ADD).record()
     log = folder(store, ADD).log()
     assert record.timeline.last == STEPS
     assert record.at(4, "norm") == log[2]["norm"]
@@ -172,11 +173,14 @@ def test_restricted_loss_and_group_thresholds_reach_the_timeline() -> None:
     assert RunRecord(ADD, outcome, log | {"fsd": [nan] * 4}, {}).timeline.sync.step is None
 
 
-def test_an_unfinished_run_has_no_record(tmp_path: Path) -> None:
+def test_a_record_of_an_unfinished_run_is_what_is_known_so_far(tmp_path: Path) -> None:
+    assert Store(tmp_path).locate(ADD).record().outcome == RunOutcome()
     with pytest.raises(Stopped):
         run_all([ADD], Store(tmp_path), compiled=False, should_stop=lambda: True)
-    with pytest.raises(InputError, match="is not finished"):
-        record_of(folder(Store(tmp_path), ADD))
+    record = folder(Store(tmp_path), ADD).record()
+    assert not record.outcome.is_finished
+    assert (record.evaluations["step"], record.timeline.last) == ([0], 0)
+    assert record.summary()["outcome"] == "unfinished"
 
 
 @pytest.mark.parametrize(
@@ -187,7 +191,7 @@ def test_an_unfinished_run_has_no_record(tmp_path: Path) -> None:
 def test_a_damaged_file_of_records_is_named(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "records.gz").write_bytes(content)
     with pytest.raises(InputError, match=r"the records .*records.gz' cannot be read"):
-        unpacked(tmp_path / "records.gz")
+        unpack_records(tmp_path / "records.gz")
 
 
 def test_a_run_that_was_asked_for_more_later_keeps_all_its_columns(store: Store, tmp_path: Path) -> None:
@@ -197,7 +201,7 @@ def test_a_run_that_was_asked_for_more_later_keeps_all_its_columns(store: Store,
             [ADD], Store(tmp_path), compiled=False, measuring=Measuring(("fsd",)), should_stop=lambda: next(calls) == 5
         )
     run_all([ADD], Store(tmp_path), compiled=False, measuring=Measuring(("fsd", "rank")))
-    measured = record_of(folder(Store(tmp_path), ADD)).checkpoints
+    measured = folder(Store(tmp_path), ADD).record().checkpoints
     assert {"fsd", "rank"} <= set(measured)
     assert len(measured["rank"]) == len(measured["step"])
 
@@ -234,4 +238,4 @@ def test_a_record_that_nobody_could_read_is_refused_where_it_is_unpacked(
     lines = [json.dumps({"format": "grokscope records 1"}), json.dumps(whole)]
     (tmp_path / "changed.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
     with pytest.raises(InputError, match=sentence):
-        unpacked(tmp_path / "changed.gz")
+        unpack_records(tmp_path / "changed.gz")

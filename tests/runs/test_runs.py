@@ -12,8 +12,8 @@ import grokscope
 from grokscope.activations import subject
 from grokscope.errors import InputError
 from grokscope.jobs import run_all
-from grokscope.runs import run_name
 from grokscope.model import site_names
+from grokscope.runs import run_name
 from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training
 from grokscope.tasks import split
 
@@ -111,7 +111,7 @@ def test_the_table_has_a_row_for_every_run(path: Path) -> None:
     assert (add["task"], add["seed"], add["weight_decay"], add["fork_step"]) == ("add_mod11", 3, 1.0, None)
     assert (fork["weight_decay"], fork["fork_step"]) == (2.0, 4)
     assert (waiting["outcome"], waiting["memorized"], waiting["grokked"]) == ("unfinished", None, None)
-    assert add["outcome"] == opened[ADD.content_hash].folder.outcome["outcome"]
+    assert add["outcome"] == opened[ADD.content_hash].folder.outcome.outcome
 
 
 def test_a_run_tells_what_it_is_and_where_its_weights_are(path: Path) -> None:

@@ -16,14 +16,15 @@ import torch
 from torch import Tensor
 
 from grokscope.errors import InputError
+from grokscope.files import DamagedError, write_atomically
 from grokscope.runs import (
     BusyError,
     RunFolder,
+    RunOutcome,
     Store,
     locks,
     run_name,
 )
-from grokscope.files import DamagedError, write_atomically
 from grokscope.specs import Cadence, RunSpec, Training
 from grokscope.training import checkpoint
 from grokscope.training.checkpoint import load_tensors, save_tensors
@@ -118,7 +119,7 @@ def test_two_workers_may_add_a_run_at_once(tmp_path: Path, monkeypatch: pytest.M
         """Just before our spec is in its place, another worker has put its own there, and works already."""
         monkeypatch.setattr(Path, "replace", replaces)
         partial.rename(partial.with_name(".spec.json.1.partial"))
-        with Store(tmp_path).add(SPEC).locked():
+        with Store(tmp_path).add(SPEC).lock():
             return replaces(partial, target)
 
     monkeypatch.setattr(Path, "replace", overtaken)
@@ -449,7 +450,7 @@ def test_what_a_stop_stores_beyond_the_cadence_is_gone_at_the_end(tmp_path: Path
     stopped.save(30, state(30), "weights", is_fork_point=False)
     for folder in (straight, stopped):
         folder.save(100, state(100), "weights", is_fork_point=True)
-        folder.finish({"outcome": "never"})
+        folder.finish(RunOutcome("never"))
     assert everything_under(straight.path) == everything_under(stopped.path)
     assert list(stopped.checkpoints("state")) == [100]
     assert set(json.loads((stopped.path / "manifest.json").read_bytes())) == set(names_of(stopped))
@@ -488,11 +489,11 @@ def test_a_state_not_after_a_step_is_found(tmp_path: Path) -> None:
 def test_a_second_writer_is_refused_and_told_who_the_first_is(tmp_path: Path) -> None:
     folder = folder_with(tmp_path)
     heard, said = os.pipe()
-    with folder.locked():
+    with folder.lock():
         child = os.fork()
         if child == 0:
             try:
-                with folder.locked():
+                with folder.lock():
                     os.write(said, b"entered")
             except BusyError as error:
                 os.write(said, str(error).encode())
@@ -501,7 +502,7 @@ def test_a_second_writer_is_refused_and_told_who_the_first_is(tmp_path: Path) ->
         os.waitpid(child, 0)
         sentence = f"{folder.name} is being written by process {os.getpid()} on {socket.gethostname()}"
         assert os.read(heard, 1000).decode() == sentence
-    with folder.locked():
+    with folder.lock():
         pass
     os.close(heard)
     os.close(said)
@@ -509,9 +510,9 @@ def test_a_second_writer_is_refused_and_told_who_the_first_is(tmp_path: Path) ->
 
 def test_a_lock_is_released_when_its_work_fails(tmp_path: Path) -> None:
     folder = folder_with(tmp_path)
-    with pytest.raises(ZeroDivisionError), folder.locked():
+    with pytest.raises(ZeroDivisionError), folder.lock():
         raise ZeroDivisionError
-    with folder.locked(), pytest.raises(BusyError, match=f"process {os.getpid()} on"), folder.locked():
+    with folder.lock(), pytest.raises(BusyError, match=f"process {os.getpid()} on"), folder.lock():
         pass
     assert not (folder.path / "lock").exists()
 
@@ -538,7 +539,7 @@ def test_the_lock_of_a_dead_process_is_taken_over(left_behind: str, tmp_path: Pa
         "nonsense": "[\0]",
     }[left_behind]
     (folder.path / "lock").write_text(content)
-    with folder.locked():
+    with folder.lock():
         assert json.loads((folder.path / "lock").read_bytes())["process"] == os.getpid()
     assert not (folder.path / "lock").exists()
 
@@ -547,7 +548,7 @@ def test_a_lock_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
     folder = folder_with(tmp_path / "runs")
     (tmp_path / "precious").write_text("mine")
     (folder.path / "lock").symlink_to(tmp_path / "precious")
-    with pytest.raises(InputError, match="could not be written"), folder.locked():
+    with pytest.raises(InputError, match="could not be written"), folder.lock():
         pass
     assert (tmp_path / "precious").read_text() == "mine"
 
@@ -565,10 +566,10 @@ def test_a_lock_that_its_owner_removes_while_we_wait_is_not_ours(
 
     with monkeypatch.context() as patch:
         patch.setattr(locks, "fcntl", SimpleNamespace(flock=flock, LOCK_EX=fcntl.LOCK_EX, LOCK_NB=fcntl.LOCK_NB))
-        held = folder.locked()
+        held = folder.lock()
         held.__enter__()
     assert len(calls) == 2, "the first file was nobody's any more"
-    with pytest.raises(BusyError), folder.locked():
+    with pytest.raises(BusyError), folder.lock():
         pass
     held.__exit__(None, None, None)
 
@@ -581,7 +582,7 @@ def test_never_two_at_once_however_many_try(tmp_path: Path) -> None:
         entered = 0
         for _ in range(150):
             try:
-                with folder.locked():
+                with folder.lock():
                     entered += 1
                     (folder.path / "inside").open("x").close()
                     (folder.path / "inside").unlink()
@@ -607,7 +608,7 @@ def test_never_two_at_once_however_many_try(tmp_path: Path) -> None:
 def test_what_a_killed_writer_left_half_written_is_removed(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, 10)
     (folder.path / ".state-00000020.safetensors.123.partial").write_bytes(b"half")
-    with folder.locked():
+    with folder.lock():
         pass
     assert not list(folder.path.glob(".*"))
     assert folder.latest_state()[0] == 10

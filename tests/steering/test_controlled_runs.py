@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from grokscope.errors import InputError
-from grokscope.jobs import Stopped, run_all, runner, state_at
+from grokscope.jobs import Stopped, run_all, state_at
 from grokscope.runs import RunFolder, Store, run_name
-from grokscope.runs.records import packed, record_of, unpacked
+from grokscope.runs.packing import pack_records, unpack_records
 from grokscope.specs import Architecture, Cadence, ClosedLoop, Fork, RunSpec, Training
 from grokscope.steering import controlled
+from stacks import train_stack
 
 STEPS = 16
 # Bounds that an untrained model leaves and meets again within a few steps.
@@ -57,9 +58,9 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 def test_a_loop_is_a_schedule_that_was_not_known_before(straight: Store, tmp_path: Path) -> None:
     folder = straight.find(run_name(CONTROLLED))
-    did = folder.outcome["control"]
+    did = folder.outcome.control
     assert len(did["changes"]) >= 2, "the bounds are met within the run"
-    assert folder.outcome["trigger"] is None
+    assert folder.outcome.trigger is None
     assert [row["step"] for row in folder.log()] == list(range(0, STEPS + 1, 2))
     schedule = tuple((change["step"], change["weight_decay"]) for change in did["changes"] if change["step"] < STEPS)
     known = replace(PLAIN, training=replace(PLAIN.training, weight_decay_schedule=schedule))
@@ -71,7 +72,7 @@ def test_a_loop_is_a_schedule_that_was_not_known_before(straight: Store, tmp_pat
 def test_what_is_stored_is_what_the_log_says(straight: Store) -> None:
     folder = straight.find(run_name(CONTROLLED))
     again = controlled(LOOP, 1.0, folder.log())
-    assert folder.outcome["control"] == again.to_dict()
+    assert folder.outcome.control == again.to_dict()
     # A look logs the λ before its own decision.
     decays = {row["step"]: row["weight_decay"] for row in folder.log()}
     for change in again.changes:
@@ -80,15 +81,15 @@ def test_what_is_stored_is_what_the_log_says(straight: Store) -> None:
 
 
 def test_plain_runs_say_nothing_of_loops(straight: Store) -> None:
-    assert "control" not in straight.find(run_name(PLAIN)).outcome
+    assert "control" not in straight.find(run_name(PLAIN)).outcome.to_dict()
 
 
 def test_what_a_loop_did_survives_packing(straight: Store, tmp_path: Path) -> None:
-    record = record_of(straight.find(run_name(CONTROLLED)))
-    (tmp_path / "all.records.gz").write_bytes(packed([record]))
-    again = unpacked(tmp_path / "all.records.gz")[0]
+    record = straight.find(run_name(CONTROLLED)).record()
+    (tmp_path / "all.records.gz").write_bytes(pack_records([record]))
+    again = unpack_records(tmp_path / "all.records.gz")[0]
     assert again.spec == CONTROLLED
-    assert again.outcome["control"] == record.outcome.control
+    assert again.outcome.control == record.outcome.control
 
 
 @pytest.mark.parametrize("spec", [CONTROLLED, GROKFAST], ids=["closed loop", "grokfast"])
@@ -152,9 +153,9 @@ def test_loops_decide_for_their_own_run_in_a_stack(straight: Store, tmp_path: Pa
     store = Store(tmp_path)
     wild = replace(CONTROLLED, control=replace(LOOP, factor=3.0, patience=2)).with_seed(5)
     specs = [CONTROLLED, PLAIN.with_seed(3), wild]
-    runner._run_cohort(specs, store, "cpu", "weights", lambda progress: None, lambda: False, False, None)
+    train_stack(store, specs)
     for spec in specs:
         stacked, alone = store.find(run_name(spec)), run(straight, spec)
-        assert stacked.outcome.get("control") == alone.outcome.get("control")
+        assert stacked.outcome.control == alone.outcome.control
         ends = [state_at(one, STEPS, where)["weights"] for one, where in ((stacked, store), (alone, straight))]
         assert torch.allclose(*ends, rtol=1e-9, atol=1e-12)

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 
 from grokscope.errors import InputError
-from grokscope.jobs import Stopped, run_all, runner, state_at
+from grokscope.jobs import Stopped, run_all, state_at
 from grokscope.runs import RunFolder, Store, run_name
 from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training, Trigger
-from grokscope.steering import sibling_of
+from grokscope.steering import paired_run
 from grokscope.training import Cohort, advance, initial_state
+from stacks import train_stack
 
 STEPS, AT = 16, 6
 PARENT = RunSpec(
@@ -86,7 +87,7 @@ def test_a_matched_norm_is_the_parents_at_every_look(store: Store) -> None:
     parent = norms(store.find(run_name(PARENT)))
     folder = run(store, fork(50.0, norm="matched"))
     assert norms(folder) == {step: pytest.approx(norm, rel=1e-12) for step, norm in parent.items() if step >= AT}
-    assert folder.outcome["layout"]["slots"] == 2
+    assert folder.outcome.layout["slots"] == 2
     ends = [weights_at(store, one, STEPS) for one in (folder, store.find(run_name(PARENT)))]
     assert not torch.allclose(*ends, rtol=1e-3)
 
@@ -111,7 +112,7 @@ def test_neighbours_in_a_stack_do_not_notice_who_holds_a_norm(store: Store, tmp_
     specs = [fork(50.0, norm="frozen"), fork(3.0, norm="matched"), fork(5.0, norm="matched"), fork(2.0, norm="frozen")]
     other = Store(tmp_path / "stacked")
     run_all([PARENT], other, compiled=False)
-    runner._run_cohort(specs, other, "cpu", "weights", lambda progress: None, lambda: False, False, None)
+    train_stack(other, specs)
     for spec in specs:
         alone, stacked = run(store, spec), other.find(run_name(spec))
         assert torch.allclose(
@@ -132,8 +133,8 @@ def test_a_scaled_fork_begins_with_the_parents_weights_times_that(scale: float, 
     assert torch.equal(weights_at(store, folder, STEPS), state.weights[0])
 
 
-def test_the_sibling_is_the_parent_going_on() -> None:
-    found = sibling_of(fork(5.0, norm="matched", moments="reset"), PARENT)
+def test_the_paired_run_is_the_parent_going_on() -> None:
+    found = paired_run(fork(5.0, norm="matched", moments="reset"), PARENT)
     assert found == fork(1.0)
 
 
@@ -143,7 +144,7 @@ def test_a_trigger_changes_the_decay_from_its_look_on_and_the_record_says_so(sto
     decays = {row["step"]: row["weight_decay"] for row in folder.log()}
     assert set(decays) == {0, 2, 3, 4, 6, 8, 9, 10, 12, 14, 15, 16}
     assert {step for step, decay in decays.items() if decay == 40.0} == {8, 9, 10, 12, 14, 15, 16}
-    assert folder.outcome["trigger"] == {"fired_at": 6, "restored_at": None}
+    assert folder.outcome.trigger == {"fired_at": 6, "restored_at": None}
     scheduled = replace(PARENT, training=replace(PARENT.training, weight_decay_schedule=((6, 40.0),)))
     ends = [weights_at(store, run(store, one), STEPS) for one in (spec, scheduled)]
     assert torch.equal(*ends)
@@ -167,7 +168,7 @@ def test_a_matched_run_has_the_states_that_are_stored_and_no_others(store: Store
 
 def test_a_trigger_that_never_fires_changes_nothing_and_is_recorded(store: Store) -> None:
     folder = run(store, replace(PARENT, trigger=Trigger("fsd", at_least=1.0, weight_decay=40.0)))
-    assert folder.outcome["trigger"] == {"fired_at": None, "restored_at": None}
+    assert folder.outcome.trigger == {"fired_at": None, "restored_at": None}
     assert torch.equal(weights_at(store, folder, STEPS), weights_at(store, store.find(run_name(PARENT)), STEPS))
 
 

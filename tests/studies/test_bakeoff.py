@@ -11,7 +11,7 @@ from grokscope.studies.reproduction import records_in
 from grokscope.errors import InputError
 from grokscope.jobs import run_all
 from grokscope.runs import Store, packing
-from grokscope.runs.records import unpacked
+from grokscope.runs.packing import unpack_records
 from grokscope.specs import Plan, RunSpec
 from grokscope.studies.bakeoff.configurations import (
     ARMS,
@@ -121,7 +121,7 @@ def test_a_plan_is_run_by_a_worker_with_the_core_packages_only(tmp_path: Path) -
     records = records_in(Store(tmp_path / "runs"))
     assert {arm_of(record.spec) for record in records} == SOME
     assert packing.main(["--spec", str(plan), "--out", str(tmp_path / "some.gz")]) == 0
-    assert {record.spec for record in unpacked(tmp_path / "some.gz")} == {*runs}
+    assert {record.spec for record in unpack_records(tmp_path / "some.gz")} == {*runs}
     assert packing.main(["--spec", str(tmp_path / "none.json"), "--out", str(tmp_path / "other.gz")]) == 2
     assert not (tmp_path / "other.gz").exists()
     loop = next(record for record in records if arm_of(record.spec) == "closed loop")

@@ -18,7 +18,8 @@ from test_claims import evidence as followed
 
 from grokscope.cli import run
 from grokscope.measures.nulls import gaussian_null
-from grokscope.runs.records import RunRecord, save_records
+from grokscope.runs.packing import save_records
+from grokscope.runs.records import RunRecord
 from grokscope.studies import (
     FIGURES,
     TABLES,

@@ -8,7 +8,7 @@ from planted import run
 from small_study import STUDY
 
 from grokscope.errors import InputError
-from grokscope.runs.records import save_records
+from grokscope.runs.packing import save_records
 from grokscope.specs import Membership, RunSpec
 from grokscope.studies.sources import read_evidence, read_records
 

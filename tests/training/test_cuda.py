@@ -85,7 +85,7 @@ def final_bytes(store: Path) -> dict[str, bytes]:
 
 def layouts(store: Path) -> dict[str, tuple[int, int]]:
     """Slot and slots of every run."""
-    found = {folder.name: folder.outcome["layout"] for folder in Store(store) if folder.outcome}
+    found = {folder.name: folder.outcome.layout for folder in Store(store) if folder.outcome.is_finished}
     return {name: (layout["slot"], layout["slots"]) for name, layout in found.items()}
 
 
@@ -124,6 +124,6 @@ def test_memory_running_out_halves_the_stack_and_goes_on(tmp_path: Path) -> None
         run_all(specs, Store(tmp_path), device="cuda", keep="none")
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
-    slots = [folder.outcome["layout"]["slots"] for folder in Store(tmp_path) if folder.outcome]
+    slots = [folder.outcome.layout["slots"] for folder in Store(tmp_path) if folder.outcome.is_finished]
     assert len(slots) == 64
     assert max(slots) < 64

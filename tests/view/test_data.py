@@ -8,7 +8,7 @@ import pytest
 
 from grokscope.cli import run
 from grokscope.errors import InputError
-from grokscope.runs import Run, Store, open_runs
+from grokscope.runs import Run, RunOutcome, Store, open_runs
 from grokscope.specs import Fork, RunSpec
 from grokscope.view.data import query, tables_of, write_parquet
 
@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
                 {"step": step, "train_accuracy": 1.0, "validation_accuracy": validation, "fsd": fsd, "norm": 1.0}
             )
         made.append({"step": 0, "rank": 3, "undefined": "=why"}, "measures")
-        made.finish({"outcome": "grokked", "failed_at": None, "stopped_early": False})
+        made.finish(RunOutcome("grokked"))
     forked = replace(RunSpec(), fork=Fork(RunSpec().content_hash, 300))
     store.add(forked).append({"step": 300, "train_accuracy": 1.0, "validation_accuracy": 0.1, "norm": 1.0, "extra": 7})
     store.add(RunSpec().with_seed(9))

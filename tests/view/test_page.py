@@ -22,8 +22,8 @@ from benchmarks.synthetic import synthetic_records  # noqa: E402
 from grokscope.cli import run as command  # noqa: E402
 from grokscope.errors import InputError  # noqa: E402
 from grokscope.jobs import run_all  # noqa: E402
-from grokscope.runs import Store, run_name  # noqa: E402
-from grokscope.runs.records import save_records  # noqa: E402
+from grokscope.runs import Store, run_name  # noqa: E402, RunOutcome
+from grokscope.runs.packing import save_records  # noqa: E402
 from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training  # noqa: E402
 from grokscope.studies.sources import records_at  # noqa: E402
 from grokscope.view.page import ShownRun, live, numbers, source_of, sources, write_page  # noqa: E402
@@ -302,7 +302,7 @@ def test_a_watcher_tells_everything_once_and_then_what_is_new(store: Path) -> No
     assert told(watch, "more")[0]["keep"] == 0
     run.append({"step": 0, **LOOK, "fsd": 0.7})
     assert told(watch, "more")[0]["looks"]["fsd"] == [0.7]
-    run.finish({"outcome": "never", "failed_at": None})
+    run.finish(RunOutcome("never"))
     assert facts(told(watch, "all"))["rows"][1]["finished"]  # type: ignore[arg-type]
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from grokscope.runs import Run, RunFolder, Store, open_runs
+from grokscope.runs import Run, RunFolder, RunOutcome, Store, open_runs
 from grokscope.specs import Fork, RunSpec
 from grokscope.view.summary import sentence, story
 
@@ -18,7 +18,7 @@ def looks(folder: RunFolder, *rows: tuple[int, float, float, float]) -> RunFolde
 
 
 def ended(folder: RunFolder, outcome: str = "grokked") -> Run:
-    folder.finish({"outcome": outcome, "failed_at": None})
+    folder.finish(RunOutcome(outcome))
     return Run(folder)
 
 
@@ -101,6 +101,6 @@ def test_one_sentence_for_a_run(store: Store) -> None:
 def test_a_run_that_was_stopped_early_is_marked(store: Store) -> None:
     folder = parent(store).folder
     assert "early" not in story([Run(folder)]) + sentence(Run(folder))
-    folder.finish({"outcome": "grokked", "failed_at": None, "stopped_early": True})
+    folder.finish(RunOutcome("grokked", stopped_early=True))
     assert "It was stopped early after grokking, so leads of runs like it are biased." in story([Run(folder)])
     assert "grokked, stopped early at step 4,000" in sentence(Run(folder))

@@ -12,12 +12,13 @@ from grokscope.attach.operations import OWN
 from grokscope.attach.undisturbed import bare, device_of
 from grokscope.errors import InputError
 from grokscope.files import named, write_atomically
+from grokscope.runs.logs import columns_from
+from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.provenance import provenance
 from grokscope.runs.run_folder import RunFolder
 from grokscope.runs.store import Store
-from grokscope.specs import Cadence, ReadingSpec, RunSpec, Seeds, Training
+from grokscope.specs import Cadence, RunSpec, Seeds, Training
 from grokscope.tasks import Task, pinned_task_name
-from grokscope.timeline import first_step, outcome
 
 __all__ = ["Journal"]
 
@@ -62,21 +63,9 @@ class Journal:
         """Write how the run ended so far; nothing to write if nothing was looked at since it was loaded."""
         if self.folder is None:
             return
-        steps = [row["step"] for row in log]
-        train, validation = ([row[f"{part}_accuracy"] for row in log] for part in ("train", "validation"))
-        reading = ReadingSpec()
-        self.folder.finish(
-            {
-                "outcome": outcome(steps, train, validation, None).name.lower(),
-                "failed_at": None,
-                "stopped_early": False,
-                "memorized": first_step(steps, train, reading.memorized),
-                "grokked": first_step(steps, validation, reading.grokked),
-                "trigger": None,
-                "undefined": {str(row["step"]): row["undefined"] for row in log if row["undefined"]},
-                "provenance": provenance(self.device),
-            }
-        )
+        undefined = {str(row["step"]): row["undefined"] for row in log if row["undefined"]}
+        facts: dict[str, Any] = {"undefined": undefined, "provenance": provenance(self.device)}
+        self.folder.finish(RunOutcome.from_evaluations(columns_from(log), **facts))
 
     def _begun(self, model: Any, weight_decay: float) -> RunFolder:
         inside = bare(model)

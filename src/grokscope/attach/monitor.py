@@ -20,6 +20,7 @@ from grokscope.attach.pass_over import Pass, train_pairs
 from grokscope.attach.sites import Site, find_sites, site_name
 from grokscope.attach.undisturbed import bare, home_of, undisturbed
 from grokscope.errors import InputError, shown
+from grokscope.runs.logs import Columns, columns_from
 from grokscope.specs import ReadingSpec
 from grokscope.tasks import Basis
 from grokscope.timeline import Timeline, timeline_of
@@ -178,10 +179,9 @@ class Monitor:
         if self.journal is not None and self.log:
             self.journal.finish(self.log)
 
-    def columns(self) -> dict[str, list[int | float]]:
+    def columns(self) -> Columns:
         """The log by columns, text left out; NaN where a look lacks one."""
-        names = dict.fromkeys(name for row in self.log for name, value in row.items() if not isinstance(value, str))
-        return {name: [row.get(name, nan) for row in self.log] for name in names}
+        return columns_from(self.log)
 
     def timeline(self) -> Timeline:
         """When it memorised, synchronised and grokked, by the paper's thresholds, FSD_gen's of a group.

@@ -13,7 +13,8 @@ from grokscope.cli.progress import run_with_progress
 from grokscope.cli.train import INTERRUPTED, Device, Precision, device_named, write_plan
 from grokscope.errors import InputError
 from grokscope.runs import Store
-from grokscope.runs.records import RunRecord, record_of, save_records, unpacked
+from grokscope.runs.packing import save_records, unpack_records
+from grokscope.runs.records import RunRecord, merge_records
 from grokscope.specs import Plan
 from grokscope.studies.bakeoff.configurations import TASKS, TUNING_TASK, bakeoff_plan, quick_plan, tuning_plan
 from grokscope.studies.bakeoff.tables import bakeoff_results, bakeoff_table, tuned
@@ -123,7 +124,7 @@ def _concluded(records: list[RunRecord], out: Path, tune: bool, speed: Path) -> 
 
 def _together(files: tuple[Path, ...]) -> list[RunRecord]:
     """The records of several files; one that stands in more than one of them counts once."""
-    return list({record.spec.content_hash: record for file in files for record in unpacked(file)}.values())
+    return merge_records(record for file in files for record in unpack_records(file))
 
 
 def _cost(plan: Plan) -> str:
@@ -139,12 +140,12 @@ def _cost(plan: Plan) -> str:
 def _trained(plan: Plan) -> list[RunRecord]:
     """The records of the plan's runs; those that are finished already are not trained again."""
     store = Store(plan.out)
-    finished = {folder.spec.content_hash for folder in store if folder.outcome is not None}
+    finished = {folder.spec.content_hash for folder in store if folder.outcome.is_finished}
     is_complete = finished.issuperset(run.content_hash for run in plan.runs)
     if not is_complete and not run_with_progress(plan):
         print(f"stopped; everything is stored: continue with the same command, or `grokscope resume {plan.out}`")
         sys.exit(INTERRUPTED)
-    return [record_of(store.add(run)) for run in plan.runs]
+    return [store.locate(run).record() for run in plan.runs]
 
 
 def _table(records: list[RunRecord], path: Path) -> Table:

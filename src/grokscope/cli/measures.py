@@ -19,7 +19,7 @@ from grokscope.errors import InputError
 from grokscope.files import disk_error, named, write_atomically
 from grokscope.measures.question import Question
 from grokscope.measures.registry import MEASURES, Row, measure, measure_named
-from grokscope.runs import Reading, measured, open_runs
+from grokscope.runs import Reading, measure_checkpoints, open_runs
 from grokscope.specs import ReadingSpec
 
 __all__ = ["measure_run", "measures"]
@@ -123,7 +123,7 @@ def measure_run(
     names = [name.strip() for name in measures.split(",") if name.strip()]
     path = to or Path(f"{found.name}-measures.csv")
     _refuse_bad_place(path)
-    parts = measured(found, names, Reading(steps, by, basis, reference, _reading(reading), seed, device))
+    parts = measure_checkpoints(found, names, Reading(steps, by, basis, reference, _reading(reading), seed, device))
     rows: list[Row] = []
     console = Console(stderr=True)
     with Progress(console=console, disable=not console.is_terminal) as bar:

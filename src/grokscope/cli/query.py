@@ -40,7 +40,7 @@ def query(
     """
     if as_csv and as_json:
         raise InputError("a result is printed as --csv or as --json, not as both")
-    names, rows = answer(list(open_runs(out)), sql)
+    names, rows = answer(open_runs(out), sql)
     if as_json:
         print(json.dumps([dict(zip(names, row, strict=True)) for row in rows], default=str))
     elif as_csv:

@@ -24,7 +24,8 @@ from grokscope.jobs.costs import cost_of
 from grokscope.jobs.executors import cores
 from grokscope.runs import Store, run_name
 from grokscope.runs.doctor import damaged_runs, set_aside
-from grokscope.runs.records import RunRecord, save_records, unpacked
+from grokscope.runs.packing import save_records, unpack_records
+from grokscope.runs.records import RunRecord
 from grokscope.specs import Plan
 from grokscope.studies.synchronization.experiments import Precision
 from grokscope.studies.claims import CLAIMS
@@ -105,7 +106,7 @@ def reproduce(
     save_records(out / RECORDS, records)
     save_models(out / "checkpoints", records, store)
     # From what anybody can read, so that everything follows from the file.
-    rows = _made(out, unpacked(out / RECORDS), {"asked_for": [*items], "left_out": [*without]})
+    rows = _made(out, unpack_records(out / RECORDS), {"asked_for": [*items], "left_out": [*without]})
     _show(rows)
     whole = time.monotonic() - started
     print(f"{len(plan.runs):,} runs in {trained:,.0f} s; with tables, figures and claims {whole:,.0f} s")

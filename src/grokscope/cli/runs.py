@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import tyro
@@ -13,7 +13,7 @@ from rich.table import Table
 from grokscope.cli.arguments import JsonFlag
 from grokscope.errors import InputError
 from grokscope.files import named
-from grokscope.runs import open_runs
+from grokscope.runs import Run, open_runs
 from grokscope.training.checkpoint import export_tensors
 from grokscope.view.data import write_parquet
 from grokscope.view.summary import sentence, story
@@ -41,7 +41,7 @@ def show(
     found = open_runs(out)[run]
     log = found.log()
     if as_json:
-        print(json.dumps({"spec": found.spec.to_dict(), "outcome": found.folder.outcome, "log": found.folder.log()}))
+        print(json.dumps({"spec": found.spec.to_dict(), "outcome": _ended(found), "log": found.folder.log()}))
         return
     console = Console(highlight=False)
     console.print(f"[bold]{escape(found.name)}[/bold]", soft_wrap=True)
@@ -56,6 +56,11 @@ def show(
     console.print(table)
     if found.steps:
         console.print(f"weights at {len(found.steps)} steps: {found.steps[0]:,} … {found.steps[-1]:,}")
+
+
+def _ended(run: Run) -> dict[str, Any] | None:
+    outcome = run.folder.outcome
+    return outcome.to_dict() if outcome.is_finished else None
 
 
 def export(

@@ -12,12 +12,12 @@ from grokscope.errors import InputError
 from grokscope.runs import (
     Run,
     is_remote,
+    kept_plans,
     open_runs,
     open_store,
     pull,
-    remembered,
 )
-from grokscope.runs.locks import owner_of
+from grokscope.runs.locks import lock_owner
 from grokscope.runs.runs import SUMMARIZED
 
 __all__ = ["cancel", "pull_runs", "status"]
@@ -33,11 +33,11 @@ def status(out: Place, as_json: JsonFlag = False) -> None:
         as_json: Print facts for programs instead of people.
     """
     with open_store(out, only=("format", *SUMMARIZED)) as store:
-        rows = [Run(folder).facts() for folder in store] if is_remote(out) else open_runs(out).facts()
-        planned = {spec.content_hash for plan in remembered(store) for spec in plan.runs}
+        rows = [Run(folder).facts(False) for folder in store] if is_remote(out) else open_runs(out).facts(False)
+        planned = {spec.content_hash for plan in kept_plans(store) for spec in plan.runs}
         begun = {row["run"].rpartition("-")[2] for row in rows}
         outcomes = Counter(str(row["outcome"]) for row in rows if row["outcome"] != "unfinished")
-        writers = {owner for row in rows if (owner := owner_of(store.path / row["run"] / "lock")) is not None}
+        writers = {owner for row in rows if (owner := lock_owner(store.path / row["run"] / "lock")) is not None}
         facts = {
             "planned": len(planned | begun),
             "finished": sum(outcomes.values()),
@@ -71,7 +71,7 @@ def cancel(out: Place) -> None:
         out: A folder of runs, or a remote address.
     """
     with open_store(out) as store:
-        if not remembered(store) and next(iter(store), None) is None:
+        if not kept_plans(store) and next(iter(store), None) is None:
             raise InputError(f"there are no runs in {out}")
         store.cancel()
     print(f"asked every worker to stop; continue with `grokscope resume {out}`")

@@ -10,8 +10,7 @@ from grokscope.cli.arguments import Flag
 from grokscope.cli.train import Device, Keep, Precision, Track, base_spec, bytes_of, device_named, run_plan, seeds_of
 from grokscope.errors import InputError
 from grokscope.files import named
-from grokscope.jobs import bytes_per_run, refuse_impossible
-from grokscope.jobs.checks import refuse_unmeasurable
+from grokscope.jobs import bytes_per_run, reject_impossible
 from grokscope.jobs.costs import cost_of
 from grokscope.jobs.executors import Executor, cores, executor_named, shards_of
 from grokscope.runs import open_store
@@ -155,8 +154,7 @@ def _listed(path: Path) -> tuple[RunSpec, ...]:
 def _tell_costs(plan: Plan, executor: Executor, runs_per_shard: int | None, memory: int | None) -> None:
     if executor == "local":
         with open_store(plan.out) as store:
-            refuse_impossible(plan.runs, store, plan.device)
-            refuse_unmeasurable(plan.runs, plan.measures, plan.device)
+            reject_impossible(plan.runs, store, plan.device, plan.measures)
     shards, cost = shards_of(plan, runs_per_shard, memory), cost_of(plan)
     slots = 1 if plan.device == "cpu" else max(len(shard.plan.runs) for shard in shards)
     each = max(bytes_per_run(cohort_key(shard.plan.runs[0])) for shard in shards)

@@ -11,16 +11,17 @@ import tyro
 from grokscope.cli.progress import Execute, run_with_progress
 from grokscope.errors import InputError, shown
 from grokscope.files import named, write_atomically
-from grokscope.jobs import refuse_impossible
+from grokscope.jobs import reject_impossible
 from grokscope.jobs.executors import Executor, executor_named
 from grokscope.jobs.trackers import Word
 from grokscope.runs import (
+    BusyError,
     Run,
     Store,
     is_remote,
+    kept_plans,
     open_runs,
     open_store,
-    remembered,
 )
 from grokscope.runs.runs import SUMMARIZED
 from grokscope.specs import Cadence, Fork, Plan, RunSpec, Training
@@ -154,10 +155,10 @@ def resume(
     with open_store(out, only=("format", *SUMMARIZED)) as store:
         if not is_remote(out):
             open_runs(out)  # refuses what is not there
-        known = remembered(store)
+        known = kept_plans(store)
         plans = [plan for plan in known if not all(map(store.is_finished, plan.runs))]
         planned = {spec for plan in known for spec in plan.runs}
-        others = tuple(run.spec for run in store if run.outcome is None and run.spec not in planned)
+        others = tuple(run.spec for run in store if not run.outcome.is_finished and run.spec not in planned)
     if device != "auto":
         plans = [replace(plan, device=place) for plan in plans]
     if others:
@@ -232,7 +233,7 @@ def seeds_of(text: str) -> list[int]:
 
 def write_plan(plan: Plan, path: Path) -> None:
     """Write a plan for a worker, and say how to run it."""
-    refuse_impossible(plan.runs, Store(plan.out), "cpu")  # its own device may be elsewhere
+    reject_impossible(plan.runs, Store(plan.out), "cpu")  # its own device may be elsewhere
     if path.exists():
         raise InputError(f"{named(path)} exists already; nothing was overwritten")
     write_atomically(path, (plan.to_json() + "\n").encode())
@@ -271,11 +272,11 @@ def run_plan(plan: Plan, track: Track = (), execute: Execute | None = None) -> N
         print(f"{len(plan.runs):,} runs; see `grokscope status {plan.out}`")
     else:
         for spec in plan.runs:
-            print(sentence(Run(Store(plan.out).add(spec))))
+            print(sentence(Run(Store(plan.out).locate(spec))))
     if not finished:
         print(f"stopped; everything is stored: continue with `grokscope resume {plan.out}`")
         sys.exit(INTERRUPTED)
     for spec in plan.runs if not is_remote(plan.out) else ():
-        if not Store(plan.out).is_finished(spec):
-            with Store(plan.out).add(spec).locked():  # refuses, and says whose it is
-                pass
+        folder = Store(plan.out).locate(spec)
+        if not folder.outcome.is_finished and folder.is_held():
+            raise BusyError(f"{folder.name} is being written by {folder.owner}")

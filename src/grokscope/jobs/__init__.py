@@ -6,19 +6,23 @@ from grokscope.lazy import exports
 
 if TYPE_CHECKING:  # all of them load torch
     from grokscope.jobs.capacity import bytes_per_run, slots_in, slots_that_fit
-    from grokscope.jobs.checks import refuse_impossible
-    from grokscope.jobs.runner import Stopped, generations, run_all
-    from grokscope.jobs.stack import Notice, Progress
+    from grokscope.jobs.checks import reject_impossible
+    from grokscope.jobs.preparation import prepare_plan
+    from grokscope.jobs.runner import run_all
+    from grokscope.jobs.stacks import stack_key
     from grokscope.jobs.states import state_at
+    from grokscope.jobs.training_stack import Notice, Progress, Stopped
 else:
     __getattr__, __dir__ = exports(
         __name__,
         {
             "capacity": ["bytes_per_run", "slots_in", "slots_that_fit"],
-            "checks": ["refuse_impossible"],
-            "runner": ["Stopped", "generations", "run_all"],
-            "stack": ["Notice", "Progress"],
+            "checks": ["reject_impossible"],
+            "preparation": ["prepare_plan"],
+            "runner": ["run_all"],
+            "stacks": ["stack_key"],
             "states": ["state_at"],
+            "training_stack": ["Notice", "Progress", "Stopped"],
         },
     )
 
@@ -27,10 +31,11 @@ __all__ = [
     "Progress",
     "Stopped",
     "bytes_per_run",
-    "generations",
-    "refuse_impossible",
+    "prepare_plan",
+    "reject_impossible",
     "run_all",
     "slots_in",
     "slots_that_fit",
+    "stack_key",
     "state_at",
 ]

@@ -1,7 +1,7 @@
 """What a plan will cost, before it is run: steps, seconds, memory, bytes on the disk.
 
 Speeds are those that `benchmarks/results` holds for the paper's model at batch 512, scaled by parameters and pairs per
-step: a first guess for other models and machines, and said to be one.
+step: a first guess for other models and machines, and reported as one.
 """
 
 from dataclasses import dataclass, fields
@@ -18,7 +18,7 @@ SPEED_OF_A_CORE = 48.7 / 2
 SPEED_OF_A_GPU = {"float32": 11228.1, "tf32": 21580.6, "bf16": 30423.8}
 PAPER = RunSpec()
 BESIDE_SEEDS = [field.name for field in fields(RunSpec) if field.name != "seeds"]
-LOG_ROW = 290  # bytes of one look in the log
+LOG_ROW = 290  # bytes of one evaluation in the log
 RUN_FILES = 1500  # bytes of spec, format, outcome and manifest, without the manifest's entries
 ENTRY = 140  # bytes of a checkpoint in the manifest
 
@@ -80,5 +80,5 @@ def _bytes_of(spec: RunSpec, keep: str) -> int:
     files = {"weights": len(points) + 3 * len(whole), "state": 3 * len(points), "forks": 3 * len(whole), "none": 0}[
         keep
     ]
-    looks = sum(1 for step in spec.evaluation_steps if step >= first)
-    return files * weights + looks * LOG_ROW + RUN_FILES + len(points) * ENTRY * (keep != "none")
+    evaluations = sum(1 for step in spec.evaluation_steps if step >= first)
+    return files * weights + evaluations * LOG_ROW + RUN_FILES + len(points) * ENTRY * (keep != "none")

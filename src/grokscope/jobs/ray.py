@@ -5,7 +5,7 @@ from typing import Any
 
 from grokscope.errors import InputError
 from grokscope.jobs.shards import Shard, drive, shards_of, work_on
-from grokscope.runs.plans import brief
+from grokscope.runs.plans import encode_plan
 from grokscope.specs import Plan
 
 __all__ = ["run_on_ray"]
@@ -45,7 +45,7 @@ def run_on_ray(
 
 def _ended(ray: Any, task: Any, shards: Sequence[Shard]) -> Iterator[tuple[Shard, list[dict[str, Any]] | Exception]]:
     """Each shard as it ends."""
-    waiting = {task.remote(brief(shard.plan).decode()): shard for shard in shards}
+    waiting = {task.remote(encode_plan(shard.plan).decode()): shard for shard in shards}
     while waiting:
         (done, *_), _ = ray.wait(list(waiting), num_returns=1)
         shard = waiting.pop(done)

@@ -7,15 +7,15 @@ while they are written, and finished once. So an executor may lose, repeat or mo
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from grokscope.errors import InputError
 from grokscope.jobs.capacity import slots_in, slots_that_fit
-from grokscope.jobs.runner import Stopped
-from grokscope.jobs.stacks import cohorts_of, even_parts
-from grokscope.jobs.worker import listening, spoken, work
+from grokscope.jobs.stacks import plan_stacks, split_evenly
+from grokscope.jobs.training_stack import Stopped
+from grokscope.jobs.worker import as_line, stop_requests, work
 from grokscope.runs import open_store
 from grokscope.specs import Plan
 from grokscope.training import CohortKey
@@ -57,10 +57,10 @@ def shards_of(plan: Plan, runs_per_shard: int | None = None, memory: int | None 
         raise InputError(f"a shard has at least one run, got runs_per_shard {runs_per_shard}")
     parts = [
         (wave, part)
-        for wave, key, members in cohorts_of(plan.runs)
-        for part in even_parts(members, runs_per_shard or _size(key, plan.device, memory))
+        for wave, key, members in plan_stacks(plan.runs)
+        for part in split_evenly(members, runs_per_shard or _size(key, plan.device, memory))
     ]
-    return [Shard(i, wave, replace(plan, runs=tuple(runs))) for i, (wave, runs) in enumerate(parts)]
+    return [Shard(i, wave, plan.select(runs)) for i, (wave, runs) in enumerate(parts)]
 
 
 def _size(key: CohortKey, device: str, memory: int | None) -> int:
@@ -72,21 +72,21 @@ def _size(key: CohortKey, device: str, memory: int | None) -> int:
 
 
 def work_on(plan: str) -> list[Line]:
-    """Train a shard, given as JSON, in this process; the last thing that each of its runs had to say.
+    """Train a shard, given as JSON, in this process; the last report of each of its runs.
 
     What was interrupted, or is being written by a process that may be dying, raises `UnfinishedError`.
     """
-    shard, heard = Plan.from_json(plan), dict[str, Line]()
+    shard, last = Plan.from_json(plan), dict[str, Line]()
     try:
-        with listening() as asked:
-            work(shard, lambda said: heard.update({f"{said.run} {type(said).__name__}": spoken(said)}), asked)
+        with stop_requests() as requests:
+            work(shard, lambda one: last.update({f"{one.run} {type(one).__name__}": as_line(one)}), requests)
     except Stopped:
         raise UnfinishedError("it was asked to stop") from None
     with open_store(shard.out) as store:
         left = [spec for spec in shard.runs if not store.is_finished(spec)]
     if left:
         raise UnfinishedError(f"{len(left)} of its {len(shard.runs)} runs are being written by another process")
-    return list(heard.values())
+    return list(last.values())
 
 
 def drive(
@@ -98,8 +98,8 @@ def drive(
 ) -> bool:
     """Work through all shards, wave by wave, and again through those that failed; whether everything is finished.
 
-    `start` hands some shards to whatever runs them, and gives each back as it ends, with what was heard or what
-    failed. A shard that fails more than `retries` times ends the sweep with its last complaint; bad input at once.
+    `start` hands some shards to whatever runs them, and gives each back as it ends, with its reports or what
+    failed. A shard that fails more than `retries` times ends the sweep with its last error; bad input at once.
     """
     if retries < 0:
         raise InputError(f"retries must be 0 or more, got {retries}")

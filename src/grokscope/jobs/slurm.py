@@ -9,12 +9,12 @@ from typing import Any
 
 from grokscope.errors import InputError
 from grokscope.jobs.shards import Shard, UnfinishedError, drive, shards_of, work_on
-from grokscope.runs.plans import brief
+from grokscope.runs.plans import encode_plan
 from grokscope.specs import Plan
 
 __all__ = ["Job", "run_on_slurm"]
 
-ARRAY = 1000  # jobs of one array: SLURM refuses more unless it is set up for them (MaxArraySize is 1001 by default)
+ARRAY = 1000  # jobs of one array: SLURM rejects more unless it is set up for them (MaxArraySize is 1001 by default)
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Job:
 
     def __call__(self) -> list[dict[str, Any]]:
         """Train; when asked to stop, store everything first and then let submitit queue the job again."""
-        queue_again = signal.getsignal(signal.SIGUSR2)  # submitit's own answer to preemption and time limits
+        queue_again = signal.getsignal(signal.SIGUSR2)  # submitit's own handler of preemption and time limits
         try:
             return work_on(self.plan)
         except UnfinishedError:
@@ -85,7 +85,7 @@ def _ended(
     jobs = []
     for start in range(0, len(shards), ARRAY):
         with executor.batch():
-            jobs += [executor.submit(Job(brief(shard.plan).decode())) for shard in shards[start : start + ARRAY]]
+            jobs += [executor.submit(Job(encode_plan(shard.plan).decode())) for shard in shards[start : start + ARRAY]]
     waiting = dict(zip(shards, jobs, strict=True))
     while waiting:
         for shard in [shard for shard, job in waiting.items() if job.done()]:
@@ -93,12 +93,12 @@ def _ended(
             try:
                 yield shard, job.result()
             except Exception as error:  # of the job, or that it vanished: either way its shard is tried again
-                yield shard, _told(error)
+                yield shard, _unwrapped(error)
         time.sleep(every if waiting else 0)
 
 
-def _told(error: Exception) -> Exception:
-    """A refusal stays one on its way through submitit, which wraps what a job raises."""
+def _unwrapped(error: Exception) -> Exception:
+    """Bad input stays bad input on its way through submitit, which wraps what a job raises."""
     text = str(error)
     marker = f"{InputError.__module__}.{InputError.__name__}: "
     return InputError(text.rpartition(marker)[2].strip().splitlines()[0]) if marker in text else error

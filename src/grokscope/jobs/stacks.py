@@ -4,39 +4,52 @@ The runner's stacks and the executors' shards are both cut here, so that where a
 stacks that the local executor would make: the same runs in the same slots, and with them every bit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from math import ceil
 
+from grokscope.errors import InputError
 from grokscope.specs import RunSpec
 from grokscope.training import CohortKey, cohort_key
 
-__all__ = ["cohorts_of", "even_parts", "generations"]
+__all__ = ["count_generations", "plan_stacks", "split_evenly", "stack_key"]
 
 
-def cohorts_of(specs: Sequence[RunSpec]) -> list[tuple[int, CohortKey, list[RunSpec]]]:
-    """Runs that can share a stack and end at about the same step, each with its generation and key; parents first.
-
-    A slot computes until the last of its stack ends, so short runs would idle in a stack of long ones: lengths of one
-    cohort differ by less than a factor of two.
-    """
+def plan_stacks(specs: Sequence[RunSpec]) -> list[tuple[int, CohortKey, list[RunSpec]]]:
+    """Runs that can share a stack and end at about the same step, each with its generation and key; parents first."""
     found: dict[tuple[int, CohortKey, int], list[RunSpec]] = {}
-    for spec, generation in generations(specs).items():
-        found.setdefault((generation, cohort_key(spec), spec.training.steps.bit_length()), []).append(spec)
+    for spec, generation in count_generations(specs).items():
+        found.setdefault((generation, cohort_key(spec), _length(spec)), []).append(spec)
     in_order = sorted(found.items(), key=lambda item: item[0][0])
     return [(generation, key, members) for (generation, key, _), members in in_order]
 
 
-def even_parts(members: Sequence[RunSpec], most: int) -> list[Sequence[RunSpec]]:
+def stack_key(spec: RunSpec) -> Hashable:
+    """What runs share that could train in one stack; a user's table that has moved is a kind of its own."""
+    try:
+        return cohort_key(spec), _length(spec)
+    except InputError:
+        return spec.task, spec.architecture, spec.training, spec.precision
+
+
+def _length(spec: RunSpec) -> int:
+    """Equal for lengths that differ by less than a factor of two.
+
+    A slot computes until the last run of its stack ends, so short runs would idle in a stack of long ones.
+    """
+    return spec.training.steps.bit_length()
+
+
+def split_evenly(members: Sequence[RunSpec], most: int) -> list[Sequence[RunSpec]]:
     """Runs in as few parts as hold at most so many each, of equal size but for the last: they are compiled once.
 
-    >>> [len(part) for part in even_parts([RunSpec().with_seed(seed) for seed in range(40)], 16)]
+    >>> [len(part) for part in split_evenly([RunSpec().with_seed(seed) for seed in range(40)], 16)]
     [14, 14, 12]
     """
     size = ceil(len(members) / ceil(len(members) / most))
     return [members[start : start + size] for start in range(0, len(members), size)]
 
 
-def generations(specs: Sequence[RunSpec]) -> dict[RunSpec, int]:
+def count_generations(specs: Sequence[RunSpec]) -> dict[RunSpec, int]:
     """How many parents of each run are among the runs themselves: they have to be trained before it."""
     has_forks = any(spec.fork for spec in specs)
     by_name = {spec.content_hash: spec for spec in specs} if has_forks else {}

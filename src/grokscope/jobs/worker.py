@@ -1,9 +1,9 @@
 """`python -m grokscope.jobs.worker --spec plan.json`: train a plan's runs, with the core packages only.
 
-Any number of workers may share one plan and one store: each takes the runs that no other holds. A worker says what it
-sees as JSON lines on standard output. Asked to stop (SIGTERM, SIGINT, SIGUSR1, SIGUSR2, or `grokscope cancel`) it
-stores everything and exits with status 75, which schedulers read as "try again later"; the same command then continues.
-Asked twice it exits at once.
+A plan that a store keeps is named instead by `--store DIR --plan NAME`. Any number of workers may share one plan and
+one store: each takes the runs that no other holds. A worker reports evaluations as JSON lines on standard output.
+Asked to stop (SIGTERM, SIGINT, SIGUSR1, SIGUSR2, or `grokscope cancel`) it stores everything and exits with status 75,
+which schedulers read as "try again later"; the same command then continues. Asked twice it exits at once.
 """
 
 import argparse
@@ -25,25 +25,30 @@ import torch
 from grokscope.errors import InputError
 from grokscope.jobs import Notice, Progress, Stopped, run_all
 from grokscope.runs import Measuring, Store, open_store
-from grokscope.runs.plans import read_plan
+from grokscope.runs.plans import kept_plan, read_plan
 from grokscope.specs import Plan
 
-__all__ = ["BAD_INPUT", "TRY_AGAIN", "listening", "main", "spoken", "work"]
+__all__ = ["BAD_INPUT", "TRY_AGAIN", "as_line", "main", "stop_requests", "work"]
 
 BAD_INPUT, TRY_AGAIN = 2, 75
 STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
-LIFE_EVERY, CANCELLED_EVERY = 30.0, 2.0  # seconds between signs of life, and looks whether the sweep was cancelled
+LIFE_EVERY, CANCELLED_EVERY = 30.0, 2.0  # seconds between signs of life, and checks whether the sweep was cancelled
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train the plan's unfinished runs; the exit status."""
     parser = argparse.ArgumentParser(prog="python -m grokscope.jobs.worker", description=__doc__)
-    parser.add_argument("--spec", type=Path, required=True, help="the plan, as `grokscope train --plan-only` writes it")
-    asked: list[int] = []
-    _listen(asked)
+    parser.add_argument("--spec", type=Path, help="the plan, as `grokscope train --plan-only` writes it")
+    parser.add_argument("--store", help="a folder of runs, or a remote address, that keeps the plan")
+    parser.add_argument("--plan", help="the plan's name there")
+    requests: list[int] = []
+    _listen(requests)
+    chosen = parser.parse_args(arguments)
+    if (chosen.spec is None) is (chosen.store is None or chosen.plan is None):
+        parser.error("a plan is named by --spec, or by --store and --plan")
     try:
-        plan = read_plan(parser.parse_args(arguments).spec)
-        work(plan, _say, asked, lambda: print(json.dumps({"alive": True}), flush=True))
+        plan = read_plan(chosen.spec) if chosen.spec else _kept(chosen.plan, chosen.store)
+        work(plan, _print, requests, lambda: print(json.dumps({"alive": True}), flush=True))
     except InputError as error:
         print(f"grokscope: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -52,13 +57,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _kept(name: str, address: str) -> Plan:
+    with open_store(address) as store:
+        return kept_plan(name, store)
+
+
 def work(
     plan: Plan,
     report: Callable[[Progress | Notice], None],
-    asked: Sequence[int] = (),
+    requests: Sequence[int] = (),
     live: Callable[[], None] = lambda: None,
 ) -> None:
-    """Train the plan's unfinished runs in this process, until `asked` holds something or the sweep is cancelled."""
+    """Train the plan's unfinished runs in this process, until a stop is requested or the sweep is cancelled."""
     if plan.device == "cpu":
         torch.set_num_threads(1)  # one worker per core, one thread each: two threads on one run only get in the way
     if plan.deterministic:
@@ -75,61 +85,62 @@ def work(
             device=plan.device,
             keep=plan.keep,
             report=report,
-            should_stop=_stops(store, asked, live),
+            should_stop=_stops(store, requests, live),
             stop_after_grokking=plan.stop_after_grokking,
-            measuring=Measuring.asked_by(plan),
+            measuring=Measuring.from_plan(plan),
+            made_for=plan.memberships,
         )
 
 
-def spoken(said: Progress | Notice) -> dict[str, Any]:
-    """What a worker says, as it is written in a line of JSON."""
-    facts = asdict(said)
-    if isinstance(said, Progress):
-        facts["row"] = {key: value if isfinite(value) else None for key, value in said.row.items()}
+def as_line(message: Progress | Notice) -> dict[str, Any]:
+    """What a worker reports, as it is written in a line of JSON."""
+    facts = asdict(message)
+    if isinstance(message, Progress):
+        facts["row"] = {key: value if isfinite(value) else None for key, value in message.row.items()}
     return facts
 
 
 @contextmanager
-def listening() -> Iterator[list[int]]:
-    """A list that is filled when somebody asks this process to stop; afterwards signals mean what they meant before."""
-    asked: list[int] = []
-    before = _listen(asked)
+def stop_requests() -> Iterator[list[int]]:
+    """A list of the signals that ask this process to stop; afterwards signals mean what they meant before."""
+    requests: list[int] = []
+    before = _listen(requests)
     try:
-        yield asked
+        yield requests
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _listen(asked: list[int]) -> dict[signal.Signals, Any]:
+def _listen(requests: list[int]) -> dict[signal.Signals, Any]:
     def note(number: int, frame: FrameType | None) -> None:
-        if asked:  # the second time at once: the store survives a kill
+        if requests:  # the second time at once: the store survives a kill
             os._exit(TRY_AGAIN)
-        asked.append(number)
+        requests.append(number)
 
     return {number: signal.signal(number, note) for number in STOPS}
 
 
-def _stops(store: Store, asked: Sequence[int], live: Callable[[], None]) -> Callable[[], bool]:
-    """Asked between any two looks; now and then it shows that we live, and sees whether the sweep was cancelled."""
-    shown = looked = time.monotonic()
+def _stops(store: Store, requests: Sequence[int], live: Callable[[], None]) -> Callable[[], bool]:
+    """Called between any two evaluations; now and then it gives a sign of life, and checks for a cancelled sweep."""
+    shown = checked = time.monotonic()
     cancelled = store.is_cancelled
 
     def should_stop() -> bool:
-        nonlocal shown, looked, cancelled
+        nonlocal shown, checked, cancelled
         now = time.monotonic()
         if now - shown > LIFE_EVERY:
             live()
             shown = now
-        if now - looked > CANCELLED_EVERY:
-            looked, cancelled = now, store.is_cancelled
-        return bool(asked) or cancelled
+        if now - checked > CANCELLED_EVERY:
+            checked, cancelled = now, store.is_cancelled
+        return bool(requests) or cancelled
 
     return should_stop
 
 
-def _say(said: Progress | Notice) -> None:
-    print(json.dumps(spoken(said)), flush=True)
+def _print(message: Progress | Notice) -> None:
+    print(json.dumps(as_line(message)), flush=True)
 
 
 if __name__ == "__main__":

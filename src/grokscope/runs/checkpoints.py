@@ -13,7 +13,7 @@ from grokscope.specs import RunSpec
 from grokscope.tasks import Task, named_task
 from grokscope.training.checkpoint import padded_row
 
-__all__ = ["Checkpoint", "stacked"]
+__all__ = ["Checkpoint", "stack_checkpoints"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Checkpoint:
     spec: RunSpec
     """What was run."""
     step: int
-    """Where."""
+    """The optimiser step."""
     tensors: dict[str, Tensor]
     """The stored weights, by name."""
 
@@ -41,7 +41,7 @@ class Checkpoint:
 
     def subject(self) -> Subject:
         """What measures read: a stack of this one run."""
-        return stacked([self], [f"{self.spec.task} at step {self.step}"])
+        return stack_checkpoints([self], [f"{self.spec.task} at step {self.step}"])
 
     def module(self) -> Twin:
         """The model as a plain `nn.Module`, in evaluation mode."""
@@ -50,7 +50,7 @@ class Checkpoint:
         return twin_of(self.spec.architecture, self.task.symbols, layout.views(row["weights"][None])).eval()
 
 
-def stacked(checkpoints: Sequence[Checkpoint], names: Sequence[str], device: str = "cpu") -> Subject:
+def stack_checkpoints(checkpoints: Sequence[Checkpoint], names: Sequence[str], device: str = "cpu") -> Subject:
     """Checkpoints of one task and architecture as a subject, as if each were a run."""
     first = checkpoints[0]
     layout = layout_of(first.spec.architecture, padded_size(first.task.symbols))

@@ -1,4 +1,4 @@
-"""What is wrong with a store, file by file: checksums, gaps, leftovers; and what can be mended.
+"""What is wrong with a store, file by file: checksums, gaps, leftovers; and what can be repaired.
 
 Results are functions of their specs, so what is lost is computed again: a run with a damaged file is opened again
 before the damage, and `grokscope resume` writes the same bytes (same device, versions and slots).
@@ -6,21 +6,22 @@ before the damage, and `grokscope resume` writes the same bytes (same device, ve
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from grokscope.errors import InputError
-from grokscope.runs.locks import BusyError
-from grokscope.runs.plans import remembered
-from grokscope.runs.remote import Commit, Remote, RemoteStore
-from grokscope.runs.run_folder import CHECKPOINT, LOGS, RunFolder, refuse_other_formats, run_name
-from grokscope.runs.store import Store
 from grokscope.files import DamagedError, named, write_atomically
+from grokscope.runs.locks import BusyError
+from grokscope.runs.outcome import RunOutcome
+from grokscope.runs.plans import kept_plans
+from grokscope.runs.remote import Commit, Remote, RemoteStore
+from grokscope.runs.run_folder import CHECKPOINT, LOGS, RunFolder, reject_other_formats, run_name, spec_bytes
+from grokscope.runs.store import Store
 from grokscope.specs import RunSpec
 from grokscope.training.checkpoint import MANIFEST, load_tensors
 
-__all__ = ["Finding", "damage_of", "damaged_runs", "examine", "examine_remote", "set_aside"]
+__all__ = ["Finding", "damaged_runs", "examine", "examine_remote", "find_damage", "set_aside"]
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,16 @@ class Finding:
     problem: str
     """What is wrong, with the file's name."""
     remedy: str
-    """What mends it; empty if nothing does."""
+    """What repairs it; empty if nothing does."""
     mended: bool = False
     """Whether that was done."""
 
 
 def examine(store: Store, repair: bool = False) -> Iterator[Finding]:
-    """Every file of every run, checked; runs that are being written are left to their writers."""
+    """Every file of every run, checked; runs that are being written are left to their writers.
+
+    Nothing is written unless it is to be repaired.
+    """
     known = {run_name(spec): spec for plan in _plans(store) for spec in plan}
     for path in sorted(store.path.iterdir()) if store.path.is_dir() else ():
         is_run = (path / "spec.json").exists() or path.name in known
@@ -49,7 +53,7 @@ def examine(store: Store, repair: bool = False) -> Iterator[Finding]:
 
 def _examine_run(path: Path, planned: RunSpec | None, repair: bool) -> Iterator[Finding]:
     try:
-        refuse_other_formats(path)
+        reject_other_formats(path)
     except InputError as error:
         yield Finding(path.name, str(error), "")
         return
@@ -59,9 +63,7 @@ def _examine_run(path: Path, planned: RunSpec | None, repair: bool) -> Iterator[
             raise InputError("it is of another run")
     except (OSError, UnicodeDecodeError, InputError) as error:
         if repair and planned is not None:
-            write_atomically(
-                path / "spec.json", (json.dumps(planned.to_dict(), indent=1, sort_keys=True) + "\n").encode()
-            )
+            write_atomically(path / "spec.json", spec_bytes(planned))
         remedy = "" if planned is None else "it is in a plan of this store, and is written again"
         yield Finding(
             path.name, f"{named(path / 'spec.json')} cannot be used: {error}", remedy, repair and bool(planned)
@@ -71,10 +73,12 @@ def _examine_run(path: Path, planned: RunSpec | None, repair: bool) -> Iterator[
         spec = planned
     folder = RunFolder(path, spec)
     left = [half.name for half in path.glob(".*.partial")]
+    if not repair and folder.is_held():
+        return
     try:
-        with folder.locked():  # takes away what a killed writer left half written
+        with folder.lock() if repair else nullcontext():  # the lock takes away what a killed writer left half written
             if left:
-                yield Finding(path.name, f"a killed writer left {', '.join(left)}", "they are removed", True)
+                yield Finding(path.name, f"a killed writer left {', '.join(left)}", "they are removed", repair)
             yield from _examine_files(folder, repair)
     except BusyError:
         return
@@ -94,7 +98,7 @@ def _examine_files(folder: RunFolder, repair: bool) -> Iterator[Finding]:
         for path, _ in _bad_checkpoints(folder):
             path.unlink(missing_ok=True)
         (folder.path / "outcome.json").unlink(missing_ok=True)
-        folder.rewind(gap - 1)  # what follows is looked at again, and so computed again
+        folder.rewind(gap - 1)  # what follows is evaluated again, and so computed again
 
 
 def _bad_checkpoints(folder: RunFolder) -> Iterator[tuple[Path, DamagedError]]:
@@ -123,29 +127,30 @@ def _damaged_checkpoints(folder: RunFolder) -> Iterator[tuple[str, int]]:
 def _damaged_logs(folder: RunFolder) -> Iterator[tuple[str, int]]:
     first = folder.spec.fork.step if folder.spec.fork else 0
     due = sorted({first, *folder.spec.evaluation_steps})
-    is_whole = (folder.path / "outcome.json").exists() and not folder.spec.model  # whoever watches looks when it likes
+    # A monitor evaluates whenever it is called, so nothing is known to be missing.
+    is_whole = (folder.path / "outcome.json").exists() and not folder.spec.model
     for which in LOGS:
         path = folder.path / f"{which}.jsonl"
-        bad, steps = folder.bad_records(which), [row["step"] for row in folder.log(which)]
+        bad, steps = folder.count_bad_rows(which), [row["step"] for row in folder.log(which)]
         if bad:
             lost = [step for step in due if step >= first and step not in set(steps)]
             yield f"{named(path)} has {bad} torn or altered records", min(lost, default=first)
         elif which == "log" and is_whole:
-            last = _last_look(folder, steps)
+            last = _last_evaluation(folder, steps)
             lost = [step for step in due if first <= step <= last and step not in set(steps)]
             if lost:
                 yield f"{named(path)} lacks {len(lost)} of its records", lost[0]
 
 
-def _last_look(folder: RunFolder, steps: list[int]) -> int:
-    """Until when a finished run was looked at: its last step, unless it ended before."""
+def _last_evaluation(folder: RunFolder, steps: list[int]) -> int:
+    """Until when a finished run was evaluated: its last step, unless it ended before."""
     try:
-        facts = folder.outcome or {}
+        ended = folder.outcome
     except DamagedError:
-        facts = {}
-    if facts.get("failed_at") is not None:
-        return int(facts["failed_at"]) - 1
-    return max(steps, default=0) if facts.get("stopped_early") else folder.spec.training.steps
+        ended = RunOutcome()
+    if ended.failed_at is not None:
+        return ended.failed_at - 1
+    return max(steps, default=0) if ended.stopped_early else folder.spec.training.steps
 
 
 def _damaged_outcome(folder: RunFolder) -> Iterator[tuple[str, int]]:
@@ -155,10 +160,10 @@ def _damaged_outcome(folder: RunFolder) -> Iterator[tuple[str, int]]:
         yield str(error), folder.spec.training.steps + 1
 
 
-def damage_of(folder: RunFolder) -> str | None:
+def find_damage(folder: RunFolder) -> str | None:
     """What is wrong with a finished run's outcome or logs, all that records are made of; None if they are whole."""
     try:
-        if folder.outcome is None:
+        if not folder.outcome.is_finished:
             return None
     except DamagedError as error:
         return str(error)
@@ -170,7 +175,7 @@ def damaged_runs(store: Store) -> dict[str, str]:
     found = {}
     for name in store.names():
         try:
-            why = damage_of(store.folder(name))
+            why = find_damage(store.folder(name))
         except DamagedError as error:
             why = str(error)
         if why is not None:
@@ -194,7 +199,7 @@ def set_aside(store: Store, names: Sequence[str]) -> list[Path]:
 def _plans(store: Store) -> Iterator[tuple[RunSpec, ...]]:
     """The runs of every plan that can be read; one that cannot is no reason to examine nothing."""
     try:
-        yield from (plan.runs for plan in remembered(store))
+        yield from (plan.runs for plan in kept_plans(store))
     except InputError:
         return
 

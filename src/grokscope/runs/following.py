@@ -1,47 +1,45 @@
-"""A folder of runs while others write it: each look reads what was appended since the last one.
+"""A folder of runs while others write it: each call reads what was appended since the last one.
 
 A log that was rewound, replaced or shortened is read anew; a line that is still being written waits for its end. The
 follower holds no lock and writes nothing but the index that lists of many runs use, so it cannot disturb who does.
 """
 
-import json
 import os
-import zlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import nan
 from pathlib import Path
-from typing import Any
 
 from grokscope.errors import InputError
-from grokscope.runs.index import PAYS_FROM, Stamp, indexed, stamp
-from grokscope.runs.runs import SUMMARIZED, Run
+from grokscope.runs.index import PAYS_FROM, Facts, Stamp, read_indexed, stamp_files
+from grokscope.runs.logs import Row, columns_from, decode_rows
+from grokscope.runs.outcome import RunOutcome
+from grokscope.runs.records import RunRecord
+from grokscope.runs.run_folder import RunFolder
+from grokscope.runs.runs import Run
 from grokscope.runs.store import Store
-from grokscope.specs import ReadingSpec, RunSpec
-from grokscope.tasks import named_task
-from grokscope.timeline import Timeline, timeline_of
+from grokscope.specs import RunSpec
+from grokscope.timeline import Timeline
 
-__all__ = ["Followed", "Follower", "sync_threshold"]
+__all__ = ["FollowedRun", "Follower"]
 
-Rows = dict[int, dict[str, Any]]
+OUTCOME = ("outcome", "failed_at", "stopped_early", "memorized", "grokked")  # what the index knows of it
 
 
 @dataclass
-class Followed:
-    """One run as it stood at the last look."""
+class FollowedRun:
+    """One run as it stood when it was last read."""
 
     name: str
     """Its folder's name."""
-    spec: RunSpec
-    """What it is."""
+    record: RunRecord
+    """All that is known of it."""
     began: float
     """When its folder was made, in seconds since 1970."""
-    rows: Rows = field(default_factory=dict)
-    """Whole records by step; of a step written twice, the last."""
     written: float | None = None
-    """When its log was last written, in seconds since 1970; None before its first record."""
-    outcome: dict[str, Any] | None = None
-    """How it ended; None while it has not."""
+    """When its log was last written, in seconds since 1970; None before its first evaluation."""
+    rows: dict[int, Row] = field(default_factory=dict)
+    """Evaluations by step; of a step written twice, the last."""
     offset: int = 0
     """How many bytes of the log have been read."""
     tail: bytes = b""
@@ -52,37 +50,43 @@ class Followed:
     """Whether its log was read; a sparing follower reads that of a run that has ended only when it is asked to."""
 
     @property
+    def spec(self) -> RunSpec:
+        """What it is."""
+        return self.record.spec
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has ended."""
+        return self.record.outcome.is_finished
+
+    @property
     def first(self) -> int:
         """The step it begins at: 0, or that of its fork."""
         return self.spec.fork.step if self.spec.fork else 0
 
     @property
     def step(self) -> int:
-        """Where it is."""
-        return max(self.rows, default=self.first)
+        """The step of its last evaluation."""
+        return int(max(self.record.evaluations.get("step", ()), default=self.first))
 
     @property
     def steps_left(self) -> int:
         """Steps until it ends, if it does not end early."""
-        return 0 if self.outcome is not None else self.spec.training.steps - self.step
+        return 0 if self.is_finished else self.spec.training.steps - self.step
+
+    @property
+    def timeline(self) -> Timeline | None:
+        """Its events so far; None before its first evaluation."""
+        return self.record.timeline if self.record.evaluations else None
 
     def series(self, column: str) -> list[tuple[int, float]]:
         """(step, value) in order; what is undefined is NaN."""
-        return [(step, _number(self.rows[step].get(column))) for step in sorted(self.rows)]
-
-    def timeline(self) -> Timeline | None:
-        """Its events so far; None before its first record."""
-        if not self.rows:
-            return None
-        names = ("train_accuracy", "validation_accuracy", "fsd", "norm")
-        columns: dict[str, Any] = {"step": sorted(self.rows)}
-        columns |= {name: [value for _, value in self.series(name)] for name in names}
-        failed = (self.outcome or {}).get("failed_at")
-        return timeline_of(columns, failed_at=failed, sync_at=sync_threshold(self.spec))
+        steps = [int(step) for step in self.record.evaluations.get("step", ())]
+        return list(zip(steps, self.record.evaluations.get(column, [nan] * len(steps)), strict=True))
 
 
 class Follower:
-    """Looks at a folder again and again, at all its runs or only at those with some names.
+    """Reads a folder again and again, all its runs or only those with some names.
 
     A sparing one, where many new runs are found at once, takes those that have ended from the index that lists use, and
     leaves their logs unread until `read` is called.
@@ -91,9 +95,9 @@ class Follower:
     def __init__(self, path: Path | str, only: Collection[str] | None = None, sparing: bool = False) -> None:
         self.store, self.only = Store(path), None if only is None else frozenset(only)
         self.sparing = sparing
-        self.runs: dict[str, Followed] = {}
+        self.runs: dict[str, FollowedRun] = {}
 
-    def look(self) -> Sequence[Followed]:
+    def update(self) -> Sequence[FollowedRun]:
         """Every run as it stands now, in the order of their names."""
         everyone = self.store.names()
         names = [name for name in everyone if self.only is None or name in self.only]
@@ -101,100 +105,83 @@ class Follower:
             del self.runs[gone]
         new = set(names) - self.runs.keys()
         if self.sparing and len(new) >= PAYS_FROM:
-            self.runs |= {run.name: run for run in self._ended(everyone) if run.name in new}
+            self.runs |= {run.name: run for run in self._finished(everyone) if run.name in new}
         for name in names:
-            if name not in self.runs and (found := self._found(name)):
+            if name not in self.runs and (found := self._find(name)):
                 self.runs[name] = found
             if name in self.runs:
                 self._refresh(self.runs[name])
         return [self.runs[name] for name in names if name in self.runs]
 
-    def read(self, runs: Iterable[Followed]) -> None:
+    def read(self, runs: Iterable[FollowedRun]) -> None:
         """Read the logs of runs whose logs were spared."""
         for run in runs:
             run.stamp = None
             self._refresh(run)
 
-    def _ended(self, names: Sequence[str]) -> Iterable[Followed]:
+    def _finished(self, names: Sequence[str]) -> Iterable[FollowedRun]:
         """The runs that have ended, by the index; nothing of them is read that the index knows."""
         folder = self.store.path
-        stamps = [stamp(f"{folder}/{name}", ("spec.json", "outcome.json", "log.jsonl")) for name in names]
-        for name, (made, ended, log), facts in zip(
-            names, stamps, indexed(folder, names, SUMMARIZED, self._facts), strict=True
-        ):
+        stamps = [stamp_files(f"{folder}/{name}", ("spec.json", "outcome.json", "log.jsonl")) for name in names]
+        rows = read_indexed(folder, names, self._facts)
+        for name, (made, ended, log), facts in zip(names, stamps, rows, strict=True):
             if facts is not None and facts["outcome"] != "unfinished" and made is not None:
-                spec, written = RunSpec.from_dict(facts["spec"]), None if log is None else log[2] / 1e9
-                yield Followed(name, spec, made[2] / 1e9, written=written, outcome=facts, stamp=[ended], is_read=False)
+                outcome = RunOutcome(**{part: facts[part] for part in OUTCOME})
+                record = RunRecord(RunSpec.from_json(facts["spec"]), outcome, {}, {})
+                written = None if log is None else log[2] / 1e9
+                yield FollowedRun(name, record, made[2] / 1e9, written, stamp=[ended], is_read=False)
 
-    def _facts(self, name: str) -> dict[str, Any] | None:
+    def _facts(self, name: str, complete: bool) -> Facts | None:
         """What an index keeps of a run; None if that cannot be read, which may pass."""
         try:
-            return Run(self.store.folder(name)).facts()
+            return Run(self.store.folder(name)).facts(complete)
         except (OSError, InputError):
             return None
 
-    def _found(self, name: str) -> Followed | None:
+    def _find(self, name: str) -> FollowedRun | None:
         """A run seen for the first time; None if its spec cannot be read, which may pass."""
         try:
-            began = (self.store.path / name / "spec.json").stat().st_mtime
-            return Followed(name, self.store.folder(name).spec, began)
+            folder = self.store.folder(name)
+            began = (folder.path / "spec.json").stat().st_mtime
+            return FollowedRun(name, RunRecord(folder.spec, RunOutcome(), {}, {}, folder.made_for), began)
         except (OSError, InputError):
             return None
 
-    def _refresh(self, run: Followed) -> None:
-        folder = self.store.path / run.name
-        now = stamp(str(folder), ("outcome.json",))
-        if run.outcome is not None and run.stamp == now:  # it has ended, and still has
+    def _refresh(self, run: FollowedRun) -> None:
+        folder = RunFolder(self.store.path / run.name, run.spec)
+        now = stamp_files(str(folder.path), ("outcome.json",))
+        if run.is_finished and run.stamp == now:  # it has ended, and still has
             return
-        # The outcome is read first: a run that had ended by then wrote its last record before.
-        run.outcome, run.stamp, run.is_read = _outcome(folder / "outcome.json"), now, True
+        # The outcome is read first: a run that had ended by then wrote its last evaluation before.
         try:
-            with (folder / "log.jsonl").open("rb") as file:
-                file.seek(run.offset - len(run.tail))
+            outcome = folder.outcome
+        except (OSError, InputError):  # being replaced, or damaged: it counts as going on
+            outcome = RunOutcome()
+        run.stamp, run.is_read = now, True
+        if _read(run, folder.path / "log.jsonl") or outcome != run.record.outcome:
+            evaluations = columns_from(run.rows[step] for step in sorted(run.rows))
+            run.record = RunRecord(run.spec, outcome, evaluations, {}, run.record.made_for)
+
+
+def _read(run: FollowedRun, path: Path) -> bool:
+    """Add the evaluations that were appended to a log; whether anything changed."""
+    before = len(run.rows)
+    try:
+        with path.open("rb") as file:
+            file.seek(run.offset - len(run.tail))
+            content = file.read()
+            if not content.startswith(run.tail):
+                run.rows, run.offset, run.tail = {}, 0, b""
+                file.seek(0)
                 content = file.read()
-                if not content.startswith(run.tail):
-                    run.rows, run.offset, run.tail = {}, 0, b""
-                    file.seek(0)
-                    content = file.read()
-                _read(run, content[len(run.tail) :])
-                run.written = os.fstat(file.fileno()).st_mtime if run.rows else None
-        except OSError:  # it has no log yet, or was removed while we looked
-            run.rows, run.offset, run.tail, run.written = {}, 0, b"", None
-
-
-def sync_threshold(spec: RunSpec) -> float:
-    """The FSD that counts as synchronised: 0.80, or 0.50 of a group's FSD_gen.
-
-    >>> sync_threshold(RunSpec(task="S5"))
-    0.5
-    """
-    try:
-        is_group = named_task(spec.task).sums is None
-    except InputError:  # a user's table that has moved: only groups have tables
-        is_group = True
-    return ReadingSpec().sync_at(is_group)
-
-
-def _read(run: Followed, content: bytes) -> None:
-    """Add the whole records of what was appended; a last line without an end waits for it."""
-    whole = content[: content.rfind(b"\n") + 1]
-    lines = whole.splitlines(keepends=True)
-    for line in lines:
-        text, _, checksum = line.rstrip(b"\n").rpartition(b"\t")
-        if text and checksum == f"{zlib.crc32(text):08x}".encode():
-            row = json.loads(text)
-            run.rows[row["step"]] = row
-    if lines:
-        run.offset, run.tail = run.offset + len(whole), lines[-1]
-
-
-def _outcome(path: Path) -> dict[str, Any] | None:
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) and "outcome" in found else None
-
-
-def _number(value: Any) -> float:
-    return nan if value is None else float(value)
+            content = content[len(run.tail) :]
+            whole = content[: content.rfind(b"\n") + 1]  # a last line without an end waits for it
+            rows, _ = decode_rows(whole)
+            run.rows |= {row["step"]: row for row in rows}
+            if whole:
+                run.offset, run.tail = run.offset + len(whole), whole.splitlines(keepends=True)[-1]
+            run.written = os.fstat(file.fileno()).st_mtime if run.rows else None
+            return bool(rows) or len(run.rows) != before
+    except OSError:  # it has no log yet, or was removed meanwhile
+        run.rows, run.offset, run.tail, run.written = {}, 0, b"", None
+        return before > 0

@@ -1,56 +1,78 @@
-"""What a list of runs shows, kept beside them, so that ten thousand folders need not be read again.
+"""One row per run, kept in a SQLite file beside the runs, so that ten thousand folders need not be read again.
 
 The folders are the truth. A row counts only while the files it was read from are those it was read from: the same
 inode, size and times. Whatever does not fit is read anew, and so is everything if the index is missing, damaged or of
-another version; it may be deleted at any time. Many may write it: each replaces it as a whole, and none relies on it.
+another version; it may be deleted at any time. Many may write it, on a network disk too: it is never changed in place,
+so no locks are needed. Each writer replaces it as a whole, and none relies on it.
 """
 
 import contextlib
-import hashlib
-import json
 import os
+import sqlite3
+import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from grokscope.errors import InputError
 from grokscope.files import write_atomically
+from grokscope.runs.run_folder import MADE_FOR
 
-__all__ = ["INDEX", "PAYS_FROM", "Stamp", "indexed", "stamp"]
+__all__ = ["INDEX", "PAYS_FROM", "Facts", "Stamp", "read_indexed", "stamp_files"]
 
-INDEX = ".index.json"
-FORMAT = "grokscope index 2"
+INDEX = ".index.sqlite"
+FORMAT = 1  # SQLite's user_version
+CHECKSUM = slice(68, 72)  # SQLite's application_id, four bytes that are ours: the CRC-32 of the file with zeros there
 PAYS_FROM = 200  # runs; fewer are read faster than anybody notices, and their folder stays as it is
 SETTLED = 2_000_000_000  # nanoseconds: a file younger than a clock's tick may change again and look the same
+STAMPED = ("spec.json", "outcome.json", MADE_FOR)  # what a row depends on: a finished run's logs do not change
 
-Stamp = list[list[int] | None]
-SomeRow = TypeVar("SomeRow")
-Row = Any
+Facts = dict[str, Any]
+Stamp = list[tuple[int, int, int, int] | None]
 
 
-def indexed(folder: Path, names: Sequence[str], files: Sequence[str], read: Callable[[str], SomeRow]) -> list[SomeRow]:
-    """`read(name)` for each run of a folder, taken from the index wherever none of its `files` has changed.
+@dataclass(frozen=True)
+class _Entry:
+    """A run's row in the index."""
 
-    A row may depend on the content of these files alone; one that is None is read again the next time. An index that
-    has become stale is written anew if it can be.
+    stamp: str
+    is_complete: bool  # whether its log was read
+    facts: Facts
+
+
+def read_indexed(
+    folder: Path, names: Sequence[str], read: Callable[[str, bool], Facts | None], complete: bool = False
+) -> list[Facts | None]:
+    """`read(name, complete)` for each run of a folder, taken from the index wherever none of its files has changed.
+
+    A complete row has what only a run's log says. Of a run that has not ended it is read each time, and so is a row
+    that is None. An index that has become stale is written anew if it can be.
     """
-    known = _load(folder / INDEX, files) if len(names) >= PAYS_FROM else {}
-    kept: dict[str, tuple[Stamp, Row]] = {}
-    rows, fresh = [], 0
+    pays = len(names) >= PAYS_FROM
+    known = _load(folder / INDEX) if pays else {}
+    kept: dict[str, _Entry] = {}
+    stamps: dict[str, Stamp] = {}
+    rows: list[Facts | None] = []
     for name in names:
-        now = stamp(f"{folder}/{name}", files)  # before reading: what changes meanwhile is read again next time
-        then, row = known.get(name, (None, None))
-        if row is None or then != now:
-            row, fresh = read(name), fresh + 1
-        rows.append(row)
-        kept[name] = (now, row)
-    if len(names) >= PAYS_FROM and (fresh or len(kept) != len(known)):
-        _save(folder / INDEX, files, kept)
+        stamps[name] = stamp_files(f"{folder}/{name}", STAMPED)  # before reading: what changes meanwhile is seen later
+        entry, now = known.get(name), str(stamps[name])
+        if entry is not None and entry.stamp == now:
+            kept[name] = entry
+        if name in kept and (kept[name].is_complete or not complete):
+            rows.append(kept[name].facts)
+            continue
+        facts = read(name, complete)
+        rows.append(facts)
+        if facts is not None and (not complete or facts["outcome"] != "unfinished"):
+            kept[name] = _Entry(now, complete, facts)
+    if pays and kept != known:
+        _save(folder / INDEX, kept, stamps)
     return rows
 
 
-def stamp(folder: str, files: Sequence[str]) -> Stamp:
-    """What tells whether files are those of before: inode, size, and when content and inode changed; None if absent."""
+def stamp_files(folder: str, files: Sequence[str]) -> Stamp:
+    """What shows whether files are those of before: inode, size, times of content and inode; None if absent."""
     found: Stamp = []
     for file in files:
         try:
@@ -58,35 +80,57 @@ def stamp(folder: str, files: Sequence[str]) -> Stamp:
         except OSError:
             found.append(None)
         else:
-            found.append([status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns])
+            found.append((status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
     return found
 
 
-def _load(path: Path, files: Sequence[str]) -> dict[str, tuple[Stamp, Row]]:
-    """The rows of an index that is whole and ours; none otherwise."""
+def _load(path: Path) -> dict[str, _Entry]:
+    """The rows of an index that is whole and of this version; none otherwise."""
     try:
-        digest, _, body = path.read_bytes().partition(b"\n")
-        if digest.decode() != hashlib.sha256(body).hexdigest():
+        content = bytearray(path.read_bytes())
+        if len(content) < 100 or bytes(content[CHECKSUM]) != _checksum(content):
             return {}
-        found = json.loads(body)
-        if found["format"] != FORMAT or found["files"] != list(files):
-            return {}
-        return {name: (then, row) for name, (then, row) in found["runs"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        with contextlib.closing(sqlite3.connect(":memory:")) as database:
+            database.deserialize(bytes(content))
+            if database.execute("pragma user_version").fetchone() != (FORMAT,):
+                return {}
+            rows = database.execute("select * from runs")
+            names = [column[0] for column in rows.description][2:]
+            return {row[2]: _Entry(row[0], bool(row[1]), _facts(names, row[2:])) for row in rows}
+    except (OSError, sqlite3.Error):
         return {}
 
 
-def _save(path: Path, files: Sequence[str], runs: dict[str, tuple[Stamp, Row]]) -> None:
+def _facts(names: Sequence[str], values: Sequence[Any]) -> Facts:
+    facts = dict(zip(names, values, strict=True))
+    facts["stopped_early"] = bool(facts["stopped_early"])  # SQLite has no booleans
+    return facts
+
+
+def _save(path: Path, entries: dict[str, _Entry], stamps: dict[str, Stamp]) -> None:
     """Write the rows whose files have settled; where nothing may be written, everything is simply read each time."""
     newest = _now(path.parent) - SETTLED
     if newest < 0:
         return
-    settled = {
-        name: kept for name, kept in runs.items() if all(one is None or max(one[2:]) < newest for one in kept[0])
-    }
-    body = json.dumps({"format": FORMAT, "files": list(files), "runs": settled}, separators=(",", ":")).encode()
-    with contextlib.suppress(InputError):
-        write_atomically(path, hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+    settled = [
+        (entry.stamp, entry.is_complete, *entry.facts.values())
+        for name, entry in entries.items()
+        if all(one is None or max(one[2:]) < newest for one in stamps[name])
+    ]
+    names = ["stamp", "is_complete", *next(iter(entries.values())).facts] if entries else ["stamp", "is_complete"]
+    with contextlib.suppress(InputError, sqlite3.Error), contextlib.closing(sqlite3.connect(":memory:")) as database:
+        database.execute(f"pragma user_version = {FORMAT}")
+        database.execute(f"create table runs ({', '.join(names)})")
+        database.executemany(f"insert into runs values ({', '.join('?' * len(names))})", settled)
+        database.commit()
+        content = bytearray(database.serialize())
+        content[CHECKSUM] = _checksum(content)
+        write_atomically(path, bytes(content))
+
+
+def _checksum(content: bytearray) -> bytes:
+    rest = zlib.crc32(bytes(4), zlib.crc32(content[: CHECKSUM.start]))
+    return zlib.crc32(content[CHECKSUM.stop :], rest).to_bytes(4, "big")
 
 
 def _now(folder: Path) -> int:

@@ -9,14 +9,14 @@ from pathlib import Path
 from grokscope.errors import InputError
 from grokscope.files import disk_error
 
-__all__ = ["BusyError", "held", "owner", "owner_of"]
+__all__ = ["BusyError", "lock_owner", "take_lock"]
 
 
 class BusyError(InputError):
     """Another living process writes this run."""
 
 
-def held(lock: Path, name: str) -> int:
+def take_lock(lock: Path, name: str) -> int:
     """The lock's descriptor, held by us alone; what is written into the file only tells others who we are."""
     while True:
         try:
@@ -30,7 +30,7 @@ def held(lock: Path, name: str) -> int:
                 os.write(descriptor, json.dumps({"host": socket.gethostname(), "process": os.getpid()}).encode())
                 return descriptor
         except BlockingIOError:
-            who = owner(descriptor)
+            who = _owner(descriptor)
             os.close(descriptor)
             raise BusyError(f"{name} is being written by {who}") from None
         except OSError as error:
@@ -47,19 +47,19 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return False
 
 
-def owner(descriptor: int) -> str:
+def _owner(descriptor: int) -> str:
     """Who holds an open lock, as it says itself."""
     try:
-        told = json.loads(os.pread(descriptor, 1000, 0))
-        return f"process {int(told['process'])} on {ascii(str(told['host']))[1:-1]}"
+        found = json.loads(os.pread(descriptor, 1000, 0))
+        return f"process {int(found['process'])} on {ascii(str(found['host']))[1:-1]}"
     except (OSError, ValueError, KeyError, TypeError):
         return "another process"
 
 
-def owner_of(lock: Path) -> str | None:
+def lock_owner(lock: Path) -> str | None:
     """Who holds a lock, as its file says; that of a process that died may still lie there. None if there is none."""
     try:
         with lock.open("rb") as file:
-            return owner(file.fileno())
+            return _owner(file.fileno())
     except OSError:
         return None

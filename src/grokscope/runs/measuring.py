@@ -7,15 +7,15 @@ import numpy as np
 
 from grokscope.activations import Conditioning, Subject, conditioning_basis
 from grokscope.errors import InputError
-from grokscope.training.devices import is_available
-from grokscope.runs.runs import Run
 from grokscope.measures.question import Question
 from grokscope.measures.registry import Row, chosen, measure
+from grokscope.runs.runs import Run
 from grokscope.specs import Plan, ReadingSpec, RunSpec
 from grokscope.specs.spec import WORD_LIMIT, require
 from grokscope.tasks import Task, named_task
+from grokscope.training.devices import is_available
 
-__all__ = ["STEPS_AT_ONCE", "Measuring", "Reading", "measured", "rows_of"]
+__all__ = ["STEPS_AT_ONCE", "Measuring", "Reading", "measure_checkpoints", "measure_stack"]
 
 STEPS_AT_ONCE = {"cpu": 4, "cuda": 64, "mps": 16}  # checkpoints in one stack: some hundred MB on a CPU
 
@@ -35,7 +35,7 @@ class Reading:
     spec: ReadingSpec = field(default_factory=ReadingSpec)
     """Thresholds, top-K, penalties."""
     seed: int = 0
-    """Of everything drawn."""
+    """Of all random numbers."""
     device: str = "cpu"
     """Where to compute."""
 
@@ -52,7 +52,7 @@ class Measuring:
     """Content hashes of the runs concerned; all of them if empty."""
 
     @classmethod
-    def asked_by(cls, plan: Plan) -> "Measuring":
+    def from_plan(cls, plan: Plan) -> "Measuring":
         """What a plan asks for."""
         return cls(plan.measures, plan.milestones, frozenset(plan.measured))
 
@@ -61,10 +61,10 @@ class Measuring:
         return bool(self.always or self.milestones) and (not self.runs or spec.content_hash in self.runs)
 
 
-def measured(run: Run, names: Sequence[str], reading: Reading | None = None) -> Iterator[list[Row]]:
+def measure_checkpoints(run: Run, names: Sequence[str], reading: Reading | None = None) -> Iterator[list[Row]]:
     """Rows of run, step and every measure's columns, some checkpoints at a time.
 
-    What cannot be measured is refused here, before anything is computed. How many checkpoints are stacked changes no
+    What cannot be measured is rejected here, before anything is computed. How many checkpoints are stacked changes no
     row: one whose activations are not numbers has NaN and a reason, unless it is the only one asked for.
     """
     how = reading or Reading()
@@ -80,18 +80,18 @@ def measured(run: Run, names: Sequence[str], reading: Reading | None = None) -> 
         raise InputError(f"{run.name} has no stored weights")
     for step in (*how.steps, *(() if how.reference is None else (how.reference,))):
         if step not in stored:
-            run.at(step)  # refuses, and names those that are stored
-    return _measured(run, names, how, how.steps or stored)
+            run.at(step)  # rejects it, and names those that are stored
+    return _measure_steps(run, names, how, how.steps or stored)
 
 
-def rows_of(subject: Subject, readings: Sequence[str]) -> list[Row]:
+def measure_stack(subject: Subject, readings: Sequence[str]) -> list[Row]:
     """One row for each run of a subject: measures by name, `NAME@sum` by sums, `NAME@BASIS` in that basis.
 
     What the task or the model does not have is left out, and so is what would be read twice (sums that are the
     answers). A run whose activations are not numbers has NaN and a reason, also if it is alone.
     """
     rows: list[Row] = [{} for _ in range(len(subject))]
-    read = subject.select([0, 0]) if len(subject) == 1 else subject  # a stack is never refused for one of its runs
+    read = subject.select([0, 0]) if len(subject) == 1 else subject  # a stack is never rejected for one of its runs
     asked: dict[str, list[str]] = {}
     for reading in readings:
         name, _, where = reading.partition("@")
@@ -120,12 +120,12 @@ def _is_another_reading(task: Task, where: str) -> bool:
     return where == "" or where in list(task.bases)[1:]  # the first is the one read anyway
 
 
-def _measured(run: Run, names: Sequence[str], how: Reading, steps: tuple[int, ...]) -> Iterator[list[Row]]:
+def _measure_steps(run: Run, names: Sequence[str], how: Reading, steps: tuple[int, ...]) -> Iterator[list[Row]]:
     reference = None if how.reference is None else run.subject([how.reference], how.device)
     size = STEPS_AT_ONCE[how.device.partition(":")[0]]
     for start in range(0, len(steps), size):
         stack = steps[start : start + size]
-        # The last of several may be left alone, and a stack of one is refused where the others are told as undefined.
+        # The last of several may be left alone, and a stack of one is rejected where others are undefined.
         read = stack * 2 if len(stack) == 1 < len(steps) else stack
         question = Question(run.subject(read, how.device), how.spec, how.by, how.basis, reference, run.spec, how.seed)
         rows = measure(question, names)[: len(stack)]

@@ -1,12 +1,16 @@
-"""How a run ended, as a type: for finished, packed and monitored runs alike."""
+"""How a run ended, as a type: for finished, running, packed and monitored runs alike."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-__all__ = ["RunOutcome"]
+from grokscope.runs.logs import Columns
+from grokscope.specs import ReadingSpec
+
+__all__ = ["EVENTS", "RunOutcome"]
 
 EVENTS = ("failed_at", "memorized", "grokked")  # of every outcome: a step, or None
+READING = ReadingSpec()  # the paper's thresholds, by which every outcome names its events
 OPTIONAL = ("control", "layout", "undefined")  # written only where there is something to write
 
 
@@ -59,3 +63,18 @@ class RunOutcome:
             if not isinstance(parts.get(name), int | None):
                 raise ValueError(f"an outcome's {name!r} is not a step")
         return cls(**{name: parts[name] for name in cls.__dataclass_fields__ if name in parts})
+
+    @classmethod
+    def from_evaluations(cls, evaluations: Columns, failed_at: int | None = None, **facts: Any) -> Self:
+        """How a run ended by its evaluations and the step at which it failed; `facts` are the other fields."""
+        from grokscope.timeline import first_step, outcome  # numpy, which listing runs does not wait for
+
+        steps, train, validation = (evaluations[name] for name in ("step", "train_accuracy", "validation_accuracy"))
+        taken = [int(step) for step in steps]
+        return cls(
+            outcome=outcome(taken, train, validation, failed_at).name.lower(),
+            failed_at=failed_at,
+            memorized=first_step(taken, train, READING.memorized),
+            grokked=first_step(taken, validation, READING.grokked),
+            **facts,
+        )

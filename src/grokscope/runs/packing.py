@@ -4,30 +4,113 @@ Stores do not travel well; this file does. It needs the core packages only, and 
 """
 
 import argparse
+import gzip
+import json
 import sys
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from math import isnan, nan
 from pathlib import Path
+from typing import Any
 
-from grokscope.errors import InputError
+from grokscope.errors import InputError, shown
+from grokscope.files import named, write_atomically
+from grokscope.runs.logs import Columns
+from grokscope.runs.outcome import EVENTS, RunOutcome
 from grokscope.runs.plans import read_plan
-from grokscope.runs.records import RunRecord, record_of, save_records
-from grokscope.runs.run_folder import run_name
+from grokscope.runs.records import RunRecord
 from grokscope.runs.store import Store
-from grokscope.specs import Plan
+from grokscope.specs import Membership, Plan, RunSpec
 
-__all__ = ["finished_records", "main"]
+__all__ = ["finished_records", "main", "pack_records", "save_records", "unpack_records"]
 
 BAD_INPUT = 2
+# What each version calls evaluations and checkpoints; the first has no memberships, the last is written.
+COLUMNS = {
+    "grokscope records 1": ("log", "measured"),
+    "grokscope records 2": ("evaluations", "checkpoints"),
+}
+FORMAT = "grokscope records 2"
+DIGITS = 7  # significant: what float32 holds
+NEEDED = ("step", "train_accuracy", "validation_accuracy")  # columns of all evaluations
+
+
+def pack_records(records: Iterable[RunRecord]) -> bytes:
+    """Records as one compressed file of lines, numbers to seven digits; the same records give the same bytes."""
+    lines = [json.dumps({"format": FORMAT})]
+    for record in records:
+        parts = {
+            "spec": record.spec.to_dict(),
+            "outcome": record.outcome.to_dict(),
+            "evaluations": _rounded(record.evaluations),
+            "checkpoints": _rounded(record.checkpoints),
+            "made_for": [one.to_dict() for one in record.made_for],
+        }
+        lines.append(json.dumps(parts, separators=(",", ":")))
+    return gzip.compress("\n".join(lines).encode(), mtime=0)
+
+
+def unpack_records(path: Path) -> list[RunRecord]:
+    """The records in a file that `pack_records` made, by this version or an earlier one."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as lines:  # the text of many records is larger than they are
+            head = json.loads(next(lines, "null"))
+            version = head.get("format") if isinstance(head, dict) else None
+            if version not in COLUMNS:
+                raise ValueError(f"its format is {shown(version)}, and this version reads {' and '.join(COLUMNS)}")
+            return [_record(json.loads(line), *COLUMNS[version]) for line in lines]
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        raise InputError(f"the records {named(path)} cannot be read: {error}") from None
+
+
+def save_records(path: Path, records: Iterable[RunRecord]) -> None:
+    """Write records to a file."""
+    write_atomically(path, pack_records(records))
 
 
 def finished_records(plan: Plan) -> list[RunRecord]:
     """The records of the plan's finished runs, in the order of the plan."""
-    by_name = {folder.name: folder for folder in Store(plan.out) if folder.outcome is not None}
-    return [record_of(by_name[name]) for name in map(run_name, plan.runs) if name in by_name]
+    folders = map(Store(plan.out).locate, plan.runs)
+    return [folder.record() for folder in folders if folder.outcome.is_finished]
+
+
+def _record(parts: Mapping[str, Any], evaluations: str, checkpoints: str) -> RunRecord:
+    logged, measured = (
+        {name: [nan if x is None else x for x in values] for name, values in parts[part].items()}
+        for part in (evaluations, checkpoints)
+    )
+    lacking = [name for name in NEEDED if name not in logged]
+    if lacking:
+        raise ValueError(f"a log has no column {lacking[0]!r}")
+    _reject_uneven(logged)
+    _reject_uneven(measured)
+    for name in EVENTS:
+        if name not in parts["outcome"]:
+            raise ValueError(f"an outcome does not say {name!r}")
+    made_for = tuple(Membership.from_dict(one) for one in parts.get("made_for", ()))
+    return RunRecord(
+        RunSpec.from_dict(parts["spec"]), RunOutcome.from_dict(parts["outcome"]), logged, measured, made_for
+    )
+
+
+def _reject_uneven(columns: Columns) -> None:
+    """Whoever reads a record relies on numbers, as many in each column."""
+    if len({len(values) for values in columns.values()}) > 1:
+        raise ValueError("the columns of a log are not of one length")
+    for name, values in columns.items():
+        if not all(isinstance(value, int | float) for value in values):
+            raise ValueError(f"the column {name[:40]!r} of a log holds something that is not a number")
+
+
+def _rounded(columns: Columns) -> dict[str, list[float | None]]:
+    return {
+        name: [None if isnan(x) else x if isinstance(x, int) else float(f"{x:.{DIGITS}g}") for x in values]
+        for name, values in columns.items()
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the records, and say how many there are; the exit status."""
+    """Write the records of a plan, and report how many there are; the exit status."""
     parser = argparse.ArgumentParser(prog="python -m grokscope.runs.packing", description=__doc__)
     parser.add_argument("--spec", type=Path, required=True, help="the plan, as a command's `--plan-only` writes it")
     parser.add_argument("--out", type=Path, required=True, help="the file of records, FILE.gz")

@@ -1,4 +1,4 @@
-"""Plans, kept beside their runs: whoever continues a sweep needs to remember nothing."""
+"""Plans, kept beside their runs: whoever continues a sweep needs to remember nothing, and workers read them there."""
 
 import hashlib
 import json
@@ -6,31 +6,38 @@ from dataclasses import replace
 from pathlib import Path
 
 from grokscope.errors import InputError
-from grokscope.runs.store import Store
 from grokscope.files import named
+from grokscope.runs.store import Store
 from grokscope.specs import Plan
 
-__all__ = ["brief", "read_plan", "remember", "remembered"]
+__all__ = ["encode_plan", "keep_plan", "kept_plan", "kept_plans", "read_plan"]
 
 FOLDER = "plans"
 HERE = "."
 
 
-def remember(plan: Plan, store: Store) -> None:
-    """Keep a plan in its store, under the hash of its content; the same plan is kept once."""
-    content = brief(replace(plan, out=HERE))
-    store.put(f"{FOLDER}/{hashlib.sha256(content).hexdigest()[:16]}.json", content)
+def keep_plan(plan: Plan, store: Store) -> str:
+    """Keep a plan in its store, under the hash of its content, which is returned; the same plan is kept once."""
+    content = encode_plan(replace(plan, out=HERE))
+    name = hashlib.sha256(content).hexdigest()[:16]
+    place = f"{FOLDER}/{name}.json"
+    if store.get(place) != content:
+        store.put(place, content)
+    return name
 
 
-def remembered(store: Store) -> list[Plan]:
-    """Every plan of a store, wherever that lies by now; one that cannot be read is named."""
-    found = []
-    for name, content in sorted(store.kept(FOLDER).items()):
-        try:
-            found.append(replace(Plan.from_json(content.decode()), out=store.address))
-        except (UnicodeDecodeError, InputError) as error:
-            raise InputError(f"the plan {FOLDER}/{name} of {store.address} cannot be read: {error}") from None
-    return found
+def kept_plan(name: str, store: Store) -> Plan:
+    """The plan of a store with this name, for the place where the store lies by now; one that is damaged is named."""
+    place = f"{FOLDER}/{name}.json"
+    try:
+        return replace(Plan.from_json((store.get(place) or b"").decode()), out=store.address)
+    except (UnicodeDecodeError, InputError) as error:
+        raise InputError(f"the plan {place} of {store.address} cannot be read: {error}") from None
+
+
+def kept_plans(store: Store) -> list[Plan]:
+    """Every plan of a store."""
+    return [kept_plan(name.removesuffix(".json"), store) for name in store.list_files(FOLDER)]
 
 
 def read_plan(path: Path) -> Plan:
@@ -41,8 +48,10 @@ def read_plan(path: Path) -> Plan:
         raise InputError(f"the plan {named(path)} cannot be read: {error}") from None
 
 
-def brief(plan: Plan) -> bytes:
+def encode_plan(plan: Plan) -> bytes:
     """A plan as JSON without what is a default: of a run little more than its seed is left."""
-    runs = [spec.to_short_dict() for spec in plan.runs]
-    facts = {**replace(plan, runs=plan.runs[:1]).to_short_dict(), "runs": runs}
+    rest = replace(plan, runs=plan.runs[:1], made_for=()).to_short_dict()
+    facts = {**rest, "runs": [spec.to_short_dict() for spec in plan.runs]}
+    if plan.made_for:
+        facts["made_for"] = [[one.to_dict() for one in studies] for studies in plan.made_for]
     return (json.dumps(facts, sort_keys=True, separators=(",", ":")) + "\n").encode()

@@ -40,9 +40,9 @@ def device_name(device: str) -> str:
 
 
 def _commit() -> str | None:
-    """The commit of the source tree, with `-dirty` for uncommitted changes; a copy without history is told it."""
-    if told := os.environ.get("GROKSCOPE_COMMIT"):
-        return told
+    """The commit of the source tree, with `-dirty` for uncommitted changes; a copy without history has a variable."""
+    if known := os.environ.get("GROKSCOPE_COMMIT"):
+        return known
     folder = Path(__file__).parent
     command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     try:

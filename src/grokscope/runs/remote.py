@@ -6,6 +6,10 @@ its end. A commit is some files, written once and never again, and then a marker
     ROOT/add_mod97_s42-0123456789abcdef/files-WRITER/log.jsonl@89abcdef01234567
     ROOT/add_mod97_s42-0123456789abcdef/commit-00001000-WRITER.json
 
+The studies that a run is for may be added after its end; each is a file of its own, named by its content:
+
+    ROOT/add_mod97_s42-0123456789abcdef/made_for-89abcdef01234567.json
+
 A reader believes markers alone, each of which carries its own checksum, so nothing that is half written is ever seen.
 Each writer has names of its own, so two that train one run at once, after a lost connection say, do not hurt each
 other; they write the same bytes, and one of them is read. Whoever ends a run removes what others have not ended, even
@@ -20,17 +24,19 @@ import re
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from grokscope.errors import InputError, shown
-from grokscope.runs.run_folder import Keep, RunFolder, run_name
-from grokscope.runs.store import CANCELLED, Store
 from grokscope.files import DamagedError
-from grokscope.specs import RunSpec
+from grokscope.runs.logs import decode_rows, encode_row
+from grokscope.runs.outcome import RunOutcome
+from grokscope.runs.run_folder import MADE_FOR, Keep, RunFolder, run_name
+from grokscope.runs.store import CANCELLED, Store
+from grokscope.specs import Membership, RunSpec
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -40,6 +46,7 @@ __all__ = ["Commit", "Remote", "RemoteFolder", "RemoteStore"]
 RUN = re.compile(r"[A-Za-z0-9_+.-]{1,80}-[0-9a-f]{16}")
 FILE = re.compile(r"[a-z][A-Za-z0-9_-]{0,60}(\.[a-z]{1,12})?")
 MARKER = re.compile(r"commit-([0-9]{8})-([0-9a-f]{16})\.json")
+MEMBERSHIP = re.compile(r"made_for-[0-9a-f]{16}\.json")
 SCRATCH = "GROKSCOPE_SCRATCH"  # the environment's name for a folder with space; the system's temporary one otherwise
 COMMIT_EVERY = 60.0  # seconds between commits of one run that is not at its end
 
@@ -133,6 +140,16 @@ class Remote:
         found = [commit for content in contents if content and (commit := Commit.from_json(content))]
         return sorted(found, key=lambda commit: (not commit.finished, -commit.step, commit.writer))
 
+    def memberships(self, run: str) -> set[Membership]:
+        """The studies that a run is for; one that is half written does not count."""
+        files = (self.read(f"{run}/{name}") for name in self.names(run) if MEMBERSHIP.fullmatch(name))
+        return {Membership.from_dict(row) for content in files for row in decode_rows(content or b"")[0]}
+
+    def add_memberships(self, run: str, made_for: Iterable[Membership]) -> None:
+        """Note the studies that a run is for."""
+        for one in sorted({*made_for} - self.memberships(run)):
+            self.write(f"{run}/made_for-{one.content_hash}.json", encode_row(one.to_dict()))
+
     def content(self, run: str, commit: Commit, only: Container[str] | None = None) -> dict[str, bytes]:
         """The files of a commit, or those with some names, each checked; what is missing or altered is named."""
         found = {}
@@ -213,15 +230,23 @@ class RemoteFolder(RunFolder):
         if is_stop or not self.clock or time.monotonic() - self.clock[0] >= COMMIT_EVERY:
             self.commit(step, finished=False)
 
-    def finish(self, outcome: dict[str, Any]) -> None:
+    def finish(self, outcome: RunOutcome) -> None:
         """Record how it ended, and commit that."""
         super().finish(outcome)
         self.commit(self.spec.training.steps, finished=True)
 
+    def add_memberships(self, made_for: Iterable[Membership]) -> None:
+        """Note the studies that it is for, here and in the remote place."""
+        studies = tuple(made_for)
+        super().add_memberships(studies)
+        if studies:
+            self.remote.add_memberships(self.name, studies)
+
     def commit(self, step: int, finished: bool) -> None:
         """Copy the run as it stands."""
         files = {path.name: path.read_bytes() for path in sorted(self.path.iterdir()) if FILE.fullmatch(path.name)}
-        files.pop("lock", None)
+        for name in ("lock", MADE_FOR):  # the studies have files of their own
+            files.pop(name, None)
         self.remote.commit(self.name, step, files, finished, self.known)
         self.clock[:] = [time.monotonic()]
 
@@ -257,9 +282,13 @@ class RemoteStore(Store):
         """Keep a file beside the runs."""
         self.remote.write(name, content)
 
-    def kept(self, folder: str) -> dict[str, bytes]:
-        """The files kept in a folder beside the runs, by name."""
-        return {name: self.remote.read(f"{folder}/{name}") or b"" for name in self.remote.names(folder)}
+    def get(self, name: str) -> bytes | None:
+        """The content of a file kept beside the runs; None if there is none."""
+        return self.remote.read(name)
+
+    def list_files(self, folder: str) -> list[str]:
+        """The files kept in a folder beside the runs, in order."""
+        return self.remote.names(folder)
 
     def is_finished(self, spec: RunSpec) -> bool:
         """Whether a run's end is committed."""
@@ -269,13 +298,19 @@ class RemoteStore(Store):
         """Whether anything of a run is committed yet."""
         return bool(self.remote.commits(run_name(spec)))
 
-    def add(self, spec: RunSpec) -> RemoteFolder:
+    def _make(self, spec: RunSpec) -> RemoteFolder:
         """The run's folder, with its newest whole commit if there is one."""
         self.fetch(run_name(spec))
-        folder = super().add(spec)
+        folder = super()._make(spec)
         return RemoteFolder(folder.path, folder.spec, self.remote)
 
-    def fetch(self, run: str, tell: Callable[[str], None] = lambda sentence: None) -> None:
+    def add(self, spec: RunSpec, made_for: Iterable[Membership] = ()) -> RemoteFolder:
+        """The run's folder in the scratch folder, with the studies it is for."""
+        folder = self._make(spec)
+        folder.add_memberships(made_for)
+        return folder
+
+    def fetch(self, run: str, report: Callable[[str], None] = lambda sentence: None) -> None:
         """Copy a run's newest whole commit into the scratch folder, once."""
         if run in self._fetched:
             return
@@ -284,11 +319,13 @@ class RemoteStore(Store):
             try:
                 files = self.remote.content(run, commit, self.only)
             except DamagedError as error:
-                tell(f"{error}; an earlier commit serves")
+                report(f"{error}; an earlier commit serves")
                 continue
             (self.path / run).mkdir(exist_ok=True)
             for name, content in files.items():
                 (self.path / run / name).write_bytes(content)
+            if studies := sorted(self.remote.memberships(run)):
+                (self.path / run / MADE_FOR).write_bytes(b"".join(encode_row(one.to_dict()) for one in studies))
             return
 
     def __iter__(self) -> Iterator[RunFolder]:

@@ -3,7 +3,8 @@
 DIR/add_mod97_s42-0123456789abcdef/
 format               the version of all that follows
 spec.json            what was run
-log.jsonl            one record per measurement, each with its checksum; append-only
+made_for.jsonl       one line per study that the run was trained for, where there are any; append-only
+log.jsonl            one line per evaluation, each with its checksum; append-only
 measures.jsonl       the same for what was measured at the checkpoints while training, where that was asked for
 weights-00000500.safetensors, state-00001000.safetensors, manifest.json
 passing.json         steps of the states that only serve to continue; gone once the run has ended
@@ -17,28 +18,40 @@ import fcntl
 import json
 import os
 import re
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from grokscope.errors import InputError, shown
-from grokscope.runs.locks import held, owner_of
 from grokscope.files import DamagedError, disk_error, named, write_atomically
-from grokscope.specs import RunSpec
+from grokscope.runs.locks import lock_owner, take_lock
+from grokscope.runs.logs import Row, columns_from, decode_rows, encode_row
+from grokscope.runs.outcome import RunOutcome
+from grokscope.runs.records import RunRecord, unite
+from grokscope.specs import Membership, RunSpec
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["CHECKPOINT", "FORMAT", "LOGS", "Keep", "RunFolder", "refuse_other_formats", "run_name"]
+__all__ = [
+    "CHECKPOINT",
+    "FORMAT",
+    "LOGS",
+    "MADE_FOR",
+    "Keep",
+    "RunFolder",
+    "reject_other_formats",
+    "run_name",
+    "spec_bytes",
+]
 
 Keep = Literal["weights", "state", "forks", "none"]
 Log = Literal["log", "measures"]
 LOGS: tuple[Log, ...] = ("log", "measures")
+MADE_FOR = "made_for.jsonl"
 GENERATIONS = 2
 FORMAT = 1  # of logs, checkpoints and outcomes; folders from before it was written down are of the first
 CHECKPOINT = re.compile(r"(weights|state)-([0-9]{8})\.safetensors")
@@ -71,13 +84,13 @@ class RunFolder:
         return self.path.name
 
     @property
-    def outcome(self) -> dict[str, Any] | None:
-        """How it ended, and its provenance; None while it has not."""
+    def outcome(self) -> RunOutcome:
+        """How it ended, and its provenance; `unfinished` while it has not."""
         path = self.path / "outcome.json"
         try:
             content = path.read_bytes()
         except (FileNotFoundError, ValueError):  # no file has a name with a NUL
-            return None
+            return RunOutcome()
         try:
             found = json.loads(content)
         except ValueError:
@@ -87,48 +100,66 @@ class RunFolder:
         digest = found.pop("sha256", None)  # those from before it was written have none
         if digest not in (None, _digest(found)):
             raise DamagedError(f"{named(path)} is damaged: it does not have the sha256 that it names")
-        return found
+        try:
+            return RunOutcome.from_dict(found)
+        except ValueError as error:
+            raise DamagedError(f"{named(path)} is damaged: {error}") from None
 
-    def finish(self, outcome: dict[str, Any]) -> None:
+    def finish(self, outcome: RunOutcome) -> None:
         """Record how it ended."""
-        facts = json.loads(json.dumps(outcome))  # as it is read again: lists, and names that are texts
+        facts = json.loads(json.dumps(outcome.to_dict()))  # as it is read again: lists, and names that are texts
         facts["sha256"] = _digest(facts)
         write_atomically(self.path / "outcome.json", json.dumps(facts, indent=1).encode())
         self.tidy()
 
+    @property
+    def made_for(self) -> tuple[Membership, ...]:
+        """The studies that it was trained for."""
+        rows, _ = decode_rows(self._bytes_of(MADE_FOR))
+        return unite(map(Membership.from_dict, rows))
+
+    def add_memberships(self, made_for: Iterable[Membership]) -> None:
+        """Note the studies that it is trained for, each once; no lock is needed, for lines are only appended."""
+        new = sorted({*made_for} - {*self.made_for})
+        if new:
+            begins = b"" if self._bytes_of(MADE_FOR)[-1:] in (b"", b"\n") else b"\n"  # after a torn line, on its own
+            self._append(MADE_FOR, begins + b"".join(encode_row(one.to_dict()) for one in new))
+
+    def record(self, with_logs: bool = True) -> RunRecord:
+        """All that is known of it besides its weights, so far; without its logs nothing but small files is read."""
+        # The outcome is read first: a run that had ended by then wrote its last evaluation before.
+        outcome = self.outcome
+        evaluations, checkpoints = (columns_from(self.log(which)) if with_logs else {} for which in LOGS)
+        return RunRecord(self.spec, outcome, evaluations, checkpoints, self.made_for)
+
     def tidy(self) -> None:
-        """Remove the states that only served to continue: what is left does not tell where the run was interrupted."""
+        """Remove the states that only served to continue: what is left does not show where the run was interrupted."""
         if (self.path / "passing.json").exists():
             from grokscope.training.checkpoint import drop_tensors
 
             drop_tensors(self.path, [_state_name(step) for step in self._passing()])
             (self.path / "passing.json").unlink()
 
-    def log(self, which: Log = "log") -> list[dict[str, Any]]:
-        """Every whole record, by step; of repeated steps the last counts."""
-        rows = {row["step"]: row for row in _records(self._log_bytes(which))[0]}
+    def log(self, which: Log = "log") -> list[Row]:
+        """Every whole row, by step; of repeated steps the last counts."""
+        rows = {row["step"]: row for row in decode_rows(self._bytes_of(f"{which}.jsonl"))[0]}
         return [rows[step] for step in sorted(rows)]
 
-    def bad_records(self, which: Log = "log") -> int:
-        """How many records are torn or altered, and so not believed."""
-        return _records(self._log_bytes(which))[1]
+    def count_bad_rows(self, which: Log = "log") -> int:
+        """How many lines of a log are torn or altered, and so not believed."""
+        return decode_rows(self._bytes_of(f"{which}.jsonl"))[1]
 
-    def append(self, row: dict[str, Any], which: Log = "log") -> None:
-        """Add one record."""
-        path = self.path / f"{which}.jsonl"
-        try:
-            with path.open("ab") as file:
-                file.write(_record(row))
-        except OSError as error:
-            raise disk_error(path, error) from error
+    def append(self, row: Mapping[str, Any], which: Log = "log") -> None:
+        """Add one row."""
+        self._append(f"{which}.jsonl", encode_row(row))
 
     def rewind(self, step: int) -> None:
-        """Drop records after a step (and a torn one), so that continuing from there writes the same bytes again."""
+        """Drop rows after a step (and a torn one), so that continuing from there writes the same bytes again."""
         for which in LOGS:
             path = self.path / f"{which}.jsonl"
             if which == "log" or path.exists():
-                kept = [row for row in _records(self._log_bytes(which))[0] if row["step"] <= step]
-                write_atomically(path, b"".join(_record(row) for row in kept))
+                kept = [row for row in decode_rows(self._bytes_of(path.name))[0] if row["step"] <= step]
+                write_atomically(path, b"".join(encode_row(row) for row in kept))
 
     def checkpoints(self, kind: Literal["weights", "state"]) -> dict[int, Path]:
         """Stored checkpoints of a kind, by step. A full state holds weights too."""
@@ -177,7 +208,7 @@ class RunFolder:
         return [step for step in steps if (self.path / _state_name(step)).exists()]
 
     def _flush_log(self) -> None:
-        """The logs reach the disk before a state that follows them: continuing from there never misses a record."""
+        """The logs reach the disk before a state that follows them: continuing from there never misses a row."""
         for which in LOGS:
             path = self.path / f"{which}.jsonl"
             try:
@@ -189,9 +220,9 @@ class RunFolder:
                 raise disk_error(path, error) from error
 
     def latest_state(
-        self, at_most: int | None = None, tell: Callable[[str], None] = lambda sentence: None
+        self, at_most: int | None = None, report: Callable[[str], None] = lambda sentence: None
     ) -> "tuple[int, dict[str, Tensor]] | None":
-        """The newest full state that is whole, not after a step if one is given; what is damaged is told and passed."""
+        """The newest full state that is whole, not after a step if one is given; a damaged one is reported."""
         from grokscope.training.checkpoint import load_tensors
 
         for step, path in reversed(self.checkpoints("state").items()):
@@ -199,7 +230,7 @@ class RunFolder:
                 try:
                     return step, load_tensors(path)
                 except DamagedError as error:
-                    tell(f"{error}; an earlier state serves")
+                    report(f"{error}; an earlier state serves")
         return None
 
     def weights_at(self, step: int) -> "dict[str, Tensor]":
@@ -213,10 +244,10 @@ class RunFolder:
         return load_tensors(stored[step])
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Be the only writer. The system frees the lock of a process that dies, so none is ever stale."""
         lock = self.path / "lock"
-        with os.fdopen(held(lock, self.name)):
+        with os.fdopen(take_lock(lock, self.name)):
             try:
                 for half in self.path.glob(".*.partial"):  # of a writer that was killed
                     half.unlink(missing_ok=True)
@@ -226,8 +257,8 @@ class RunFolder:
 
     @property
     def owner(self) -> str | None:
-        """Who writes it, as the lock tells; the lock of a process that died may still lie there."""
-        return owner_of(self.path / "lock")
+        """Who writes it, as the lock says; the lock of a process that died may still lie there."""
+        return lock_owner(self.path / "lock")
 
     def is_held(self) -> bool:
         """Whether a living process writes this run."""
@@ -242,15 +273,28 @@ class RunFolder:
                 return True
             return False
 
-    def _log_bytes(self, which: Log = "log") -> bytes:
+    def _bytes_of(self, name: str) -> bytes:
         try:
-            return (self.path / f"{which}.jsonl").read_bytes()
-        except FileNotFoundError:
+            return (self.path / name).read_bytes()
+        except (FileNotFoundError, ValueError):
             return b""
 
+    def _append(self, name: str, content: bytes) -> None:
+        path = self.path / name
+        try:
+            with path.open("ab") as file:
+                file.write(content)
+        except OSError as error:
+            raise disk_error(path, error) from error
 
-def refuse_other_formats(folder: Path) -> None:
-    """A run that another version of the format wrote is named with both versions, and left as it is."""
+
+def spec_bytes(spec: RunSpec) -> bytes:
+    """What spec.json holds."""
+    return (json.dumps(spec.to_dict(), indent=1, sort_keys=True) + "\n").encode()
+
+
+def reject_other_formats(folder: Path) -> None:
+    """Reject a run that another version of the format wrote, in a sentence that names both versions."""
     try:
         words = (folder / "format").read_bytes()[:80].split()
     except FileNotFoundError:
@@ -259,31 +303,12 @@ def refuse_other_formats(folder: Path) -> None:
         raise DamagedError(f"{named(folder / 'format')} cannot be read: {error.strerror}") from None
     if words != [b"grokscope", b"run", str(FORMAT).encode()]:
         found = shown(b" ".join(words).decode(errors="replace"))
-        raise InputError(f"{named(folder)} is of format {found}, and this is a reader of 'grokscope run {FORMAT}'")
+        raise InputError(f"{named(folder)} is of format {found}, and this version reads 'grokscope run {FORMAT}'")
 
 
 def _digest(outcome: dict[str, Any]) -> str:
-    """The checksum of all that is said about a run's end."""
+    """The checksum of all that is stored about a run's end."""
     return sha256(json.dumps(outcome, sort_keys=True).encode()).hexdigest()
-
-
-def _record(row: dict[str, Any]) -> bytes:
-    """One line: JSON (NaN as null) and its CRC-32."""
-    clean = {key: None if isinstance(value, float) and not isfinite(value) else value for key, value in row.items()}
-    text = json.dumps(clean, separators=(",", ":"))
-    return f"{text}\t{zlib.crc32(text.encode()):08x}\n".encode()
-
-
-def _records(content: bytes) -> tuple[list[dict[str, Any]], int]:
-    """Whole records, and how many lines were torn or altered."""
-    rows, bad = [], 0
-    for line in content.split(b"\n"):
-        text, _, checksum = line.rpartition(b"\t")
-        if text and checksum == f"{zlib.crc32(text):08x}".encode():
-            rows.append(json.loads(text))
-        elif line:
-            bad += 1
-    return rows, bad
 
 
 def _state_name(step: int) -> str:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grokscope.errors import InputError, did_you_mean, shown
-from grokscope.runs.index import indexed
+from grokscope.runs.index import Facts, read_indexed
+from grokscope.runs.records import RunRecord
 from grokscope.runs.run_folder import RunFolder
 from grokscope.runs.store import Store
 from grokscope.specs import RunSpec
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
     import numpy as np
 
     from grokscope.activations import Subject
-    from grokscope.runs.checkpoints import Checkpoint
     from grokscope.model import Twin
+    from grokscope.runs.checkpoints import Checkpoint
 
 __all__ = ["SUMMARIZED", "Run", "Runs", "open_runs"]
 
-SUMMARIZED = ("spec.json", "outcome.json")  # what `Run.facts` is made of
-BESIDE_TABLE = ("stopped_early", "spec")
+SUMMARIZED = ("spec.json", "outcome.json")  # what `Run.facts` without logs is made of, besides the studies
+TABLE = ("run", "task", "seed", "weight_decay", "study", "outcome", "memorized", "grokked", "fork_step")
 
 
 @dataclass(frozen=True)
@@ -45,17 +46,20 @@ class Run:
         return self.folder.spec
 
     @property
+    def record(self) -> RunRecord:
+        """Spec, outcome, evaluations, measures at checkpoints and studies, as they are stored now."""
+        return self.folder.record()
+
+    @property
     def steps(self) -> tuple[int, ...]:
         """Steps with stored weights."""
         return tuple(self.folder.checkpoints("weights"))
 
     def log(self) -> "dict[str, np.ndarray]":
-        """Measurements as columns: step, train_accuracy, validation_accuracy, losses, norm, fsd and λ."""
+        """Evaluations as columns: step, train_accuracy, validation_accuracy, losses, norm, fsd and λ."""
         import numpy as np
 
-        rows = self.folder.log()
-        names = list(rows[0]) if rows else []
-        return {name: np.array([np.nan if row[name] is None else row[name] for row in rows]) for name in names}
+        return {name: np.array(values) for name, values in self.record.evaluations.items()}
 
     def at(self, step: int) -> "Checkpoint":
         """The run at a stored step."""
@@ -68,38 +72,26 @@ class Run:
         chosen = self.steps if steps is None else tuple(steps)
         if not chosen:
             raise InputError(f"{self.name} has no stored weights")
-        from grokscope.runs.checkpoints import stacked
+        from grokscope.runs.checkpoints import stack_checkpoints
 
         names = [f"{self.name} at step {step}" for step in chosen]
-        return stacked([self.at(step) for step in chosen], names, device)
+        return stack_checkpoints([self.at(step) for step in chosen], names, device)
 
     def module(self, step: int) -> "Twin":
         """The run at a stored step as a plain `nn.Module`."""
         return self.at(step).module()
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Facts:
         """One row of `Runs.table`."""
-        return _row(self.facts())
+        return _row(self.facts(complete=False))
 
-    def facts(self) -> dict[str, Any]:
-        """The same, whether it was stopped early, and its spec without what is a default: all that an index keeps."""
-        outcome = self.folder.outcome or {}
-        return {
-            "run": self.name,
-            "task": self.spec.task,
-            "seed": self.spec.seeds.data_order,
-            "weight_decay": self.spec.training.weight_decay,
-            "outcome": outcome.get("outcome", "unfinished"),
-            "memorized": outcome.get("memorized"),
-            "grokked": outcome.get("grokked"),
-            "fork_step": self.spec.fork.step if self.spec.fork else None,
-            "stopped_early": bool(outcome.get("stopped_early")),
-            "spec": self.spec.to_short_dict(),
-        }
+    def facts(self, complete: bool = True) -> Facts:
+        """Its name and its record's summary; without what only its log says, if that is not to be complete."""
+        return {"run": self.name, **self.folder.record(with_logs=complete).summary()}
 
 
-def _row(facts: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in facts.items() if name not in BESIDE_TABLE}
+def _row(facts: Facts) -> dict[str, Any]:
+    return {name: facts[name] for name in TABLE}
 
 
 class Runs:
@@ -119,21 +111,25 @@ class Runs:
         return Run(self.store.find(name))
 
     def table(self) -> list[dict[str, Any]]:
-        """One row per run: run, task, seed, weight_decay, outcome, memorized, grokked, fork_step.
+        """One row per run: run, task, seed, weight_decay, study, outcome, memorized, grokked, fork_step.
 
         Of many runs, what was read before and has not changed since comes from an index beside them.
         """
-        return [_row(facts) for facts in self.facts()]
+        return [_row(facts) for facts in self.facts(complete=False)]
 
-    def facts(self) -> list[dict[str, Any]]:
+    def facts(self, complete: bool = True) -> list[Facts]:
         """`Run.facts` of every run, likewise."""
-        names = self.store.names()
-        return indexed(self.store.path, names, SUMMARIZED, lambda name: Run(self.store.folder(name)).facts())
+
+        def read(name: str, complete: bool) -> Facts:
+            return Run(self.store.folder(name)).facts(complete)
+
+        found = read_indexed(self.store.path, self.store.names(), read, complete)
+        return [facts for facts in found if facts is not None]
 
 
 def open_runs(path: Path | str) -> Runs:
     """The runs stored in a folder."""
     if not Path(path).is_dir():
-        siblings = [p.name for p in Path(path).parent.iterdir()] if Path(path).parent.is_dir() else []
-        raise InputError(f"there is no folder {shown(str(path))}{did_you_mean(Path(path).name, siblings)}")
+        others = [p.name for p in Path(path).parent.iterdir()] if Path(path).parent.is_dir() else []
+        raise InputError(f"there is no folder {shown(str(path))}{did_you_mean(Path(path).name, others)}")
     return Runs(path)

@@ -1,9 +1,8 @@
 """A folder of runs: their names, what is kept beside them, and who trains which of them."""
 
-import json
 import os
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from os.path import isfile
@@ -11,10 +10,10 @@ from pathlib import Path
 from typing import Self
 
 from grokscope.errors import InputError, did_you_mean, shown
-from grokscope.runs.locks import held
-from grokscope.runs.run_folder import FORMAT, RunFolder, refuse_other_formats, run_name
-from grokscope.files import DamagedError, named, write_atomically
-from grokscope.specs import RunSpec
+from grokscope.files import DamagedError, make_folder, named, write_atomically
+from grokscope.runs.locks import take_lock
+from grokscope.runs.run_folder import FORMAT, RunFolder, reject_other_formats, run_name, spec_bytes
+from grokscope.specs import Membership, RunSpec
 
 __all__ = ["CANCELLED", "Store"]
 
@@ -57,13 +56,19 @@ class Store:
     def put(self, name: str, content: bytes) -> None:
         """Keep a file beside the runs."""
         path = self.path / name
-        _make(path.parent)
+        make_folder(path.parent)
         write_atomically(path, content)
 
-    def kept(self, folder: str) -> dict[str, bytes]:
-        """The files kept in a folder beside the runs, by name."""
-        files = sorted((self.path / folder).glob("[!.]*"))
-        return {path.name: path.read_bytes() for path in files if path.is_file()}
+    def get(self, name: str) -> bytes | None:
+        """The content of a file kept beside the runs; None if there is none."""
+        try:
+            return (self.path / name).read_bytes()
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            return None
+
+    def list_files(self, folder: str) -> list[str]:
+        """The files kept in a folder beside the runs, in order."""
+        return sorted(path.name for path in (self.path / folder).glob("[!.]*") if path.is_file())
 
     def names(self) -> list[str]:
         """The runs' folders, in order; none of them is read."""
@@ -79,45 +84,53 @@ class Store:
         """The same as paths."""
         return (self.path / name for name in self.names())
 
-    def add(self, spec: RunSpec) -> RunFolder:
-        """The run's folder, made if it is new; a folder with another spec inside is never touched."""
+    def locate(self, spec: RunSpec) -> RunFolder:
+        """Where a run lies, or would lie; nothing is made."""
+        return RunFolder(self.path / run_name(spec), spec)
+
+    def add(self, spec: RunSpec, made_for: Iterable[Membership] = ()) -> RunFolder:
+        """The run's folder, made if it is new, with the studies it is for; one with another spec is never touched."""
+        folder = self._make(spec)
+        folder.add_memberships(made_for)
+        return folder
+
+    def _make(self, spec: RunSpec) -> RunFolder:
         path = self.path / run_name(spec)
         if path.is_symlink():
             raise InputError(f"{named(path)} leads out of its store; nothing was changed")
-        _make(path)
+        make_folder(path)
         if (path / "spec.json").exists():
             if self.folder(path).spec.content_hash != spec.content_hash:
                 raise InputError(f"{named(path)} holds another run than the one asked for; nothing was changed")
             return RunFolder(path, spec)  # equal but for the place of a table, which may have moved
-        content = (json.dumps(spec.to_dict(), indent=1, sort_keys=True) + "\n").encode()
         try:
             write_atomically(path / "format", f"grokscope run {FORMAT}\n".encode())
-            write_atomically(path / "spec.json", content)
+            write_atomically(path / "spec.json", spec_bytes(spec))
         except InputError:
             if not (path / "spec.json").exists():  # else another worker was quicker, and has tidied up already
                 raise
         return RunFolder(path, spec)
 
-    def having(self, hashes: Container[str]) -> dict[str, RunFolder]:
+    def find_hashes(self, hashes: Container[str]) -> dict[str, RunFolder]:
         """The stored runs among these, by content hash; no other spec is read."""
         names = (name for name in self.names() if name.rpartition("-")[2] in hashes)
         return {folder.spec.content_hash: folder for folder in map(self.folder, names)}
 
     def is_finished(self, spec: RunSpec) -> bool:
         """Whether a run has ended; an outcome that is damaged is named."""
-        return RunFolder(self.path / run_name(spec), spec).outcome is not None
+        return self.locate(spec).outcome.is_finished
 
     def has_begun(self, spec: RunSpec) -> bool:
         """Whether anything of a run was measured yet."""
         return (self.path / run_name(spec) / "log.jsonl").exists()
 
     @contextmanager
-    def claimed(self, specs: Sequence[RunSpec]) -> Iterator[None]:
+    def claim_stack(self, specs: Sequence[RunSpec]) -> Iterator[None]:
         """Be the only process that trains these runs as one stack."""
         digest = sha256("".join(spec.content_hash for spec in specs).encode()).hexdigest()[:16]
         lock = self.path / f".stack-{digest}.lock"
-        _make(self.path)
-        with os.fdopen(held(lock, f"a stack of {len(specs)} runs")):
+        make_folder(self.path)
+        with os.fdopen(take_lock(lock, f"a stack of {len(specs)} runs")):
             try:
                 yield
             finally:
@@ -147,17 +160,8 @@ class Store:
     def folder(self, name: str | Path) -> RunFolder:
         """The run in the folder of exactly this name, as `names` and `paths` list them."""
         path = self.path / Path(name).name
-        refuse_other_formats(path)
+        reject_other_formats(path)
         try:
             return RunFolder(path, RunSpec.from_json((path / "spec.json").read_text()))
         except (OSError, UnicodeDecodeError, InputError) as error:
             raise DamagedError(f"{named(path / 'spec.json')} cannot be read: {error}") from None
-
-
-def _make(folder: Path) -> None:
-    """The folder, and those it lies in, if they are not there yet; a name with a NUL is refused too."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"the folder {named(folder)} could not be made: {why}") from None

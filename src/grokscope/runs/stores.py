@@ -5,9 +5,10 @@ from collections.abc import Container
 from pathlib import Path
 
 from grokscope.errors import InputError
-from grokscope.runs.remote import RemoteStore
-from grokscope.runs.store import Store
 from grokscope.files import named
+from grokscope.runs.remote import RemoteStore
+from grokscope.runs.run_folder import RunFolder
+from grokscope.runs.store import Store
 
 __all__ = ["is_remote", "open_store", "pull"]
 
@@ -24,7 +25,7 @@ def is_remote(address: str) -> bool:
 def open_store(address: str, only: Container[str] | None = None) -> Store:
     """The store at an address: `runs/sweep`, `s3://bucket/sweep`, `file:///mnt/share/sweep`.
 
-    To look at the runs of a remote one it suffices to fetch `only` some of their files.
+    To list the runs of a remote one it suffices to fetch `only` some of their files.
     """
     return RemoteStore(address, only) if is_remote(address) else Store(address)
 
@@ -35,13 +36,16 @@ def pull(address: str, to: Path) -> int:
     with RemoteStore(address) as store:
         for folder in store:
             target = to / folder.name
-            if (target / "outcome.json").exists():
-                continue
             if target.is_symlink():
                 raise InputError(f"{named(target)} leads out of its store; nothing was changed")
+            there = RunFolder(target, folder.spec)
+            if (target / "outcome.json").exists():
+                there.add_memberships(folder.made_for)
+                continue
             half = to / f".{folder.name}.partial"
             shutil.rmtree(half, ignore_errors=True)
             shutil.copytree(folder.path, half)
+            RunFolder(half, folder.spec).add_memberships(there.made_for)
             shutil.rmtree(target, ignore_errors=True)
             half.replace(target)
             copied += 1

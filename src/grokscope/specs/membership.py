@@ -7,7 +7,7 @@ from grokscope.specs.spec import Spec, require
 __all__ = ["Membership"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Membership(Spec):
     """A run's place in a study; one run may have several, in one study or in many."""
 

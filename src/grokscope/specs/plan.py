@@ -1,7 +1,9 @@
 """A set of runs and where their results go."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, Self
 
 from grokscope.specs.membership import Membership
 from grokscope.specs.run import RunSpec
@@ -29,19 +31,35 @@ class Plan(Spec):
     """What is measured at every checkpoint while the weights are at hand, by name; `fsd@sum` and `fsd@additive` read by
     sums or in that basis, and tasks that have neither go without."""
     milestones: tuple[str, ...] = ()
-    """What is measured at two checkpoints only, because it is dear: the first at or after grokking, and the last."""
+    """What is measured at two checkpoints only, because it is expensive: the first since grokking, and the last."""
     measured: tuple[str, ...] = ()
     """Content hashes of the runs that are measured; all of them if empty."""
     deterministic: bool = False
-    """Refuse any operation whose result may differ between two runs on one accelerator."""
-
+    """Reject any operation whose result may differ between two runs on one accelerator."""
     made_for: tuple[tuple[Membership, ...], ...] = ()
-    """For each run, in order, the places it has in studies; empty where the plan belongs to none."""
+    """The studies that each run is trained for, in the order of `runs`; empty if there are none."""
+
+    @cached_property
+    def memberships(self) -> dict[RunSpec, tuple[Membership, ...]]:
+        """The studies of each run that has any."""
+        pairs = zip(self.runs, self.made_for, strict=True) if self.made_for else ()
+        found: dict[RunSpec, tuple[Membership, ...]] = {}
+        for spec, studies in pairs:
+            if studies:
+                found[spec] = tuple(sorted({*found.get(spec, ()), *studies}))
+        return found
+
+    def select(self, runs: Iterable[RunSpec]) -> Self:
+        """The same plan with some of its runs, each with its studies."""
+        chosen, known = tuple(runs), self.memberships
+        made_for = tuple(known.get(spec, ()) for spec in chosen) if known else ()
+        return replace(self, runs=chosen, made_for=made_for)
 
     def check(self) -> None:
-        """A folder, at least one run, a sensible stop."""
+        """A folder, at least one run, studies for all runs or for none, a sensible stop."""
         require(self.out != "", "out must be a folder", self.out)
         require(len(self.runs) >= 1, "a plan needs at least one run", self.runs)
-        require(len(self.made_for) in (0, len(self.runs)), "made_for has an entry for each run", len(self.made_for))
+        count = len(self.made_for)
+        require(count in (0, len(self.runs)), f"made_for must have an entry for each of {len(self.runs)} runs", count)
         early = self.stop_after_grokking
         require(early is None or early >= 0, "stop_after_grokking must be at least 0", early)

@@ -1,4 +1,4 @@
-"""A run, described completely: what is learnt, by what, from which seeds, how, and how often it is looked at.
+"""A run, described completely: what is learnt, by what, from which seeds, how, and how often it is evaluated.
 
 The defaults are the paper's where it fixes them and those of `docs/paper-audit.md` §2 where it leaves them open.
 """
@@ -6,11 +6,12 @@ The defaults are the paper's where it fixes them and those of `docs/paper-audit.
 import math
 import re
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Literal
 
 from grokscope.errors import InputError, shown
 from grokscope.specs.control import ClosedLoop
-from grokscope.specs.spec import WORD_LIMIT, Spec, require
+from grokscope.specs.spec import HASH_CHARACTERS, WORD_LIMIT, Spec, require
 
 __all__ = ["Architecture", "Cadence", "Fork", "Initialization", "RunSpec", "Seeds", "Training", "Trigger"]
 
@@ -170,14 +171,14 @@ class Trigger(Spec):
     signal: Signal = "fsd"
     """What is watched; `random` fires at a step drawn uniformly from the run's data-order seed."""
     at_least: float | None = None
-    """Fires at the first look at which the signal reaches this; None is the signal's own threshold (FSD 0.80,
+    """Fires at the first evaluation at which the signal reaches this; None is the signal's own threshold (FSD 0.80,
     train accuracy 0.99, step 300), and the only choice for `random`, which reaches nothing."""
     weight_decay: float = 3.0
     """λ_high."""
     every: int = 100
-    """Steps between looks."""
+    """Steps between evaluations."""
     restore_after_grokking: bool = False
-    """Whether λ returns to its former value at the first look with validation accuracy ≥ 0.95."""
+    """Whether λ returns to its former value at the first evaluation with validation accuracy ≥ 0.95."""
 
     @property
     def threshold(self) -> float | None:
@@ -332,6 +333,14 @@ class RunSpec(Spec):
                 f"task, got {shown(self.task)}"
             )
         return replace(self, task=f"table#{pinned[2]}").content_hash
+
+    @property
+    def identity(self) -> str:
+        """The content hash; of a spec whose table is not pinned, which has none, a digest of its JSON."""
+        try:
+            return self.content_hash
+        except InputError:
+            return sha256(self.to_json().encode()).hexdigest()[:HASH_CHARACTERS]
 
     @property
     def evaluation_steps(self) -> set[int]:

@@ -1,4 +1,4 @@
-"""The state in which a fork begins, and the sibling whose norm a matched fork follows."""
+"""The state in which a fork begins, and the paired run whose norm a matched fork follows."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from grokscope.specs import Fork, RunSpec
 
-__all__ = ["forked", "needs_sibling", "sibling_of"]
+__all__ = ["forked", "has_paired_run", "paired_run"]
 
 
 def forked(row: dict[str, Tensor], spec: RunSpec, parent: RunSpec) -> dict[str, Tensor]:
@@ -38,12 +38,12 @@ def _average(row: dict[str, Tensor], spec: RunSpec) -> Tensor:
     return known if known is not None and known.numel() else torch.zeros_like(row["weights"])
 
 
-def needs_sibling(spec: RunSpec) -> bool:
+def has_paired_run(spec: RunSpec) -> bool:
     """Whether a run has to be trained beside another, whose norm it takes after every step."""
     return spec.fork is not None and spec.fork.norm == "matched"
 
 
-def sibling_of(spec: RunSpec, parent: RunSpec) -> RunSpec:
+def paired_run(spec: RunSpec, parent: RunSpec) -> RunSpec:
     """The parent itself, going on from the fork's step to the fork's last: its data, its optimiser, a free norm."""
     assert spec.fork is not None
     last = spec.training.steps

@@ -28,7 +28,8 @@ SCALARS = ("step", "age", "weight_decay", "held_norm", "alive")
 
 def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
     """Write tensors as safetensors, and their digest into the folder's manifest."""
-    content = export_tensors(path, tensors)
+    content = _serialized(tensors)
+    write_atomically(path, content)
     entry = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
     try:
         manifest = _manifest(path.parent)
@@ -37,11 +38,13 @@ def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
     _write_manifest(path.parent, {**manifest, path.name: entry})
 
 
-def export_tensors(path: Path, tensors: dict[str, Tensor]) -> bytes:
-    """Write tensors as one safetensors file that stands alone, and return its content."""
-    content = safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
-    write_atomically(path, content)
-    return content
+def export_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    """Write tensors as one safetensors file that stands alone."""
+    write_atomically(path, _serialized(tensors))
+
+
+def _serialized(tensors: dict[str, Tensor]) -> bytes:
+    return safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
 
 
 def drop_tensors(folder: Path, names: Iterable[str]) -> None:

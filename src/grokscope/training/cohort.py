@@ -89,7 +89,7 @@ class Cohort:
         self,
         specs: Sequence[RunSpec | None],
         device: torch.device | str = "cpu",
-        siblings: Mapping[int, RunSpec] | None = None,
+        paired: Mapping[int, RunSpec] | None = None,
     ) -> None:
         filled = [spec for spec in specs if spec is not None]
         if not filled:
@@ -103,9 +103,9 @@ class Cohort:
         # An empty slot computes a copy of the first run and never updates it: shapes stay fixed.
         self.specs = tuple(filled[0] if spec is None else spec for spec in specs)
         # Runs that another follows in its norm stand behind the others, in slots of their own.
-        self.sibling_slot = {slot: len(specs) + i for i, slot in enumerate(siblings or {})}
-        self.specs += tuple((siblings or {}).values())
-        self.is_empty += (False,) * len(self.sibling_slot)
+        self.paired_slot = {slot: len(specs) + i for i, slot in enumerate(paired or {})}
+        self.specs += tuple((paired or {}).values())
+        self.is_empty += (False,) * len(self.paired_slot)
         self.tasks: tuple[Task, ...] = tuple(named_task(spec.task) for spec in self.specs)
 
     def __len__(self) -> int:

@@ -107,8 +107,8 @@ class Trainer:
         # Grokfast's average, parameter by parameter; nothing in cohorts without it.
         self.slow = list(cohort.layout.views(state.slow).values()) if self.key.gradient == "grokfast" else []
         self.grokfast = tuple(cohort.column(name, cohort.dtype) for name in ("grokfast_alpha", "grokfast_lamb"))
-        sibling = [cohort.sibling_slot.get(slot, -1) for slot in range(runs)]
-        self.sibling = torch.tensor(sibling, device=self.device)
+        paired = [cohort.paired_slot.get(slot, -1) for slot in range(runs)]
+        self.paired = torch.tensor(paired, device=self.device)
         self.dropout_share = cohort.column("dropout", cohort.dtype)
         self.rows = torch.zeros(CHUNK, runs, self.key.batch, dtype=torch.int32, device=self.device)
         self.counts = torch.zeros(CHUNK, runs, dtype=torch.int64, device=self.device)
@@ -250,10 +250,10 @@ class Trainer:
             adamw_(weights, first, second, gradient, active, for_vectors if is_vector else for_matrices)
 
     def _hold_norm(self, active: Tensor) -> None:
-        """Rescale each run that holds a norm to it; one that follows a sibling takes the sibling's, just updated."""
+        """Rescale each run that holds a norm to it; one that follows a paired run takes its norm, just updated."""
         held = self.state.held_norm
         norm = torch.linalg.vector_norm(self.state.weights, dim=1, dtype=held.dtype)
-        held.copy_(torch.where(self.sibling >= 0, norm[self.sibling.clamp(min=0)], held))
+        held.copy_(torch.where(self.paired >= 0, norm[self.paired.clamp(min=0)], held))
         scale = torch.where(active & (held > 0), held / norm, 1).to(self.state.weights.dtype)
         self.state.weights.mul_(scale[:, None])
 

@@ -12,16 +12,15 @@ from typing import Any
 
 from grokscope.errors import InputError, shown
 from grokscope.files import named, write_atomically
-from grokscope.runs import Run
-from grokscope.view.summary import timeline_of_run
+from grokscope.runs import Run, Runs
 
-__all__ = ["TABLES", "query", "run_row", "tables_of", "write_parquet"]
+__all__ = ["TABLES", "query", "tables_of", "write_parquet"]
 
 TABLES = ("runs", "log", "measures")
 Row = Mapping[str, Any]
 
 
-def tables_of(runs: Sequence[Run], names: Iterable[str] = TABLES) -> dict[str, Any]:
+def tables_of(runs: Runs | Sequence[Run], names: Iterable[str] = TABLES) -> dict[str, Any]:
     """The Arrow tables with these names; a table that is not asked for is not read.
 
     `runs` has a row per run, `log` one per look, `measures` one per checkpoint that was measured while training; both
@@ -31,40 +30,12 @@ def tables_of(runs: Sequence[Run], names: Iterable[str] = TABLES) -> dict[str, A
     found: dict[str, Any] = {}
     for name in names:
         if name == "runs":
-            rows: list[Row] = [run_row(run) for run in runs]
+            rows: Sequence[Row] = runs.facts() if isinstance(runs, Runs) else [run.facts() for run in runs]
         else:
             which: Any = name
             rows = [{"run": run.name, **row} for run in runs for row in run.folder.log(which)]
         found[name] = _table(arrow, rows)
     return found
-
-
-def run_row(run: Run) -> dict[str, Any]:
-    """What there is to say of a run in one row: what it is, how it ended, and when it did what."""
-    spec, ended, timeline = run.spec, run.folder.outcome or {}, timeline_of_run(run)
-    return {
-        "run": run.name,
-        "hash": spec.content_hash,
-        "task": spec.task,
-        "seed": spec.seeds.data_order,
-        "weight_decay": spec.training.weight_decay,
-        "train_fraction": spec.train_fraction,
-        "layers": spec.architecture.layers,
-        "width": spec.architecture.width,
-        "steps": spec.training.steps,
-        "precision": spec.precision,
-        "parent": spec.fork.parent if spec.fork else None,
-        "fork_step": spec.fork.step if spec.fork else None,
-        "outcome": ended.get("outcome", "unfinished"),
-        "failed_at": ended.get("failed_at"),
-        "stopped_early": ended.get("stopped_early"),
-        "last_step": timeline.last if timeline else None,
-        "memorized": timeline.memorized if timeline else None,
-        "synchronized": timeline.sync.step if timeline else None,
-        "grokked": timeline.grokked if timeline else None,
-        "lead": timeline.sync.lead.steps if timeline else None,
-        "spec": spec.to_json(),
-    }
 
 
 def write_parquet(runs: Sequence[Run], folder: Path) -> list[Path]:
@@ -85,7 +56,7 @@ def write_parquet(runs: Sequence[Run], folder: Path) -> list[Path]:
     return list(paths.values())
 
 
-def query(runs: Sequence[Run], sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+def query(runs: Runs | Sequence[Run], sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The answer to one SELECT over the tables: its columns and rows.
 
     The database lives in memory and sees the tables alone: no file, no network, no extension, no setting.

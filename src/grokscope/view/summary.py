@@ -6,8 +6,7 @@ from statistics import fmean
 import numpy as np
 
 from grokscope.runs import Run
-from grokscope.runs.following import sync_threshold
-from grokscope.timeline import LeadStatus, Outcome, Timeline, timeline_of
+from grokscope.timeline import LeadStatus, Outcome, Timeline
 
 __all__ = ["sentence", "story", "timeline_of_run"]
 
@@ -41,8 +40,8 @@ def sentence(run: Run) -> str:
             parts.append(f"{word} at step {log['step'][i]:,.0f} (‖W‖ {log['norm'][i]:.1f}, FSD {log['fsd'][i]:.2f}),")
         else:
             parts.append(f"not {word},")
-    ended = outcome["outcome"].replace("_", " ") if outcome else "unfinished"
-    if outcome and outcome.get("stopped_early"):
+    ended = outcome.outcome.replace("_", " ")
+    if outcome.stopped_early:
         ended += ", stopped early"
     parts.append(f"{ended} at step {log['step'][-1]:,.0f}, λ = {run.spec.training.weight_decay:g}")
     return " ".join(parts)
@@ -50,12 +49,8 @@ def sentence(run: Run) -> str:
 
 def timeline_of_run(run: Run) -> Timeline | None:
     """A stored run's events so far, by the paper's thresholds; None before its first look."""
-    log = run.log()
-    if not len(log.get("step", ())):
-        return None
-    columns = {name: log[name] for name in log if name != "weight_decay"}
-    failed = (run.folder.outcome or {}).get("failed_at")
-    return timeline_of(columns, failed_at=failed, sync_at=sync_threshold(run.spec))
+    record = run.record
+    return record.timeline if record.evaluations else None
 
 
 def _told(run: Run) -> str:
@@ -72,9 +67,9 @@ def _told(run: Run) -> str:
         words.append("pairs right that it had not seen.")
     words.append(_synchronized(timeline))
     words.append(_grokked(timeline))
-    if (run.folder.outcome or {}).get("stopped_early"):
+    if run.folder.outcome.stopped_early:
         words.append("It was stopped early after grokking, so leads of runs like it are biased.")
-    if run.folder.outcome is None:
+    if not run.folder.outcome.is_finished:
         words.append(f"It is not finished: continue it with `grokscope resume {run.folder.path.parent}`.")
     return " ".join(word for word in words if word)
 

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 
 from grokscope.jobs import run_all
 from grokscope.runs import Run, Store
-from grokscope.runs.records import RunRecord, record_of
+from grokscope.runs.records import RunRecord
 from grokscope.specs import Cadence, RunSpec, Training
 from grokscope.studies.synchronization.experiments import studies
 from grokscope.studies.synchronization.models import _is_plain, save_models
@@ -29,7 +29,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 def record(store: Store, seed: int, validation: list[float]) -> RunRecord:
     """The run's record, as if its accuracies had been these."""
-    found = record_of(store.add(PLAIN.with_seed(seed)))
+    found = store.add(PLAIN.with_seed(seed)).record()
     return replace(found, evaluations={**found.evaluations, "validation_accuracy": validation})
 
 

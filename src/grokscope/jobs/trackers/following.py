@@ -13,12 +13,12 @@ from typing import Any, TextIO
 
 from grokscope.errors import InputError
 from grokscope.files import write_atomically
-from grokscope.jobs.trackers.kinds import TRACKERS, Tracker, Word, place_of
-from grokscope.runs.following import Followed, Follower
+from grokscope.jobs.trackers.kinds import TRACKERS, Tracker, Word, tracker_folder
+from grokscope.runs.following import FollowedRun, Follower
 
 __all__ = ["main", "send"]
 
-EVERY = 1.0  # seconds between two looks
+EVERY = 1.0  # seconds between two readings of the folder
 FAILED = 1
 
 
@@ -44,12 +44,12 @@ def _wait_for_end(source: TextIO, ended: threading.Event) -> None:
 
 
 def _mirror(word: Word, out: Path, follower: Follower, ended: threading.Event) -> None:
-    notes = place_of(word, out).with_suffix(".json")
+    notes = tracker_folder(word, out).with_suffix(".json")
     sent, tracker = _noted(notes), TRACKERS[word](out)
     while True:
-        is_last = ended.is_set()  # asked before looking, so that the last look sees everything
+        is_last = ended.is_set()  # asked before reading, so that the last reading sees everything
         before = dict(sent)
-        send(tracker, follower.look(), sent)
+        send(tracker, follower.update(), sent)
         if sent != before:
             write_atomically(notes, json.dumps(sent).encode())
         if is_last:
@@ -58,7 +58,7 @@ def _mirror(word: Word, out: Path, follower: Follower, ended: threading.Event) -
     tracker.close()
 
 
-def send(tracker: Tracker, runs: Iterable[Followed], sent: dict[str, int]) -> None:
+def send(tracker: Tracker, runs: Iterable[FollowedRun], sent: dict[str, int]) -> None:
     """Hand over the rows that come after the last step sent of each run; what is undefined is left out."""
     for run in runs:
         for step in sorted(step for step in run.rows if step > sent.get(run.name, -1)):

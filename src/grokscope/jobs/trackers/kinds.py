@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from grokscope.errors import InputError
-from grokscope.runs.following import Followed
+from grokscope.runs.following import FollowedRun
 
-__all__ = ["TRACKERS", "Tracker", "Word", "place_of"]
+__all__ = ["TRACKERS", "Tracker", "Word", "tracker_folder"]
 
 Word = Literal["wandb", "tensorboard", "trackio"]
 PROJECT = "grokscope"
@@ -20,13 +20,13 @@ Values = Mapping[str, float]
 
 
 class Tracker(Protocol):
-    """Where rows go."""
+    """Takes the evaluations of runs."""
 
-    def log(self, run: Followed, step: int, values: Values) -> None:
+    def log(self, run: FollowedRun, step: int, values: Values) -> None:
         """One row of one run; steps of a run come in order, each once."""
 
     def close(self) -> None:
-        """Everything has been said."""
+        """Hand over what is left."""
 
 
 class WandB:
@@ -36,12 +36,12 @@ class WandB:
         self.library, self.out = _library("wandb"), out
         self.runs: dict[str, Any] = {}
 
-    def log(self, run: Followed, step: int, values: Values) -> None:
+    def log(self, run: FollowedRun, step: int, values: Values) -> None:
         """One row."""
         if run.name not in self.runs:
             self.runs[run.name] = self.library.init(
                 project=os.environ.get("WANDB_PROJECT", PROJECT),
-                dir=str(place_of("wandb", self.out)),
+                dir=str(tracker_folder("wandb", self.out)),
                 id=run.spec.content_hash,
                 name=run.name,
                 group=self.out.name,
@@ -66,10 +66,10 @@ class TensorBoard:
         self.library, self.out = _library("torch.utils.tensorboard"), out
         self.runs: dict[str, Any] = {}
 
-    def log(self, run: Followed, step: int, values: Values) -> None:
+    def log(self, run: FollowedRun, step: int, values: Values) -> None:
         """One row, a scalar for each column."""
         if run.name not in self.runs:
-            writer = self.library.SummaryWriter(str(place_of("tensorboard", self.out) / run.name))
+            writer = self.library.SummaryWriter(str(tracker_folder("tensorboard", self.out) / run.name))
             writer.add_text("spec", f"```\n{run.spec.to_json()}\n```")
             self.runs[run.name] = writer
         for name, value in values.items():
@@ -85,11 +85,11 @@ class Trackio:
     """A trackio run for each run, in a local database."""
 
     def __init__(self, out: Path) -> None:
-        os.environ.setdefault("TRACKIO_DIR", str(place_of("trackio", out)))
+        os.environ.setdefault("TRACKIO_DIR", str(tracker_folder("trackio", out)))
         self.library, self.out = _library("trackio"), out
         self.runs: dict[str, Any] = {}
 
-    def log(self, run: Followed, step: int, values: Values) -> None:
+    def log(self, run: FollowedRun, step: int, values: Values) -> None:
         """One row."""
         if run.name not in self.runs:
             self.runs[run.name] = self.library.init(
@@ -113,7 +113,7 @@ class Trackio:
 TRACKERS: dict[Word, Callable[[Path], Tracker]] = {"wandb": WandB, "tensorboard": TensorBoard, "trackio": Trackio}
 
 
-def place_of(word: Word, out: Path) -> Path:
+def tracker_folder(word: Word, out: Path) -> Path:
     """The folder of a tracker's files, made if it is new: DIR/trackers/NAME."""
     path = out.absolute() / "trackers" / word
     path.mkdir(parents=True, exist_ok=True)

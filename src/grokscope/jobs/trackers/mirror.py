@@ -14,13 +14,13 @@ from typing import IO
 
 from grokscope.jobs.trackers.kinds import Word
 
-__all__ = ["mirrored"]
+__all__ = ["mirror_logs"]
 
 PATIENCE = 60.0  # seconds a tracker may take to hand over the last rows
 
 
 @contextmanager
-def mirrored(
+def mirror_logs(
     words: Sequence[Word],
     out: Path | str,
     runs: Sequence[str],
@@ -59,24 +59,24 @@ class _Mirror:
         self.listener = threading.Thread(target=self._wait, daemon=True)
         self.listener.start()
         # In a thread: a child that does not read must not hold us up, and ten thousand names fill a pipe.
-        self.teller = threading.Thread(target=self._tell, args=(runs,), daemon=True)
-        self.teller.start()
+        self.sender = threading.Thread(target=self._send, args=(runs,), daemon=True)
+        self.sender.start()
 
-    def _tell(self, runs: Sequence[str]) -> None:
+    def _send(self, runs: Sequence[str]) -> None:
         assert self.child.stdin is not None
-        with suppress(OSError):  # it has died already, which the listener says
+        with suppress(OSError):  # it has died already, which the listener reports
             self.child.stdin.write(json.dumps(list(runs)).encode() + b"\n")
             self.child.stdin.flush()
 
     def _wait(self) -> None:
         if self.child.wait() != 0:
-            self._complain(self._complaint())
+            self._warn(self._reason())
 
-    def _complain(self, why: str) -> None:
+    def _warn(self, why: str) -> None:
         if self.has_warned.acquire(blocking=False):  # once
             self.warn(f"{self.word} does not follow any more, training does not need it: {why}")
 
-    def _complaint(self) -> str:
+    def _reason(self) -> str:
         self.errors.seek(0)
         lines = [line.strip() for line in self.errors.read().decode(errors="replace").splitlines() if line.strip()]
         ours = [line.removeprefix("grokscope: ") for line in lines if line.startswith("grokscope: ")]
@@ -84,18 +84,18 @@ class _Mirror:
 
     def close(self, patience: float) -> None:
         """Let it finish; if it does not, end it and everything it started."""
-        self.teller.join(patience)
-        if not self.teller.is_alive():
+        self.sender.join(patience)
+        if not self.sender.is_alive():
             with suppress(OSError):
                 assert self.child.stdin is not None
                 self.child.stdin.close()
             self.listener.join(patience)
         if self.listener.is_alive():
-            self._complain(f"it did not finish within {patience:g} seconds")
+            self._warn(f"it did not finish within {patience:g} seconds")
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.child.pid, signal.SIGKILL)  # with what it started: its group is its own
             self.listener.join()
-        self.teller.join()  # whose pipe has ended by now
+        self.sender.join()  # whose pipe has ended by now
         if self.child.stdin is not None and not self.child.stdin.closed:
             with suppress(OSError):
                 self.child.stdin.close()

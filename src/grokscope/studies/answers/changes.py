@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import isnan
 
-from grokscope.runs.records import RunRecord, begun_elsewhere
+from grokscope.runs.records import RunRecord, count_foreign_forks
 from grokscope.studies.answers.reading import adjusted, by_arm, counted, empty_row, has_runs, listed, said, waits_apart
 from grokscope.studies.evidence import Evidence
 from grokscope.studies.tables.reading import pooled_leads, pooled_steps, pooled_values, precursor_share
@@ -153,7 +153,7 @@ def ans_thresholds_mechanism(evidence: Evidence) -> Table:
 
 def _other_parents(study: Mapping[str, RunRecord]) -> tuple[str, ...]:
     """The note that tells of forks whose parent was made again since."""
-    elsewhere, forks = begun_elsewhere(study.values())
+    elsewhere, forks = count_foreign_forks(study.values())
     if not elsewhere:
         return ()
     return (

@@ -10,7 +10,7 @@ from grokscope.law.forms import FormName
 from grokscope.runs.records import begins_in
 from grokscope.stats import Estimate
 from grokscope.view.page.rows import events_of
-from grokscope.view.page.sources import ShownRun, identity
+from grokscope.view.page.sources import ShownRun
 
 __all__ = ["forks_of"]
 
@@ -24,7 +24,7 @@ def forks_of(runs: Sequence[ShownRun]) -> dict[str, Any]:
 
     Plain is a fork that changes λ alone: its norm is free, its weights and moments are the parent's.
     """
-    places = {identity(run.record.spec): place for place, run in enumerate(runs)}
+    places = {run.record.spec.identity: place for place, run in enumerate(runs)}
     families: dict[tuple[str, int], list[int]] = {}
     waits: dict[int, ForkedRun] = {}
     for place, run in enumerate(runs):

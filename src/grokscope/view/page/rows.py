@@ -4,12 +4,12 @@ from functools import lru_cache
 from typing import Any
 
 from grokscope.errors import InputError
-from grokscope.specs import ReadingSpec
+from grokscope.runs.records import is_group
 from grokscope.tasks import Task, named_task
-from grokscope.timeline import LeadStatus, Outcome, Timeline, timeline_of
-from grokscope.view.page.sources import ShownRun, identity
+from grokscope.timeline import LeadStatus, Outcome, Timeline
+from grokscope.view.page.sources import ShownRun
 
-__all__ = ["events_of", "is_group", "row_of", "task_or_none"]
+__all__ = ["events_of", "row_of", "task_or_none"]
 
 SENTENCES = {outcome.name.lower(): str(outcome) for outcome in Outcome}
 
@@ -23,20 +23,10 @@ def task_or_none(name: str) -> Task | None:
         return None
 
 
-def is_group(name: str) -> bool:
-    """Whether a task is a group's operation, read over its irreps."""
-    task = task_or_none(name)
-    return name.startswith("table:") if task is None else task.sums is None
-
-
 def events_of(run: ShownRun) -> Timeline | None:
     """Its timeline; None before the first look, or where the log lacks what one needs."""
-    reading, record = ReadingSpec(), run.record
-    at = reading.sync_at(is_group(record.spec.task))
     try:
-        if task_or_none(record.spec.task) is not None:
-            return record.timeline
-        return timeline_of(record.evaluations, reading, failed_at=record.outcome.failed_at, sync_at=at)
+        return run.record.timeline
     except InputError:
         return None
 
@@ -45,7 +35,7 @@ def row_of(run: ShownRun) -> dict[str, Any]:
     """Everything the page knows of a run besides its curves."""
     spec, events = run.record.spec, events_of(run)
     found = {
-        "id": identity(spec),
+        "id": spec.identity,
         "name": run.name,
         "task": spec.task,
         "seed": spec.seeds.data_order,

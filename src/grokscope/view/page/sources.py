@@ -4,20 +4,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from hashlib import sha256
-from math import nan
 from pathlib import Path
 from typing import Any
 
 from grokscope.errors import InputError, shown
 from grokscope.files import named
-from grokscope.runs.outcome import RunOutcome
-from grokscope.runs.records import RunRecord, unpacked
+from grokscope.runs.packing import unpack_records
+from grokscope.runs.records import RunRecord, merge_records
 from grokscope.runs.run_folder import RunFolder, run_name
 from grokscope.runs.runs import Run
 from grokscope.specs import RunSpec
 
-__all__ = ["ShownRun", "Source", "folders_of", "identity", "looks_of", "source_of", "stored_run"]
+__all__ = ["ShownRun", "Source", "folders_of", "source_of", "stored_run"]
 
 MOST_RUNS = 10_000  # of one page: reading ten thousand logs takes a minute, and nobody scrolls further
 LARGEST_TEXT = 64 * 2**20  # bytes of a claims or provenance file that is still read
@@ -106,13 +104,10 @@ def _is_run(folder: Path) -> bool:
 
 def _of_records(path: Path, files: Sequence[Path], match: str) -> tuple[list[ShownRun], list[str]]:
     """Runs of packed records; one that stands in several files is shown once, as the last of them has it."""
-    found: dict[str, ShownRun] = {}
-    for file in files:
-        for record in unpacked(file):
-            if _is_wanted(name := _name_of(record.spec), match):
-                found[identity(record.spec)] = ShownRun(name, record)
+    records = merge_records(record for file in files for record in unpack_records(file))
+    found = [ShownRun(name, one) for one in records if _is_wanted(name := _name_of(one.spec), match)]
     _refuse_more_than_fit(len(found), path)
-    return list(found.values()), []
+    return found, []
 
 
 def _of_store(path: Path, match: str) -> tuple[list[ShownRun], list[str]]:
@@ -127,36 +122,16 @@ def _of_store(path: Path, match: str) -> tuple[list[ShownRun], list[str]]:
 
 def stored_run(folder: Path) -> ShownRun:
     """A run of a store as far as it is logged."""
-    run = RunFolder(folder, RunSpec.from_json((folder / "spec.json").read_text()))
-    outcome = RunOutcome.from_dict(run.outcome) if run.outcome else RunOutcome()
-    record = RunRecord(run.spec, outcome, looks_of(run.log()), looks_of(run.log("measures")))
-    return ShownRun(folder.name, record, outcome.is_finished, Run(run))
-
-
-def looks_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Rows of a log as columns of numbers, in the order of rows; what a row lacks is NaN.
-
-    >>> looks_of([{"step": 0, "fsd": None}, {"step": 100, "fsd": 0.5, "undefined": "why"}])
-    {'step': [0, 100], 'fsd': [nan, 0.5]}
-    """
-    names = dict.fromkeys(name for row in rows for name in row)
-    numeric = [name for name in names if not any(isinstance(row.get(name), str) for row in rows)]
-    return {name: [nan if row.get(name) is None else row[name] for row in rows] for name in numeric}
-
-
-def identity(spec: RunSpec) -> str:
-    """A run's content hash; of a spec whose table is not pinned, which has none, a digest of its JSON."""
-    try:
-        return spec.content_hash
-    except InputError:
-        return sha256(spec.to_json().encode()).hexdigest()[:16]
+    run = Run(RunFolder(folder, RunSpec.from_json((folder / "spec.json").read_text())))
+    record = run.record
+    return ShownRun(folder.name, record, record.outcome.is_finished, run)
 
 
 def _name_of(spec: RunSpec) -> str:
     try:
         return run_name(spec)
     except InputError:
-        return f"table_s{spec.seeds.data_order}-{identity(spec)}"
+        return f"table_s{spec.seeds.data_order}-{spec.identity}"
 
 
 def _json(path: Path, kind: type) -> Any:

@@ -1,0 +1,255 @@
+"""One stack of runs from the first step to the last: placed, evaluated, decided on, saved and finished."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from grokscope.activations import subject_of
+from grokscope.jobs.states import changes_decay, decide_decay, forked_state, is_compiled, logged_numbers
+from grokscope.measures import snapshot
+from grokscope.runs.logs import columns_from
+from grokscope.runs.measuring import STEPS_AT_ONCE, Measuring, measure_stack
+from grokscope.runs.outcome import READING, RunOutcome
+from grokscope.runs.provenance import provenance
+from grokscope.runs.run_folder import Keep, RunFolder
+from grokscope.runs.store import Store
+from grokscope.specs import RunSpec
+from grokscope.steering import Control, Decision, has_paired_run, paired_run
+from grokscope.tasks import Task
+from grokscope.timeline import first_step
+from grokscope.training import Cohort, advance, initial_state
+from grokscope.training.checkpoint import cut, padded_row
+
+__all__ = ["Notice", "Options", "Progress", "Report", "Stopped", "TrainingStack"]
+
+GROKKED = READING.grokked
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One evaluation of one run, for who watches."""
+
+    run: str
+    """Its folder's name."""
+    step: int
+    """The step of the evaluation."""
+    last: int
+    """The step at which it ends."""
+    row: dict[str, float]
+    """What was measured."""
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something about a run that a person should know, and that stops nothing."""
+
+    run: str
+    """Its folder's name."""
+    notice: str
+    """One sentence."""
+
+
+Report = Callable[[Progress | Notice], None]
+
+
+class Stopped(Exception):  # noqa: N818 (not an error: somebody asked)
+    """The person or the scheduler asked to stop; everything is stored."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a stack of runs is trained."""
+
+    device: str
+    """Where to compute."""
+    keep: Keep
+    """What checkpoints hold."""
+    report: Report
+    """Is called with every evaluation and notice."""
+    should_stop: Callable[[], bool]
+    """Is asked between any two evaluations."""
+    compiled: bool | None
+    """Whether steps are compiled; None decides by device and length."""
+    stop_after_grokking: int | None
+    """Steps after which a grokked run ends; None trains to the last step."""
+    measuring: Measuring
+    """What is measured at the checkpoints."""
+
+
+class TrainingStack:
+    """A stack of runs in training: folders, state, and when each run is due."""
+
+    def __init__(
+        self, specs: Sequence[RunSpec], by_slot: Sequence[RunFolder | None], store: Store, options: Options
+    ) -> None:
+        self.options = options
+        self.folders = {slot: folder for slot, folder in enumerate(by_slot) if folder is not None}
+        self.compiled = is_compiled(specs, options.device, options.compiled)
+        paired = {
+            slot: paired_run(folder.spec, store.find(folder.spec.fork.parent).spec)
+            for slot, folder in self.folders.items()
+            if folder.spec.fork is not None and has_paired_run(folder.spec)
+        }
+        stacked = [None if folder is None else folder.spec for folder in by_slot]
+        self.cohort = Cohort(stacked, options.device, paired)
+        self.state = initial_state(self.cohort)
+        self.evaluation_steps = [spec.evaluation_steps for spec in self.cohort.specs]
+        self.saves = [set(spec.checkpoints.steps(spec.training.steps)) for spec in self.cohort.specs]
+        self.steps = {slot: self._place(slot, folder, store) for slot, folder in self.folders.items()}
+        for slot, spec in paired.items():
+            self.state.put(self.cohort.paired_slot[slot], self._forked(spec, self.folders[slot], store))
+        self.logs = {slot: logged_numbers(folder) for slot, folder in self.folders.items()}
+
+    def _place(self, slot: int, folder: RunFolder, store: Store) -> int:
+        """Put a run where it stopped, where it forks, or at its beginning."""
+        found = folder.latest_state(self._logged_until(slot, folder), self._warning(folder))
+        # A run that follows a paired run begins anew: only from the fork on do both take every step together.
+        if found is not None and not has_paired_run(folder.spec):
+            step, tensors = found
+            self.state.put(slot, padded_row(tensors, self.cohort.layout, self.cohort.tasks[slot].symbols))
+            folder.rewind(step)
+            return step
+        folder.rewind(-1)
+        if folder.spec.fork is not None:
+            self.state.put(slot, self._forked(folder.spec, folder, store))
+            return folder.spec.fork.step
+        return 0
+
+    def _forked(self, spec: RunSpec, folder: RunFolder, store: Store) -> dict[str, Tensor]:
+        return forked_state(spec, store, self.compiled, str(self.cohort.device), self._warning(folder))
+
+    def _warning(self, folder: RunFolder) -> Callable[[str], None]:
+        return lambda sentence: self.options.report(Notice(folder.name, sentence))
+
+    def _logged_until(self, slot: int, folder: RunFolder) -> int:
+        """The last step before the first evaluation that the log lacks: what was lost is evaluated again."""
+        first, measuring = folder.spec.fork.step if folder.spec.fork else 0, self.options.measuring
+        due = {first, *(step for step in self.evaluation_steps[slot] if step > first)}
+        missing = due - {row["step"] for row in folder.log()}
+        if measuring.always and measuring.concerns(folder.spec):
+            measured = {row["step"] for row in folder.log("measures")}
+            missing |= {step for step in self.saves[slot] if step >= first} - measured
+        return min(missing, default=folder.spec.training.steps + 1) - 1
+
+    def train(self) -> None:
+        """Take every step of every run, until all have ended; asked to stop, store everything and raise `Stopped`."""
+        running = set(self.folders)
+        self._visit({slot for slot in running if not self.logs[slot]}, begins=True)
+        while running := self._end_runs(running):
+            if self.options.should_stop():
+                self.save(running, is_stop=True)
+                raise Stopped
+            ahead = min(self._next_stop(slot) - self.steps[slot] for slot in running)
+            self.state, info = advance(self.state, self.cohort, ahead, self.compiled)
+            failed = {slot: step for slot in running if (step := info.failed_at[slot]) is not None}
+            for slot, step in failed.items():
+                self.finish(slot, step)
+            running -= failed.keys()
+            for slot in running:
+                self.steps[slot] += ahead
+            self._visit(running)
+
+    def _visit(self, slots: set[int], begins: bool = False) -> None:
+        """Evaluate, measure and save the runs that are due; one that begins is evaluated in any case."""
+        self.evaluate([slot for slot in slots if begins or self.steps[slot] in self.evaluation_steps[slot]])
+        due = {slot for slot in slots if self.steps[slot] in self.saves[slot]}
+        self.measure(due)
+        self.save(due)
+
+    def _end_runs(self, running: set[int]) -> set[int]:
+        """Finish the runs that have taken their last step, or enough steps since they grokked; the others go on."""
+        left = set(running)
+        for slot in sorted(running):
+            last = self.cohort.specs[slot].training.steps
+            after = self.options.stop_after_grokking
+            grokked = None if after is None else self._grokked_at(slot)
+            enough = last if grokked is None or after is None else min(last, grokked + after)
+            if self.steps[slot] >= enough:
+                left.discard(slot)
+                if self.steps[slot] < last:
+                    self.save({slot}, is_end=True)
+                self.state.alive[slot] = False  # the slot idles; its row stays as it is
+                self.finish(slot, None, stopped_early=self.steps[slot] < last)
+        return left
+
+    def _next_stop(self, slot: int) -> int:
+        """The next step at which a run is evaluated or saved."""
+        return min(step for step in self.evaluation_steps[slot] | self.saves[slot] if step > self.steps[slot])
+
+    def evaluate(self, due: list[int]) -> None:
+        """Evaluate the runs that are due, log what was found, and let their rules decide."""
+        if not due:
+            return
+        found = snapshot(self.state.weights, self.cohort, self.compiled)
+        for slot in due:
+            step, folder, row = self.steps[slot], self.folders[slot], found.row(slot)
+            logged = {"step": step, **row, "weight_decay": float(self.state.weight_decay[slot])}
+            folder.append(logged)
+            self.logs[slot].append(logged)
+            self.options.report(Progress(folder.name, step, self.cohort.specs[slot].training.steps, row))
+            decision = self._decision(slot)
+            if decision is not None and changes_decay(decision):
+                self.state.weight_decay[slot] = decision.weight_decay
+
+    def _decision(self, slot: int) -> Decision | Control | None:
+        """What the run's trigger or closed loop says; it depends on the log alone, so it survives a restart."""
+        return decide_decay(self.cohort.specs[slot], self.logs[slot])
+
+    def measure(self, slots: set[int]) -> None:
+        """Measure what was asked for at the checkpoints of these runs, all of one kind together."""
+        kinds: dict[tuple[Task, tuple[str, ...]], list[int]] = {}
+        for slot in sorted(slots):
+            if self.options.measuring.concerns(self.cohort.specs[slot]):
+                kinds.setdefault((self.cohort.tasks[slot], self._due_measures(slot)), []).append(slot)
+        size = STEPS_AT_ONCE[self.cohort.device.type]
+        for (_, measures), own in kinds.items():
+            for start in range(0, len(own) if measures else 0, size):
+                part = own[start : start + size]
+                specs = [self.cohort.specs[slot] for slot in part]
+                names = [f"{self.folders[slot].name} at step {self.steps[slot]}" for slot in part]
+                rows = measure_stack(subject_of(specs, self.state.weights[part], names), measures)
+                for slot, row in zip(part, rows, strict=True):
+                    self.folders[slot].append({"step": self.steps[slot], **row}, "measures")
+
+    def _due_measures(self, slot: int) -> tuple[str, ...]:
+        """What is measured of a run at this checkpoint: more at its last, and at the first since it grokked."""
+        step, grokked, measuring = self.steps[slot], self._grokked_at(slot), self.options.measuring
+        before = max((save for save in self.saves[slot] if save < step), default=-1)
+        is_first = grokked is not None and before < grokked <= step
+        is_milestone = is_first or step == self.cohort.specs[slot].training.steps
+        return (*measuring.always, *(measuring.milestones if is_milestone else ()))
+
+    def _grokked_at(self, slot: int) -> int | None:
+        """Where a run grokked, if it has."""
+        steps = [row["step"] for row in self.logs[slot]]
+        return first_step(steps, [row["validation_accuracy"] for row in self.logs[slot]], GROKKED)
+
+    def save(self, slots: set[int], is_end: bool = False, is_stop: bool = False) -> None:
+        """Write the runs' checkpoints."""
+        for slot in slots:
+            spec, task, step = self.cohort.specs[slot], self.cohort.tasks[slot], self.steps[slot]
+            is_fork_point = is_end or step in spec.checkpoints.at or step == spec.training.steps
+            tensors = cut(self.state.row(slot), self.cohort.layout, task.symbols)
+            self.folders[slot].save(step, tensors, self.options.keep, is_fork_point, is_stop)
+
+    def finish(self, slot: int, failed_at: int | None, stopped_early: bool = False) -> None:
+        """Write how a run ended."""
+        layout = {
+            "slots": len(self.cohort),
+            "slot": slot,
+            "padded_size": self.cohort.key.size,
+            "compiled": self.compiled is not False,
+        }
+        facts = {**_rule_facts(self._decision(slot)), "layout": layout, "provenance": provenance(self.options.device)}
+        evaluations = columns_from(self.logs[slot])
+        outcome = RunOutcome.from_evaluations(evaluations, failed_at, stopped_early=stopped_early, **facts)
+        self.folders[slot].finish(outcome)
+
+
+def _rule_facts(found: Decision | Control | None) -> dict[str, Any]:
+    """What a run's rule did, for its outcome; a closed loop is named only where there is one."""
+    if isinstance(found, Control):
+        return {"control": found.to_dict()}
+    return {"trigger": found and {"fired_at": found.fired_at, "restored_at": found.restored_at}}
