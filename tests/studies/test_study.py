@@ -63,7 +63,12 @@ def test_items_need_their_experiments_and_unknown_ones_are_rejected() -> None:
 def test_from_plan_through_an_interruption_to_evidence(tmp_path: Path) -> None:
     plan = SMALL.plan(["tiny", "forks"], str(tmp_path))
     store, calls = Store(plan.out), iter(range(1000))
-    options = {"keep": plan.keep, "measuring": Measuring.asked_by(plan), "compiled": False, "made_for": plan.made_for}
+    options = {
+        "keep": plan.keep,
+        "measuring": Measuring.from_plan(plan),
+        "compiled": False,
+        "made_for": plan.memberships,
+    }
     with pytest.raises(Stopped):
         run_all(plan.runs, store, **options, should_stop=lambda: next(calls) == 6)
     assert len(stored_records(store)) < len(plan.runs)
