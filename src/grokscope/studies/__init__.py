@@ -1,5 +1,6 @@
 """Studies: a paper's runs, quantities, claims, tables and figures, each as data of one folder."""
 
+from grokscope.studies import rule
 from grokscope.studies.cells import cell
 from grokscope.studies.claim import Claim, Finding, judge, rules_digest
 from grokscope.studies.evidence import Evidence
@@ -24,6 +25,7 @@ __all__ = [
     "find_study",
     "gather",
     "judge",
+    "rule",
     "rules_digest",
     "study_names",
 ]

@@ -20,7 +20,7 @@ __all__ = ["Bound", "Measured", "Part", "Quantity"]
 class Bound:
     """A number of which only an upper bound is known."""
 
-    value: float
+    value: float | int
     """It is at most this."""
     items: int
     """How many independent things it rests on."""

@@ -66,11 +66,11 @@ class Condition:
     """Which part it is about."""
     operator: str = ""
     """Of a comparison."""
-    bound: float = 0.0
+    bound: float | int = 0.0
     """What is compared with; of a share, the share of `of`; of `within`, the tolerance."""
     end: End = "value"
     """Whether the value or an end of its interval is compared."""
-    of: str | float = ""
+    of: str | float | int = ""
     """Another part (of a share), or the number that the part must be near to, or the upper bound."""
     parts: tuple[str, ...] = ()
     """The parts of a sequence."""
@@ -86,7 +86,7 @@ class Condition:
         return _SENTENCES[self.kind](self)
 
 
-def above(bound: float, part: str = "value", end: End = "value") -> Condition:
+def above(bound: float | int, part: str = "value", end: End = "value") -> Condition:
     """A part, or an end of its interval, is above a number.
 
     >>> above(0, "mean lead", "low").describe()
@@ -95,46 +95,46 @@ def above(bound: float, part: str = "value", end: End = "value") -> Condition:
     return Condition("compare", part, ">", bound, end)
 
 
-def at_least(bound: float, part: str = "value", end: End = "value") -> Condition:
+def at_least(bound: float | int, part: str = "value", end: End = "value") -> Condition:
     """A part is at least a number."""
     return Condition("compare", part, "≥", bound, end)
 
 
-def below(bound: float, part: str = "value", end: End = "value") -> Condition:
+def below(bound: float | int, part: str = "value", end: End = "value") -> Condition:
     """A part is below a number."""
     return Condition("compare", part, "<", bound, end)
 
 
-def at_most(bound: float, part: str = "value", end: End = "value") -> Condition:
+def at_most(bound: float | int, part: str = "value", end: End = "value") -> Condition:
     """A part is at most a number."""
     return Condition("compare", part, "≤", bound, end)
 
 
-def equals(bound: float, part: str = "value") -> Condition:
+def equals(bound: float | int, part: str = "value") -> Condition:
     """A part is exactly a number."""
     return Condition("compare", part, "=", bound)
 
 
-def between(low: float, high: float, part: str = "value") -> Condition:
+def between(low: float | int, high: float | int, part: str = "value") -> Condition:
     """A part lies in a closed interval."""
     return all_of(at_least(low, part), at_most(high, part))
 
 
-def within(tolerance: float, of: float, part: str = "value") -> Condition:
+def within(tolerance: float, of: float | int, part: str = "value") -> Condition:
     """A part is within a share of a reported number.
 
     >>> within(0.2, of=1722).holds(Measured.of(1500)), within(0.2, of=1722).describe()
-    (True, 'value within 20 % of 1,722')
+    (True, 'the value is within 20 % of 1,722')
     """
     return Condition("within", part, bound=tolerance, of=of)
 
 
-def contains(bound: float, part: str = "value") -> Condition:
+def contains(bound: float | int, part: str = "value") -> Condition:
     """A part's interval contains a number."""
     return Condition("contains", part, bound=bound)
 
 
-def more_than(share: float, part: str, of: str = "n", operator: str = ">") -> Condition:
+def more_than(share: float | int, part: str, of: str = "n", operator: str = ">") -> Condition:
     """A count is more than a share of another; `n` is the number of runs.
 
     >>> more_than(1 / 2, "grokked").describe(), more_than(1, "positive", operator="=").describe()
@@ -250,15 +250,19 @@ _HOLDS: dict[str, Callable[[Condition, Measured], bool]] = {
 }
 
 
-def _bound(value: float) -> str:
+def _part(name: str) -> str:
+    return "the value" if name == "value" else name
+
+
+def _bound(value: float | int) -> str:
     return f"{value:g}" if abs(value) < 1000 else format_number(value)
 
 
 _SENTENCES: dict[str, Callable[[Condition], str]] = {
-    "compare": lambda one: f"{ENDS[one.end]}{one.part} {one.operator} {_bound(one.bound)}",
+    "compare": lambda one: f"{ENDS[one.end]}{_part(one.part)} {one.operator} {_bound(one.bound)}",
     "share": lambda one: f"{one.part} {one.operator} {'' if one.bound == 1 else f'{one.bound:.3g} × '}{one.of}",
-    "within": lambda one: f"{one.part} within {100 * one.bound:g} % of {_bound(float(one.of))}",
-    "contains": lambda one: f"the interval of {one.part} contains {_bound(one.bound)}",
+    "within": lambda one: f"{_part(one.part)} is within {100 * one.bound:g} % of {_bound(float(one.of))}",
+    "contains": lambda one: f"the interval of {_part(one.part)} contains {_bound(one.bound)}",
     "falling": lambda one: " > ".join(one.parts),
     "every": lambda one: f"{one.conditions[0].describe()} for each of {', '.join(one.parts)}",
     "all": lambda one: " and ".join(part.describe() for part in one.conditions),
