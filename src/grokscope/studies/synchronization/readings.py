@@ -245,9 +245,9 @@ def format_signs(test: SignTest, runs: int) -> str:
     return f"{test.positive} of {runs} positive{never}, p = {test.p_value:.2g}"
 
 
-def counted(value: float, items: int) -> Estimate:
+def counted(value: float | int, items: int) -> Estimate:
     """A number without an interval, with how many runs it rests on."""
-    return Estimate(value, nan, nan, items)
+    return Estimate(float(value), nan, nan, items)
 
 
 def share_that(hits: Iterable[bool]) -> Estimate | None:

@@ -104,17 +104,17 @@ def independent_level(task: str, neurons: int, significance: float = 0.05) -> fl
 
 def curve(run: Selection, column: str, **options: str) -> Quantity:
     """A column of one run over steps, or its difference from the column `minus`."""
-    return Quantity(f"curve of {column}", run, _curve, None, {"column": column, **options})
+    return Quantity("curve", run, _curve, None, {"column": column, **options})
 
 
 def quartiles(runs: Selection, column: str, **options: str) -> Quantity:
     """Median and quartiles of a column over runs, at each step."""
-    return Quantity(f"quartiles of {column}", runs, _quartiles, None, {"column": column, **options})
+    return Quantity("quartiles", runs, _quartiles, None, {"column": column, **options})
 
 
 def untrained(runs: Selection, column: str) -> Quantity:
     """What a column is in untrained networks."""
-    return Quantity(f"{column} of untrained networks", runs, _untrained, None, {"column": column})
+    return Quantity("untrained networks", runs, _untrained, None, {"column": column})
 
 
 def line(evidence: Evidence, quantity: Quantity, until: int, label: str, role: str) -> Series:
@@ -151,13 +151,17 @@ def independent_line(evidence: Evidence, run: Selection) -> tuple[Series, ...]:
     level = evidence.measure(quantity).number()
     if isnan(level):
         return ()
-    return (
-        Series("independent neurons, 95 %", "horizontal", "null", "null", (), (level,), quantity=quantity.key),
-    )
+    return (Series("independent neurons, 95 %", "horizontal", "null", "null", (), (level,), quantity=quantity.key),)
 
 
 def lead_bars(
-    evidence: Evidence, runs: Sequence[Quantity], part: str, label: str, role: str, offset: float = 0.0, width: float = 0.8
+    evidence: Evidence,
+    runs: Sequence[Quantity],
+    part: str,
+    label: str,
+    role: str,
+    offset: float = 0.0,
+    width: float = 0.8,
 ) -> Series:
     """Leads of single runs side by side; in words where there is none."""
     values, words = [], []
