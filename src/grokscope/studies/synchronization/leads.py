@@ -164,7 +164,7 @@ def _table_2(evidence: Evidence) -> Table:
     found = {name: run_events(name, BY_SUM if name.startswith("mult") else "") for name in names}
     rows = [_event_row(evidence, name, quantity, reported) for name, quantity in found.items()]
     rows += _multiplication_rows(evidence)
-    rows += _mean_rows(evidence, REPORTED_ADDITIONS, "printed additions", reported)
+    rows += _mean_rows(evidence, REPORTED_ADDITIONS, "reported additions", reported)
     widened = readings.widened_tasks(base, names)
     rows += [_pooled_row(evidence, task) for task in widened if task != "mult_mod97"]  # its reading is not the log's
     if any(task.startswith("add") for task in widened):

@@ -102,7 +102,7 @@ def _table_3(evidence: Evidence) -> Table:
     for name, events in found.items():
         reported = (PAPER.get(name, part.replace(" ", "_")) for part in own)
         rows.append((text(name), *(cell(evidence, events, *pair) for pair in zip(own, reported, strict=True))))
-    rows.append(_mean_row(evidence, REPORTED_ADDITIONS, "mean, printed additions", "mean"))
+    rows.append(_mean_row(evidence, REPORTED_ADDITIONS, "mean, reported additions", "mean"))
     rows += [_mean_row(evidence, all_seeds(task), f"mean, {task}, all seeds") for task in _widened(evidence)]
     columns = (
         *map(Column, ("Experiment", "Grok", "FSD sync")),
@@ -147,8 +147,8 @@ def _figure_1(evidence: Evidence) -> Figure:
     ]
     ticks = tuple((place, _tick(name)) for place, name in enumerate(NAMES))
     series = (*(ours if trained else ()), *papers)
-    panels = [Panel("The printed runs (p above, seed below)", "experiment", LEAD, series, ticks)]
-    title = f"How long before grokking: FSD and the restricted loss, {trained} of {len(NAMES)} printed additions"
+    panels = [Panel("The reported runs (p above, seed below)", "experiment", LEAD, series, ticks)]
+    title = f"How long before grokking: FSD and the restricted loss, {trained} of {len(NAMES)} reported additions"
     widened = sorted(_widened(evidence), key=lambda task: int(task.rpartition("mod")[2]))
     if widened:
         counts = [evidence.measure(median_events(all_seeds(task))).n for task in widened]

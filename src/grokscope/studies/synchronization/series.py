@@ -65,7 +65,10 @@ def _quartiles(records: Records, column: str, minus: str = "") -> Measured:
     curves = [rows for record in records.values() if (rows := _rows(record, column, minus))]
     if len(curves) < 2:
         return Measured(n=len(curves))
-    values = {step: [rows[step] for rows in curves if step in rows] for step in sorted({*().union(*curves)})}
+    values = {
+        step: [rows[step] for rows in curves if step in rows]
+        for step in sorted({step for rows in curves for step in rows})
+    }
     kept = {step: found for step, found in values.items() if 2 * len(found) >= len(curves)}
     ends = {step: np.quantile(found, (0.25, 0.5, 0.75)).tolist() for step, found in kept.items()}
     parts = {str(step): Estimate(middle, low, high, len(kept[step]), 0.5) for step, (low, middle, high) in ends.items()}
