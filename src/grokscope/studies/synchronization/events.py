@@ -112,7 +112,7 @@ def _lead_signs(records: Records) -> Measured:
     known = [lead for lead in leads if lead.sign is not None]
     if not known:
         return Measured({}, "none grokked", len(leads), "No run grokked.")
-    test, n = sign_test([lead.sign for lead in known]), len(known)
+    test, n = sign_test([lead.sign for lead in leads if lead.sign is not None]), len(known)
     never = sum(lead.status is LeadStatus.NEVER for lead in known)
     parts = {
         "share": readings.precursor_share(known),
