@@ -23,6 +23,7 @@ __all__ = [
     "REPORTED_ADDITIONS",
     "RESAMPLES",
     "SEED",
+    "Records",
     "all_seeds",
     "at_grokking",
     "counted",
