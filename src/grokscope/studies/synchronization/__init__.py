@@ -1,11 +1,12 @@
 """The seed paper, "Circuit Synchronization Precedes Generalization": its runs, tables, figures and claims."""
 
 from grokscope.studies.study import Study, gather
+from grokscope.studies.synchronization import false_alarms, lead_share, leads, over_time, phases, restricted_loss
 from grokscope.studies.synchronization.experiments import EXPERIMENTS, quick_runs
 
 __all__ = ["STUDY"]
 
-SECTIONS = ()  # in the paper's order
+SECTIONS = (leads, lead_share, restricted_loss, false_alarms, phases, over_time)  # in the paper's order
 
 STUDY = Study(
     name="synchronization",

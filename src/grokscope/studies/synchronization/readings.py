@@ -11,7 +11,7 @@ import numpy as np
 from grokscope.law import Ending, ForkedRun, forked_run
 from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
-from grokscope.stats import Estimate, SignTest, bootstrap, clustered_bootstrap, kaplan_meier, share
+from grokscope.stats import Estimate, SignTest, bootstrap, clustered_bootstrap, holm, kaplan_meier, share
 from grokscope.studies.quantity import Bound, Part
 from grokscope.studies.selection import Selection
 from grokscope.studies.synchronization.experiments import TABLE_1
@@ -23,14 +23,17 @@ __all__ = [
     "REPORTED_ADDITIONS",
     "RESAMPLES",
     "SEED",
+    "Records",
     "all_seeds",
     "at_grokking",
+    "counted",
     "crossing",
     "crossing_part",
     "forked_runs",
     "format_signs",
     "grok_checkpoint",
     "grokked_runs",
+    "holm_parts",
     "known",
     "lead_bound",
     "lead_part",
@@ -44,9 +47,12 @@ __all__ = [
     "precursor_part",
     "precursor_share",
     "read_by",
+    "share_that",
     "step_part",
     "time_to_grok",
+    "trained_part",
     "triggered_late",
+    "widened_tasks",
 ]
 
 CADENCE = 500  # steps between the paper's checkpoints, where no other number is reported (§3)
@@ -239,3 +245,30 @@ def format_signs(test: SignTest, runs: int) -> str:
     left_out = runs - test.positive - test.negative - test.zero
     never = f" ({left_out} never grok)" if left_out else ""
     return f"{test.positive} of {runs} positive{never}, p = {test.p_value:.2g}"
+
+
+def counted(value: float | int, items: int) -> Estimate:
+    """A number without an interval, with how many runs it rests on."""
+    return Estimate(float(value), nan, nan, items)
+
+
+def share_that(hits: Iterable[bool]) -> Estimate | None:
+    """The share of runs of which something holds, with its Clopper–Pearson interval; None without runs."""
+    found = list(hits)
+    return share(sum(found), len(found)) if found else None
+
+
+def holm_parts(p_values: Mapping[str, float | None]) -> dict[str, Part]:
+    """The p-values that are known, adjusted for their number by Holm's rule."""
+    found = {name: value for name, value in p_values.items() if value is not None}
+    return dict(zip(found, holm(list(found.values())).tolist(), strict=True))
+
+
+def widened_tasks(base: Records, reported: Iterable[str]) -> list[str]:
+    """The tasks of which more runs were trained than are reported, in the order of the runs."""
+    return list(dict.fromkeys(record.spec.task for name, record in base.items() if name not in {*reported}))
+
+
+def trained_part(runs: Selection, base: Records) -> Selection:
+    """The named runs of a selection that were trained, for a table that shows what there is; all where none was."""
+    return replace(runs, names=tuple(name for name in runs.names if name in base) or runs.names)
