@@ -60,7 +60,7 @@ def _level_lead(records: Records) -> Measured:
     return Measured.of(found, f"mean lead of the level {format_number(found)}", len(leads))
 
 
-LEVEL_LEAD = Quantity("mean lead of the level after grokking", REPORTED_ADDITIONS, _level_lead, CADENCE)
+LEVEL_LEAD = Quantity("mean lead of the level after grokking", REPORTED_ADDITIONS, _level_lead)
 
 
 def _fsd_start(records: Records, step: int) -> Measured:
@@ -86,7 +86,7 @@ def _fsd_after(records: Records) -> Measured:
     return Measured.of(found, format_number(found, 2), len(means), "Mean over evaluations after grokking.")
 
 
-FSD_AFTER = Quantity("mean FSD after grokking", one_run(RUN), _fsd_after, CADENCE)
+FSD_AFTER = Quantity("mean FSD after grokking", one_run(RUN), _fsd_after)
 
 
 def _correlations(records: Records, low: float, high: float) -> Measured:
@@ -106,7 +106,7 @@ def _correlations(records: Records, low: float, high: float) -> Measured:
 
 
 CORRELATIONS = Quantity(
-    "correlations inside [0.49, 0.78]", REPORTED_ADDITIONS, _correlations, CADENCE, {"low": 0.49, "high": 0.78}
+    "correlations inside [0.49, 0.78]", REPORTED_ADDITIONS, _correlations, options={"low": 0.49, "high": 0.78}
 )
 
 
@@ -142,7 +142,7 @@ def _shares_by_prime(records: Records, runs_each: int) -> Measured:
     return Measured(parts, shown, n, f"Pooled {format_estimate(pooled, 2)}.")
 
 
-SHARES = Quantity("share of positive leads by prime", ADDITIONS, _shares_by_prime, CADENCE, {"runs_each": 10})
+SHARES = Quantity("share of positive leads by prime", ADDITIONS, _shares_by_prime, options={"runs_each": 10})
 
 
 # Tables
@@ -355,7 +355,7 @@ CLAIMS = (
         "all seeds",
         SHARES,
         Rule(rule.every(rule.above(0.5, end="low"), *TASKS), rule.above(0.5, end="low")),
-        "tab-cross",
+        "sup-lead-share",
     ),
 )
 TABLES = (Item("tab-configs", ("base",), _table_1), Item("tab-cross", ("base", "multiplication"), _table_2))

@@ -232,6 +232,7 @@ CLAIMS = (
         "change of the norm in Phase 1, from step 500",
         _norm_in_phase_1,
         Rule(rule.within(0.2, of=-0.627), rule.below(0)),
+        "fig-two-phase",
         start=500,
     ),
     _claim(
@@ -244,12 +245,14 @@ CLAIMS = (
         "change of the norm in Phase 2",
         _norm_in_phase_2,
         Rule(rule.within(0.2, of=-0.198), rule.below(0)),
+        "fig-two-phase",
     ),
     _claim(
         ("phase-2-length", "Phase 2 lasts 1,500 steps.", "§5.3, Figure 2", "1,500"),
         "steps from the first median rank 1 to grokking",
         _phase_2_length,
         Rule(rule.within(0.2, of=1500), rule.above(0)),
+        "fig-two-phase",
     ),
     _claim(
         (
@@ -264,6 +267,7 @@ CLAIMS = (
             rule.more_than(1, "runs that stay below", operator="="),
             rule.any_of(rule.more_than(1 / 2, "runs that stay below"), rule.at_most(0.5, "mean peak")),
         ),
+        "fig-two-phase",
         at_most=0.36,
     ),
     _claim(
@@ -309,6 +313,7 @@ CLAIMS = (
         "runs whose least norm is within 500 steps of grokking, or within 5 % of the norm there,",
         _norm_minimum,
         Rule(rule.more_than(1 / 2, "near in steps"), rule.more_than(1 / 2, "near in norm")),
+        "fig-two-phase",
         steps=500,
         tolerance=0.05,
     ),
@@ -322,5 +327,6 @@ CLAIMS = (
         "steps of the FSD crossing and of the first median rank 1",
         _formation,
         Rule(contradiction="A circuit that still forms until step 2,500 is not complete at step 1,000."),
+        "fig-two-phase",
     ),
 )
