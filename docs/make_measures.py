@@ -14,7 +14,7 @@ from typing import Any
 from grokscope.errors import InputError
 from grokscope.experiments import Reading, Run, measured, open_runs
 from grokscope.experiments.provenance import provenance
-from grokscope.measures.registry import MEASURES
+from grokscope.measures.catalogue import MEASURES
 
 DOCS = Path(__file__).parent
 DATA, PICTURES = DOCS / "measures.csv", DOCS / "images" / "measures"

@@ -14,7 +14,7 @@ import pytest
 import grokscope
 from grokscope import specs
 from grokscope.law.forms import FORMS
-from grokscope.measures.registry import MEASURES
+from grokscope.measures.catalogue import MEASURES
 from paper_tables import ARCH_ABLATION, CROSS, CROSSPRIME, RANK, TIMING_FIT, TRANSFER
 
 ROOT = Path(__file__).parents[1]

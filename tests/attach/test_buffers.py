@@ -31,7 +31,7 @@ class Holder(nn.Module):
 
 
 def look(model: nn.Module) -> dict[str, Any]:
-    return Monitor("add_mod7", "net.1", encode="one_hot").look(model)
+    return Monitor("add_mod7", "net.1", encode="one_hot").evaluate(model)
 
 
 def bits(tensor: Tensor) -> list[float]:
@@ -92,7 +92,7 @@ def test_a_layer_whose_buffers_have_no_shape_yet_is_looked_at() -> None:
     model.net.insert(1, nn.LazyBatchNorm1d(affine=False))
     plain.net.insert(1, nn.BatchNorm1d(8, affine=False))
     monitor = Monitor("add_mod7", "net.2", encode="one_hot")
-    assert monitor.look(model) == monitor.look(plain)
+    assert monitor.evaluate(model) == monitor.evaluate(plain)
 
 
 def test_a_buffer_made_by_the_pass_is_gone_and_is_made_again() -> None:

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from own_models import Attended, pairs_of, train
 
 from grokscope import Monitor
-from grokscope.attach import ATTACHED
+from grokscope.attach import foreign_measures
 from grokscope.errors import InputError
 
 
@@ -74,7 +74,7 @@ def test_a_look_between_forward_and_backward_leaves_the_graph_whole() -> None:
         torch.manual_seed(1)
         loss = nn.functional.cross_entropy(one(tokens), answers)
         if one is model:
-            Monitor("add_mod7", "mlp.1").look(one)
+            Monitor("add_mod7", "mlp.1").evaluate(one)
         loss.backward()
     pairs = zip(model.parameters(), other.parameters(), strict=True)
     assert all(torch.equal(a.grad, b.grad) for a, b in pairs)
@@ -85,7 +85,7 @@ def test_a_model_that_fails_inside_the_pass_is_left_as_it_was() -> None:
     model.act.register_forward_hook(lambda *_: (_ for _ in ()).throw(RuntimeError("mine")))
     before = (model.generator.get_state(), torch.get_rng_state(), len(model.act._forward_hooks))
     with pytest.raises(InputError, match=r"Noisy refuses what encode gives, .*: RuntimeError: mine"):
-        Monitor("add_mod7", ["act", "hidden.input"]).look(model)
+        Monitor("add_mod7", ["act", "hidden.input"]).evaluate(model)
     assert float(model.calls) == 0
     assert torch.equal(before[0], model.generator.get_state())
     assert torch.equal(before[1], torch.get_rng_state())
@@ -106,7 +106,7 @@ class Folding(nn.Linear):
 def test_modes_are_set_without_what_a_module_does_beside() -> None:
     model = nn.Sequential(nn.Linear(14, 8), nn.ReLU(), Folding(8, 7))
     before = model[2].weight.detach().clone()
-    Monitor("add_mod7", "1", encode="one_hot").look(model)
+    Monitor("add_mod7", "1", encode="one_hot").evaluate(model)
     assert torch.equal(before, model[2].weight)
 
 
@@ -146,7 +146,7 @@ def answer_share(model: Twice, layer: int, relu: bool) -> float:
     def site(model: Twice, tokens: Tensor) -> Tensor:
         return model.hidden(tokens, layer, relu)
 
-    return Monitor("add_mod7", site).look(model)["answer_share"]
+    return Monitor("add_mod7", site).evaluate(model)["answer_share"]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def answer_share(model: Twice, layer: int, relu: bool) -> float:
 def test_what_is_read_is_what_was_there_at_that_moment(site: str, layer: int, relu: bool) -> None:
     torch.manual_seed(0)
     model = Twice()
-    assert Monitor("add_mod7", site).look(model)["answer_share"] == answer_share(model, layer, relu)
+    assert Monitor("add_mod7", site).evaluate(model)["answer_share"] == answer_share(model, layer, relu)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_the_first_of_a_modules_outputs_is_read() -> None:
             return self.head(self.parts(self.lift(x))["hidden"]), None
 
     torch.manual_seed(0)
-    row = Monitor("add_mod7", ["parts", "head.input"], encode="one_hot").look(Model())
+    row = Monitor("add_mod7", ["parts", "head.input"], encode="one_hot").evaluate(Model())
     assert row["fsd"] == row["fsd@head.input"]
 
 
@@ -219,7 +219,7 @@ def test_torchs_own_encoder_is_read_inside_although_it_has_a_fused_path() -> Non
 
     torch.manual_seed(0)
     model = Model()
-    row = Monitor("add_mod7", ["encoder.layers.1.linear2.input", "encoder.layers.1.dropout"]).look(model)
+    row = Monitor("add_mod7", ["encoder.layers.1.linear2.input", "encoder.layers.1.dropout"]).evaluate(model)
     assert row["fsd"] == row["fsd@encoder.layers.1.dropout"]
     with pytest.raises(InputError, match=r"'encoder.layers.0.self_attn.out_proj' was not reached"):
         Monitor("add_mod7", "encoder.layers.0.self_attn.out_proj").check(model)
@@ -232,8 +232,8 @@ def test_torchs_own_encoder_is_read_inside_although_it_has_a_fused_path() -> Non
 def test_models_of_every_precision_are_read(precision: torch.dtype) -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(14, 32), nn.ReLU(), nn.Linear(32, 7))
-    monitor = Monitor("add_mod7", "1", list(ATTACHED), encode="one_hot")
-    full, other = monitor.look(model), monitor.look(model.to(precision))
+    monitor = Monitor("add_mod7", "1", list(foreign_measures()), encode="one_hot")
+    full, other = monitor.evaluate(model), monitor.evaluate(model.to(precision))
     assert other["loss"] == pytest.approx(full["loss"], rel=0.01)
     assert other["answer_share"] == pytest.approx(full["answer_share"], rel=0.05)
     assert not other["undefined"]
@@ -243,7 +243,7 @@ def test_models_of_every_precision_are_read(precision: torch.dtype) -> None:
 def test_wrapped_models_are_read_inside() -> None:
     torch.manual_seed(0)
     model, monitor = Attended(8, 7), Monitor("add_mod7", "mlp.1")
-    assert monitor.look(nn.DataParallel(model)) == monitor.look(model)
+    assert monitor.evaluate(nn.DataParallel(model)) == monitor.evaluate(model)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_wrapped_models_are_read_inside() -> None:
 @pytest.mark.filterwarnings("ignore:Lazy modules are a new feature", "ignore:.*torch.jit.script")
 def test_what_cannot_be_read_is_told_in_a_sentence(model: Any, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        Monitor("add_mod7", "mlp.1").look(model())
+        Monitor("add_mod7", "mlp.1").evaluate(model())
 
 
 @pytest.mark.parametrize(

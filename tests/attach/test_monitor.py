@@ -12,12 +12,12 @@ from torch import Tensor, nn
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from grokscope.attach.preservation import preserve_state
 from own_models import Attended, pairs_of, train
 
 import grokscope
 from grokscope import Monitor
-from grokscope.attach import ATTACHED
-from grokscope.attach.undisturbed import undisturbed
+from grokscope.attach import foreign_measures
 from grokscope.errors import InputError
 from grokscope.experiments import Store, run_all
 from grokscope.experiments.measuring import rows_of
@@ -64,7 +64,7 @@ def test_a_grokscope_model_as_a_plain_module_gives_the_same_numbers(stored: grok
     site: Any = sites[0] if sites else _hidden_of(module)
     names = ["fsd", "fsd_k", "fsd_gen", "rank", "concentration", "fourier_kan"]
     monitor = Monitor("add_mod11", sites=site, measures=names, train=subject.is_train[0])
-    seen = monitor.look(module)
+    seen = monitor.evaluate(module)
     expected = measure(Question(subject), [*names, "memorization", "norms"])[0]
     shared = set(seen) & set(expected) - {"undefined"}
     assert {"fsd", "fsd_2", "fsd_gen_3", "rank", "ipr", "kan_r2", "train_loss", "validation_accuracy", "norm"} <= shared
@@ -75,7 +75,7 @@ def test_a_grokscope_model_as_a_plain_module_gives_the_same_numbers(stored: grok
 def test_restricted_and_excluded_losses_are_those_of_the_registry(stored: grokscope.Run) -> None:
     module, subject = stored.module(60), stored.subject([60])
     monitor = Monitor("add_mod11", _hidden_of(module), ["trig", "excluded"], train=subject.is_train[0])
-    seen = monitor.look(module)
+    seen = monitor.evaluate(module)
     expected = rows_of(subject, ["trig", "excluded"])[0]
     assert seen["trig"] == pytest.approx(expected["trig"], rel=1e-5)
     assert seen["excluded"] == pytest.approx(expected["excluded"], rel=1e-5)
@@ -84,8 +84,8 @@ def test_restricted_and_excluded_losses_are_those_of_the_registry(stored: groksc
 
 def test_given_keys_are_used_at_every_look(stored: grokscope.Run) -> None:
     module = stored.module(60)
-    every = Monitor("add_mod11", _hidden_of(module), ["trig"], keys=range(1, 6)).look(module)
-    one = Monitor("add_mod11", _hidden_of(module), ["trig"], keys=[1]).look(module)
+    every = Monitor("add_mod11", _hidden_of(module), ["trig"], keys=range(1, 6)).evaluate(module)
+    one = Monitor("add_mod11", _hidden_of(module), ["trig"], keys=[1]).evaluate(module)
     assert (every["trig_modes"], one["trig_modes"]) == (5, 1)
     assert every["trig"] != one["trig"]
 
@@ -96,7 +96,7 @@ def _hidden_of(module: nn.Module) -> Any:
 
 
 def test_every_offered_measure_gives_numbers() -> None:
-    row = Monitor("add_mod7", SITE, list(ATTACHED)).look(attended())
+    row = Monitor("add_mod7", SITE, list(foreign_measures())).evaluate(attended())
     assert not row["undefined"]
     assert all(math.isfinite(value) for value in row.values() if not isinstance(value, str))
 
@@ -141,7 +141,7 @@ def _draws_by_chance(model: nn.Module, tokens: Tensor) -> Tensor:
 def test_every_generator_is_put_back() -> None:
     model = attended()
     states = (random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist())
-    with undisturbed(model):
+    with preserve_state(model):
         random.random()
         np.random.random()
         torch.rand(1)
@@ -151,8 +151,8 @@ def test_every_generator_is_put_back() -> None:
 def test_autocast_does_not_reach_what_is_read() -> None:
     model = attended()
     with torch.autocast("cpu", torch.bfloat16):
-        inside = Monitor("add_mod7", SITE).look(model)
-    assert inside == Monitor("add_mod7", SITE).look(model)
+        inside = Monitor("add_mod7", SITE).evaluate(model)
+    assert inside == Monitor("add_mod7", SITE).evaluate(model)
 
 
 def test_an_error_in_a_look_leaves_modes_and_hooks_as_they_were() -> None:
@@ -163,7 +163,7 @@ def test_an_error_in_a_look_leaves_modes_and_hooks_as_they_were() -> None:
 
     before = torch.get_rng_state()
     with pytest.raises(InputError, match="the site 'broken' fails: RuntimeError: mine"):
-        Monitor("add_mod7", [SITE, broken]).look(model)
+        Monitor("add_mod7", [SITE, broken]).evaluate(model)
     assert all(module.training and not module._forward_hooks for module in model.modules())
     assert torch.equal(before, torch.get_rng_state())
 
@@ -171,7 +171,7 @@ def test_an_error_in_a_look_leaves_modes_and_hooks_as_they_were() -> None:
 def test_a_compiled_model_is_read_inside_and_not_compiled_again() -> None:
     model = attended()
     compiled = torch.compile(model, backend="eager")
-    assert Monitor("add_mod7", SITE).look(compiled) == Monitor("add_mod7", SITE).look(model)
+    assert Monitor("add_mod7", SITE).evaluate(compiled) == Monitor("add_mod7", SITE).evaluate(model)
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # of the compiler itself
@@ -240,7 +240,7 @@ def test_a_loader_with_workers_gives_the_same_batches() -> None:
 
 def test_chunks_change_nothing() -> None:
     model = attended()
-    whole, parts = (Monitor("add_mod7", SITE, chunk=size).look(model) for size in (49, 5))
+    whole, parts = (Monitor("add_mod7", SITE, chunk=size).evaluate(model) for size in (49, 5))
     assert whole.pop("undefined") == parts.pop("undefined") == ""
     assert whole == pytest.approx(parts, rel=1e-5)
 
@@ -256,25 +256,25 @@ def test_an_input_a_callable_and_a_second_site_are_read() -> None:
         stream = stream + model.attention(stream, stream, stream, need_weights=False)[0]
         return model.mlp[1](model.mlp[0](stream))
 
-    row = Monitor("add_mod7", [SITE, hidden, "mlp.2.input"], ["fsd", "rank"]).look(model)
+    row = Monitor("add_mod7", [SITE, hidden, "mlp.2.input"], ["fsd", "rank"]).evaluate(model)
     for column in ("fsd", "rank", "answer_share"):
         assert row[column] == row[f"{column}@hidden"] == row[f"{column}@mlp.2.input"]
 
 
 def test_another_position_is_another_reading() -> None:
     model = attended()
-    last, first, every = (Monitor("add_mod7", SITE, position=p).look(model) for p in (-1, 0, None))
+    last, first, every = (Monitor("add_mod7", SITE, position=p).evaluate(model) for p in (-1, 0, None))
     assert last["answer_share"] != first["answer_share"] != every["answer_share"]
     with pytest.raises(InputError, match=r"the site 'mlp.1' has 3 positions, got position 5"):
-        Monitor("add_mod7", SITE, position=5).look(model)
+        Monitor("add_mod7", SITE, position=5).evaluate(model)
 
 
 def test_one_hot_pairs_and_four_tokens_are_encoded() -> None:
     torch.manual_seed(0)
     mlp = nn.Sequential(nn.Linear(14, 16), nn.ReLU(), nn.Linear(16, 7))
-    assert "fsd" in Monitor("add_mod7", "1", encode="one_hot").look(mlp)
+    assert "fsd" in Monitor("add_mod7", "1", encode="one_hot").evaluate(mlp)
     four = Attended(9, 9)
-    assert Monitor("add_mod7", SITE, encode="a_op_b_equals").look(four)["loss"] > 0
+    assert Monitor("add_mod7", SITE, encode="a_op_b_equals").evaluate(four)["loss"] > 0
 
 
 def test_a_dict_a_tuple_and_outputs_of_several_kinds_are_understood() -> None:
@@ -289,12 +289,12 @@ def test_a_dict_a_tuple_and_outputs_of_several_kinds_are_understood() -> None:
             tokens = torch.stack([first, second, torch.full_like(first, 7)], dim=1)
             return {"logits": self.inner(tokens)[:, None].expand(-1, 3, -1), "loss": torch.zeros(())}
 
-    plain = Monitor("add_mod7", SITE).look(model)
-    by_name = Monitor("add_mod7", f"inner.{SITE}", encode=lambda a, b: {"second": b, "first": a}).look(Wrapped())
-    in_order = Monitor("add_mod7", f"inner.{SITE}", encode=lambda a, b: (a, b)).look(Wrapped())
+    plain = Monitor("add_mod7", SITE).evaluate(model)
+    by_name = Monitor("add_mod7", f"inner.{SITE}", encode=lambda a, b: {"second": b, "first": a}).evaluate(Wrapped())
+    in_order = Monitor("add_mod7", f"inner.{SITE}", encode=lambda a, b: (a, b)).evaluate(Wrapped())
     read = Monitor(
         "add_mod7", f"inner.{SITE}", encode=lambda a, b: (a, b), readout=lambda out: out["logits"][:, 0]
-    ).look(Wrapped())
+    ).evaluate(Wrapped())
     assert plain == by_name == in_order == read
 
 
@@ -303,25 +303,25 @@ def test_a_dict_a_tuple_and_outputs_of_several_kinds_are_understood() -> None:
 
 def test_a_function_and_a_table_that_are_addition_are_read_as_addition() -> None:
     model = attended()
-    named = Monitor("add_mod7", SITE).look(model)
+    named = Monitor("add_mod7", SITE).evaluate(model)
     table = [[(a + b) % 7 for b in range(7)] for a in range(7)]
     for operation in (table, np.array(table), torch.tensor(table)):
-        assert Monitor(operation, SITE).look(model) == named
-    assert Monitor(lambda a, b: (a + b) % 7, SITE, symbols=7).look(model) == named
+        assert Monitor(operation, SITE).evaluate(model) == named
+    assert Monitor(lambda a, b: (a + b) % 7, SITE, symbols=7).evaluate(model) == named
 
 
 def test_a_table_of_a_group_is_read_in_its_irreps() -> None:
     group = grokscope.named_group("S3")
     torch.manual_seed(0)
     model = Attended(7, 6)
-    own, named = (Monitor(task, SITE, ["fsd_gen", "fsd", "rank"]).look(model) for task in (group.table, "S3"))
+    own, named = (Monitor(task, SITE, ["fsd_gen", "fsd", "rank"]).evaluate(model) for task in (group.table, "S3"))
     assert own == named
 
 
 def test_an_operation_without_a_group_is_told_and_has_the_rest() -> None:
     with pytest.warns(UserWarning, match=r"is not a group's .*: fsd, rank need a basis and are left out; accuracies"):
         monitor = Monitor(lambda a, b: max(a, b), SITE, symbols=7)
-    row = monitor.look(attended())
+    row = monitor.evaluate(attended())
     assert "fsd" not in row
     assert 0 < row["answer_share"] < 1
     assert row["accuracy"] >= 0
@@ -528,7 +528,7 @@ def test_bad_input_is_one_sentence(given: dict[str, Any], sentence: str) -> None
 def test_a_function_that_fails_in_a_look_is_named(given: dict[str, Any], sentence: str) -> None:
     model = nn.Sequential(nn.Linear(14, 8), nn.ReLU(), nn.Linear(8, 7))
     with pytest.raises(InputError, match=sentence):
-        Monitor(**({"task": "add_mod7", "sites": ["1"], "encode": "one_hot"} | given)).look(model)
+        Monitor(**({"task": "add_mod7", "sites": ["1"], "encode": "one_hot"} | given)).evaluate(model)
 
 
 @pytest.mark.parametrize("state", [{}, {"log": "abc"}, {"log": [{}]}])
@@ -555,13 +555,13 @@ def test_steps_go_forward_and_need_a_model() -> None:
 
 
 def test_what_is_offered_has_its_name_in_the_registry() -> None:
-    assert set(ATTACHED) - {"answer_share"} <= set(MEASURES)
+    assert set(foreign_measures()) - {"answer_share"} <= set(MEASURES)
 
 
-@pytest.mark.parametrize("name", sorted(set(ATTACHED) - {"answer_share"}))
+@pytest.mark.parametrize("name", sorted(set(foreign_measures()) - {"answer_share"}))
 def test_its_columns_are_columns_of_the_registry(name: str) -> None:
-    every_look = set(Monitor("add_mod7", SITE, ["answer_share"]).look(attended()))
-    own = set(Monitor("add_mod7", SITE, [name]).look(attended())) - every_look
+    every_look = set(Monitor("add_mod7", SITE, ["answer_share"]).evaluate(attended()))
+    own = set(Monitor("add_mod7", SITE, [name]).evaluate(attended())) - every_look
     known = [
         re.sub(r"\\{([^}]*)\\}", lambda m: f"({m[1].replace(',', '|')})", re.escape(c)) for c in MEASURES[name].columns
     ]

@@ -10,7 +10,7 @@ from grokscope.experiments import Measuring, Stopped, Store, catalogue, run_all
 from grokscope.experiments.catalogue import STUDIES
 from grokscope.experiments.records import record_of
 from grokscope.experiments.reproduction import MEASURED, records_in, reproduction_plan, run_steps
-from grokscope.measures.registry import MEASURES
+from grokscope.measures.catalogue import MEASURES
 from grokscope.report import evidence_of
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
 

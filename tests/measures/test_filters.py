@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from plain_runs import ARCHITECTURES, TWO_LAYERS, fresh, small_run
 from torch import Tensor
 
-from grokscope.activations import Subject, conditioned_means, subject_of
+from grokscope.activations import RunStack, subject_of
 from grokscope.errors import InputError
 from grokscope.measures.filters import (
     chosen_modes,
     kept_means,
     key_modes,
-    last_hidden_site,
     mode_filter,
     mode_part,
     neuron_edit,
@@ -35,17 +34,17 @@ few = settings(max_examples=25, deadline=None)
 
 
 @lru_cache
-def trained(task: str, runs: int = 2, steps: int = 40, architecture: Architecture = TWO_LAYERS) -> Subject:
+def trained(task: str, runs: int = 2, steps: int = 40, architecture: Architecture = TWO_LAYERS) -> RunStack:
     state, cohort = fresh([small_run(task, seed, architecture) for seed in range(runs)])
     advance(state, cohort, steps)
     return subject_of(cohort.specs, state.weights)
 
 
-def with_nan(subject: Subject, run: int) -> Subject:
+def with_nan(subject: RunStack, run: int) -> RunStack:
     weights = {name: value.clone() for name, value in subject.weights.items()}
     for value in weights.values():
         value[run] = torch.nan
-    return Subject(weights, subject.architecture, subject.task, subject.is_train, subject.labels, subject.names)
+    return RunStack(weights, subject.architecture, subject.task, subject.is_train, subject.labels, subject.names)
 
 
 def drawn(seed: int, *shape: int) -> Tensor:
@@ -56,7 +55,7 @@ def drawn_modes(seed: int, runs: int, basis: Basis) -> Tensor:
     return torch.from_numpy(np.random.default_rng(seed).random((runs, len(basis.modes))) < 0.5)
 
 
-def edited(subject: Subject, site: str, edit) -> Tensor:
+def edited(subject: RunStack, site: str, edit) -> Tensor:
     """The site's value at every position after an edit, as neurons."""
     several = site not in ("logits", "ln_final.hook_normalized")
     parts = [values[site] for _, values in subject.parts([site], {site: edit}, every_position=several)]
@@ -292,7 +291,7 @@ def test_multiplication_may_be_read_by_sums() -> None:
     modes = torch.tensor([[True, False, False]])
     found = subject.read(HIDDEN, {HIDDEN: mode_filter(subject, HIDDEN, modes, by="sum")})
     sums = torch.tensor(subject.task.sums)
-    means = conditioned_means(subject, HIDDEN, "sum").means
+    means = subject.means(HIDDEN, "sum").means
     basis = named_task("add_mod7").basis()
     expected = mode_part(means, basis, modes) + means.mean(dim=1, keepdim=True)
     assert torch.allclose(found, expected[:, sums], atol=1e-12)
@@ -335,7 +334,7 @@ def test_a_run_of_nan_stays_alone() -> None:
 # Which modes.
 
 
-def votes_of(subject: Subject, run: int) -> tuple[Counter, np.ndarray]:
+def votes_of(subject: RunStack, run: int) -> tuple[Counter, np.ndarray]:
     """How many neurons are strongest at each frequency, and each frequency's power, by numpy's transform."""
     values, answers = subject.read(HIDDEN)[run].numpy(), subject.task.answers
     means = np.stack([values[answers == s].mean(axis=0) for s in range(subject.task.classes)])
@@ -386,7 +385,7 @@ def test_who_has_no_power_has_no_top_modes() -> None:
 ])  # fmt: skip
 def test_key_modes_are_the_winners_of_eight_terms(name: str, symbols: list[int]) -> None:
     subject = trained(name, 12, 5, ONE_NEURON)
-    site, n = last_hidden_site(subject.architecture), len(symbols)
+    site, n = subject.last_site, len(symbols)
     place = {(a, b): i for i, (a, b) in enumerate(subject.task.inputs.tolist())}
     rows = [place[a, b] for a in symbols for b in symbols]
     a, b = (v.ravel() for v in np.meshgrid(np.arange(n), np.arange(n), indexing="ij"))
@@ -406,7 +405,7 @@ def test_key_modes_are_the_winners_of_eight_terms(name: str, symbols: list[int])
 
 def test_key_modes_of_a_group_are_the_winners_of_its_functions_of_a_b_and_both() -> None:
     subject = trained("S3", 12, 5, ONE_NEURON)
-    basis, site = subject.task.basis(), last_hidden_site(subject.architecture)
+    basis, site = subject.task.basis(), subject.last_site
     values = subject.read(site).view(12, 6, 6, -1).numpy()
     constant = np.full((6, 6), 1 / 6)
     for run in range(12):
@@ -433,15 +432,13 @@ def test_modes_are_chosen_for_each_run_for_all_or_by_number() -> None:
 
 
 def test_models_without_neurons_are_filtered_at_attention() -> None:
-    assert last_hidden_site(TWO_LAYERS) == "blocks.1.mlp.hook_post"
-    assert last_hidden_site(ARCHITECTURES["attention_only"]) == "blocks.1.hook_attn_out"
     assert key_modes(trained("add_mod7", 2, 5, ARCHITECTURES["attention_only"])).any()
 
 
-def on_cuda(subject: Subject) -> Subject:
+def on_cuda(subject: RunStack) -> RunStack:
     weights = {name: value.cuda() for name, value in subject.weights.items()}
     tables = (subject.is_train.cuda(), subject.labels.cuda())
-    return Subject(weights, subject.architecture, subject.task, *tables, subject.names)
+    return RunStack(weights, subject.architecture, subject.task, *tables, subject.names)
 
 
 @pytest.mark.gpu

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from torch import Tensor
 
-from grokscope.activations import conditioned_means, means_of, subject_of
+from grokscope.activations import means_of, subject_of
 from grokscope.errors import InputError
 from grokscope.measures.concentration import inverse_participation_ratio
 from grokscope.measures.nulls import (
@@ -28,7 +28,8 @@ from grokscope.measures.nulls import (
 from grokscope.measures.rank import fourier_rank
 from grokscope.measures.spectrum import Spectrum, spectrum
 from grokscope.measures.surrogates import answer_permutation_null, permuted_answers, phase_randomized, untrained_null
-from grokscope.measures.synchronization import FsdResult, fsd, fsd_gen, fsd_site
+from grokscope.measures.synchronization import FsdResult, fsd, fsd_gen
+from grokscope.model import first_hidden_site
 from grokscope.specs import Architecture, RunSpec
 from grokscope.tasks import named_task
 from grokscope.training import Cohort
@@ -334,8 +335,8 @@ def untrained() -> tuple[Tensor, FsdResult]:
     """Activations and FSD of a hundred untrained networks."""
     cohort = Cohort([RunSpec(task="add_mod23", architecture=SMALL).with_seed(seed) for seed in range(100)])
     subject = subject_of(cohort.specs, cohort.initial())
-    means = conditioned_means(subject, fsd_site(SMALL)).means
-    return subject.read(fsd_site(SMALL)), fsd(spectrum(means, subject.task.basis()).density)
+    means = subject.means(first_hidden_site(SMALL)).means
+    return subject.read(first_hidden_site(SMALL)), fsd(spectrum(means, subject.task.basis()).density)
 
 
 def test_untrained_networks_are_significant_to_independent_neurons(untrained: tuple[Tensor, FsdResult]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from grokscope.attach.given import is_whole, one_line
+from grokscope.attach.arguments import is_whole, one_line
 from grokscope.errors import InputError, shown
 from grokscope.tasks import MAX_ORDER, OPERATIONS, Basis, Group, Task, group_modes, named_task
 from grokscope.tasks.group import frozen

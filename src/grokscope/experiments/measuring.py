@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from grokscope.activations import Conditioning, Subject, conditioning_basis
+from grokscope.activations import Conditioning, RunStack, conditioning_basis
 from grokscope.errors import InputError
 from grokscope.experiments.devices import is_available
 from grokscope.experiments.runs import Run
+from grokscope.measures.catalogue import Row, measure, select
 from grokscope.measures.question import Question
-from grokscope.measures.registry import Row, chosen, measure
 from grokscope.specs import Plan, ReadingSpec, RunSpec
 from grokscope.specs.spec import WORD_LIMIT, require
 from grokscope.tasks import Task, named_task
@@ -68,7 +68,7 @@ def measured(run: Run, names: Sequence[str], reading: Reading | None = None) -> 
     row: one whose activations are not numbers has NaN and a reason, unless it is the only one asked for.
     """
     how = reading or Reading()
-    chosen(names)
+    select(names)
     require(0 <= how.seed < WORD_LIMIT, "the seed must lie in [0, 2^63)", how.seed)
     if not is_available(how.device):
         raise InputError(f"device {how.device} was asked for, and there is none; use cpu")
@@ -84,7 +84,7 @@ def measured(run: Run, names: Sequence[str], reading: Reading | None = None) -> 
     return _measured(run, names, how, how.steps or stored)
 
 
-def rows_of(subject: Subject, readings: Sequence[str]) -> list[Row]:
+def rows_of(subject: RunStack, readings: Sequence[str]) -> list[Row]:
     """One row for each run of a subject: measures by name, `NAME@sum` by sums, `NAME@BASIS` in that basis.
 
     What the task or the model does not have is left out, and so is what would be read twice (sums that are the

@@ -10,7 +10,7 @@ from grokscope.experiments.run_folder import run_name
 from grokscope.experiments.store import Store
 from grokscope.files import named
 from grokscope.interventions import needs_sibling, sibling_of
-from grokscope.measures.registry import measure_named
+from grokscope.measures.catalogue import measure_named
 from grokscope.specs import RunSpec
 from grokscope.tasks import named_task, train_size
 from grokscope.training import cohort_key

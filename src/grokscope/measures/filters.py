@@ -7,23 +7,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grokscope.activations import Conditioning, InputEdit, Subject, condition_of, conditioned_means, conditioning_basis
-from grokscope.activations.subject import READ_ONLY_THERE
+from grokscope.activations import Conditioning, InputEdit, RunStack, Subject, condition_of, conditioning_basis
 from grokscope.errors import InputError, shown
 from grokscope.measures.spectrum import CONSTANT_SHARE, spectrum
 from grokscope.measures.synchronization import fsd
+from grokscope.model.sites import READ_POSITION_ONLY
 from grokscope.shapes import Bool, Float, Int
-from grokscope.specs import Architecture
 from grokscope.tasks import Basis, Task
 
 __all__ = [
     "Change",
     "FilterKind",
-    "checked",
     "chosen_modes",
     "kept_means",
     "key_modes",
-    "last_hidden_site",
     "mode_filter",
     "mode_part",
     "neuron_edit",
@@ -110,7 +107,7 @@ def _columns(basis: Basis, modes: Bool[Tensor, "*runs modes"]) -> Bool[Tensor, "
 
 
 def mode_filter(
-    subject: Subject,
+    subject: RunStack,
     site: str,
     modes: Bool[Tensor, "#runs modes"] | int = RESTRICTED_MODES,
     change: Change = "keep",
@@ -147,18 +144,18 @@ Table = tuple[Float[Tensor, "runs entries neurons"], Int[Tensor, " inputs"]]
 
 
 def _answer_table(
-    subject: Subject, site: str, modes: Tensor, change: Change, basis: Basis, by: Conditioning, every_position: bool
+    subject: RunStack, site: str, modes: Tensor, change: Change, basis: Basis, by: Conditioning, every_position: bool
 ) -> Table:
     """What an activation becomes, or loses, for each answer, and the answer of each input."""
-    several = every_position and site not in READ_ONLY_THERE
-    means = conditioned_means(subject, site, by, every_position=several).means
+    several = every_position and site not in READ_POSITION_ONLY
+    means = subject.means(site, by, every_position=several).means
     index = torch.tensor(condition_of(subject.task, by), device=subject.device)
     part = mode_part(means, basis, modes)
     return part if change == "remove" else kept_means(means, part, basis, with_mean=change == "keep"), index
 
 
 def _pair_table(
-    subject: Subject, site: str, modes: Tensor, change: Change, basis: Basis, by: Conditioning, every_position: bool
+    subject: RunStack, site: str, modes: Tensor, change: Change, basis: Basis, by: Conditioning, every_position: bool
 ) -> Table:
     """What an activation becomes, or loses, for each input."""
     grid = pair_rows(subject.task, basis)
@@ -167,7 +164,8 @@ def _pair_table(
             f"the filter over (a, b) needs a basis of all {subject.task.symbols} symbols of {subject.task.name}, "
             f"got the {basis.name} one of {len(grid)}"
         )
-    values = checked(subject, site, read_neurons(subject, site, every_position=every_position))
+    values = read_neurons(subject, site, every_position=every_position)
+    subject.require_numbers(f"activations at {site}", values.isfinite())
     over_pairs = values[:, torch.tensor(grid, device=subject.device)].double()
     part = pair_part(over_pairs, basis, modes)
     if change == "keep":
@@ -190,15 +188,15 @@ def pair_rows(task: Task, basis: Basis) -> Int[np.ndarray, "n n"]:
 # Sites as neurons.
 
 
-def read_neurons(subject: Subject, site: str, *, every_position: bool = False) -> Float[Tensor, "runs inputs neurons"]:
+def read_neurons(subject: RunStack, site: str, *, every_position: bool = False) -> Float[Tensor, "runs inputs neurons"]:
     """A site's value for every input, all further axes (and positions, if wanted) beside each other as neurons."""
-    several = every_position and site not in READ_ONLY_THERE
+    several = every_position and site not in READ_POSITION_ONLY
     parts = [values[site] for _, values in subject.parts([site], every_position=several)]
     return torch.cat([(value.movedim(1, 2) if several else value).flatten(2) for value in parts], dim=1)
 
 
 def neuron_edit(
-    subject: Subject, site: str, change: Callable[[Tensor, slice], Tensor], *, every_position: bool = False
+    subject: RunStack, site: str, change: Callable[[Tensor, slice], Tensor], *, every_position: bool = False
 ) -> InputEdit:
     """An edit made of a change of `read_neurons`' form: float64 [runs, inputs, neurons] and the rows these are."""
 
@@ -213,17 +211,11 @@ def neuron_edit(
 
 def _neurons_in(value: Tensor, site: str, classes: int, every_position: bool) -> Tensor:
     """The view of a site's value [runs, inputs, …] that `read_neurons` reads."""
-    if site in READ_ONLY_THERE:
+    if site in READ_POSITION_ONLY:
         return value[..., :classes] if site == "logits" else value
     if site.endswith("hook_pattern"):  # [runs, queries, keys, inputs, heads]
         value = value.movedim(2, -1)
     return value.movedim(1, 2) if every_position else value[:, -1]
-
-
-def last_hidden_site(architecture: Architecture) -> str:
-    """Where hidden activations are filtered: the last block's MLP neurons, or its attention output without MLPs."""
-    block = f"blocks.{architecture.layers - 1}."
-    return f"{block}mlp.hook_post" if architecture.mlp == "on" else f"{block}hook_attn_out"
 
 
 # Which modes. Keys of this checkpoint are causal; a later checkpoint's, given to an earlier one, are retrospective.
@@ -266,7 +258,7 @@ def top_modes(
     if count < 1:
         raise InputError(f"the number of modes must be at least 1, got {count}")
     basis = basis or conditioning_basis(subject.task, by)
-    density = spectrum(conditioned_means(subject, site, by).means, basis).density
+    density = spectrum(subject.means(site, by).means, basis).density
     total = density.sum(dim=-1)
     order = total.argsort(dim=-1, descending=True, stable=True)
     if rank_by == "participation":
@@ -284,8 +276,10 @@ def key_modes(subject: Subject, site: str = "", *, basis: Basis | None = None) -
     are its functions of a, of b and their products, divided by their number 2d + d² where modes differ in dimension d.
     Pairs with a symbol outside the group (0, for multiplication) are left out; constant neurons do not vote.
     """
-    basis, site = basis or subject.task.basis(), site or last_hidden_site(subject.architecture)
-    return voted_modes(checked(subject, site, read_neurons(subject, site)), subject.task, basis)
+    basis, site = basis or subject.task.basis(), site or subject.last_site
+    neurons = subject.read(site).flatten(2)
+    subject.require_numbers(f"activations at {site}", neurons.isfinite())
+    return voted_modes(neurons, subject.task, basis)
 
 
 def voted_modes(neurons: Float[Tensor, "runs inputs neurons"], task: Task, basis: Basis) -> Bool[Tensor, "runs modes"]:
@@ -311,12 +305,3 @@ def _pair_density(squares: Float[Tensor, "runs n n neurons"], basis: Basis) -> F
     total.index_add_(1, mode[first], squares[:, first + 1, second + 1])
     dimensions = torch.tensor(basis.modes.dimensions, dtype=squares.dtype, device=squares.device)
     return total / (2 * dimensions + dimensions**2)[:, None]
-
-
-def checked(subject: Subject, site: str, values: Tensor) -> Tensor:
-    """The values, unless the only run's are not numbers."""
-    if len(subject) == 1 and not values.isfinite().all():
-        raise InputError(
-            f"{subject.names[0]} has activations at {site} that are not numbers: nothing can be read there"
-        )
-    return values

@@ -12,8 +12,9 @@ from torch import Tensor
 from grokscope.errors import InputError
 from grokscope.experiments.runs import Run
 from grokscope.files import DamagedError
-from grokscope.measures import ablation, components_of, formulas, fourier_kan, fsd, refitted
+from grokscope.measures import ablation, formulas, fourier_kan, fsd, refitted
 from grokscope.measures.question import Question
+from grokscope.model import components_of
 from grokscope.report.page.sources import ShownRun
 
 __all__ = ["MOST_RUNS", "ablation_rows", "detail_of", "detail_or_reason", "featured"]
@@ -95,9 +96,9 @@ def _formulas(question: Question) -> list[str]:
 
 def _ablated(question: Question) -> list[dict[str, Any]]:
     """Accuracy lost where a branch or a head gives zeros, and where a branch gives its mean."""
-    parts = components_of(question.subject.architecture)
+    parts = components_of(question.stack.architecture)
     branches = [part for part in parts if part.head is None]
-    found = [*ablation(question.subject, parts), *ablation(question.subject, branches, "mean")]
+    found = [*ablation(question.stack, parts), *ablation(question.stack, branches, "mean")]
     return [
         {
             "component": row.component.name,
