@@ -189,7 +189,7 @@ class Undecayed(torch.optim.Optimizer):
         (lambda: WeightDecayController(optimizer_with(1.0), watched(), "fsd"), "rule must be a Trigger, .* got 'fsd'"),
         (
             lambda: WeightDecayController(optimizer_with(1.0), watched(measures=["rank"])),
-            "the rule looks at fsd, and the monitor does not measure it",
+            "the rule reads fsd, and the monitor does not measure it",
         ),
         (
             lambda: WeightDecayController(optimizer_with(1.0), watched(train=None)),

@@ -84,7 +84,7 @@ def test_a_model_that_fails_inside_the_pass_is_left_as_it_was() -> None:
     model = Noisy(in_place=True)
     model.act.register_forward_hook(lambda *_: (_ for _ in ()).throw(RuntimeError("mine")))
     before = (model.generator.get_state(), torch.get_rng_state(), len(model.act._forward_hooks))
-    with pytest.raises(InputError, match=r"Noisy refuses what encode gives, .*: RuntimeError: mine"):
+    with pytest.raises(InputError, match=r"Noisy rejects what encode gives, .*: RuntimeError: mine"):
         Monitor("add_mod7", ["act", "hidden.input"]).evaluate(model)
     assert float(model.calls) == 0
     assert torch.equal(before[0], model.generator.get_state())

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from grokscope.attach.preservation import preserve_state
 from own_models import Attended, pairs_of, train
 
 import grokscope
 from grokscope import Monitor
 from grokscope.attach import foreign_measures
+from grokscope.attach.preservation import preserve_state
 from grokscope.errors import InputError
 from grokscope.experiments import Store, run_all
 from grokscope.experiments.measuring import rows_of
@@ -72,7 +72,7 @@ def test_a_grokscope_model_as_a_plain_module_gives_the_same_numbers(stored: grok
         assert seen[column] == pytest.approx(expected[column], rel=1e-5, nan_ok=True), column
 
 
-def test_restricted_and_excluded_losses_are_those_of_the_registry(stored: grokscope.Run) -> None:
+def test_restricted_and_excluded_losses_are_those_of_our_own_runs(stored: grokscope.Run) -> None:
     module, subject = stored.module(60), stored.subject([60])
     monitor = Monitor("add_mod11", _hidden_of(module), ["trig", "excluded"], train=subject.is_train[0])
     seen = monitor.evaluate(module)
@@ -82,7 +82,7 @@ def test_restricted_and_excluded_losses_are_those_of_the_registry(stored: groksc
     assert seen["trig_modes"] == expected["trig_modes"]
 
 
-def test_given_keys_are_used_at_every_look(stored: grokscope.Run) -> None:
+def test_given_keys_are_used_at_every_evaluation(stored: grokscope.Run) -> None:
     module = stored.module(60)
     every = Monitor("add_mod11", _hidden_of(module), ["trig"], keys=range(1, 6)).evaluate(module)
     one = Monitor("add_mod11", _hidden_of(module), ["trig"], keys=[1]).evaluate(module)
@@ -155,7 +155,7 @@ def test_autocast_does_not_reach_what_is_read() -> None:
     assert inside == Monitor("add_mod7", SITE).evaluate(model)
 
 
-def test_an_error_in_a_look_leaves_modes_and_hooks_as_they_were() -> None:
+def test_an_error_in_an_evaluation_leaves_modes_and_hooks_as_they_were() -> None:
     model = attended()
 
     def broken(model: nn.Module, tokens: Tensor) -> Tensor:
@@ -176,7 +176,7 @@ def test_a_compiled_model_is_read_inside_and_not_compiled_again() -> None:
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # of the compiler itself
 @pytest.mark.parametrize("compile_part", ["the model in place", "a part of it"])
-def test_looks_compile_nothing_and_disturb_nothing_compiled(compile_part: str) -> None:
+def test_evaluations_compile_nothing_and_disturb_nothing_compiled(compile_part: str) -> None:
     from torch._dynamo.testing import CompileCounter
 
     def run(is_watched: bool) -> tuple[list[float], int, list[float]]:
@@ -361,7 +361,7 @@ def test_the_log_is_read_by_list_show_and_records(tmp_path: Path, capsys: pytest
         run_all([folder.spec], Store(tmp_path))
 
 
-def test_a_second_log_in_the_same_place_is_refused_and_a_continued_one_goes_on(tmp_path: Path) -> None:
+def test_a_second_log_in_the_same_place_is_rejected_and_a_continued_one_goes_on(tmp_path: Path) -> None:
     _, _, is_train = pairs_of("add_mod7")
     model, places = attended(), {"train": is_train, "out": tmp_path}
     first = Monitor("add_mod7", SITE, **places)
@@ -446,12 +446,12 @@ class Sized(nn.Module):
         (
             lambda: Monitor("add_mod7", SITE, encode="one_hot"),
             attended,
-            r"Attended refuses what encode gives, float32 \[2, 14\]: RuntimeError: ",
+            r"Attended rejects what encode gives, float32 \[2, 14\]: RuntimeError: ",
         ),
         (
             lambda: Monitor("add_mod97", SITE),
             attended,
-            r"Attended refuses what encode gives, int64 \[2, 3\] with tokens up to 97: IndexError: index out of range",
+            r"Attended rejects what encode gives, int64 \[2, 3\] with tokens up to 97: IndexError: index out of range",
         ),
         (
             lambda: Monitor("add_mod7", "act"),
@@ -476,7 +476,7 @@ class Sized(nn.Module):
         ),
     ],
 )
-def test_a_model_that_cannot_be_read_is_refused_before_training(monitor: Any, model: Any, sentence: str) -> None:
+def test_a_model_that_cannot_be_read_is_rejected_before_training(monitor: Any, model: Any, sentence: str) -> None:
     found = monitor()
     with pytest.raises(InputError, match=sentence), found.attach(model()):
         pass
@@ -486,7 +486,10 @@ def test_a_model_that_cannot_be_read_is_refused_before_training(monitor: Any, mo
     ("given", "sentence"),
     [
         ({"measures": ["fds"]}, "there is no measure 'fds'; did you mean 'fsd'"),
-        ({"measures": ["ablation"]}, "'ablation' needs grokscope's own transformer and cannot be taken of others"),
+        (
+            {"measures": ["ablation"]},
+            "'ablation' needs edited passes, which only grokscope's own models offer; any model has fsd",
+        ),
         ({"every": 0}, "every must be a whole number of steps, at least 1, got 0"),
         ({"sites": [nn.ReLU()]}, "a site is a module's name, .* got ReLU"),
         ({"train": [[0, 1], [2]]}, "its rows differ in length"),
@@ -525,14 +528,14 @@ def test_bad_input_is_one_sentence(given: dict[str, Any], sentence: str) -> None
         ({"encode": "a_b_sep"}, r"int64 \[49, 3\] with tokens up to 7: RuntimeError"),
     ],
 )
-def test_a_function_that_fails_in_a_look_is_named(given: dict[str, Any], sentence: str) -> None:
+def test_a_function_that_fails_in_an_evaluation_is_named(given: dict[str, Any], sentence: str) -> None:
     model = nn.Sequential(nn.Linear(14, 8), nn.ReLU(), nn.Linear(8, 7))
     with pytest.raises(InputError, match=sentence):
         Monitor(**({"task": "add_mod7", "sites": ["1"], "encode": "one_hot"} | given)).evaluate(model)
 
 
 @pytest.mark.parametrize("state", [{}, {"log": "abc"}, {"log": [{}]}])
-def test_a_state_that_is_no_monitors_is_refused(state: Any) -> None:
+def test_a_state_that_is_no_monitors_is_rejected(state: Any) -> None:
     monitor = Monitor("add_mod7", SITE)
     with pytest.raises(InputError, match="the state is not a monitor's"):
         monitor.load_state_dict(state)
@@ -554,14 +557,10 @@ def test_steps_go_forward_and_need_a_model() -> None:
         pass
 
 
-def test_what_is_offered_has_its_name_in_the_registry() -> None:
-    assert set(foreign_measures()) - {"answer_share"} <= set(MEASURES)
-
-
-@pytest.mark.parametrize("name", sorted(set(foreign_measures()) - {"answer_share"}))
-def test_its_columns_are_columns_of_the_registry(name: str) -> None:
-    every_look = set(Monitor("add_mod7", SITE, ["answer_share"]).evaluate(attended()))
-    own = set(Monitor("add_mod7", SITE, [name]).evaluate(attended())) - every_look
+@pytest.mark.parametrize("name", foreign_measures())
+def test_its_columns_are_columns_of_the_catalogue(name: str) -> None:
+    every_evaluation = set(Monitor("add_mod7", SITE, ["answer_share"]).evaluate(attended()))
+    own = set(Monitor("add_mod7", SITE, [name]).evaluate(attended())) - every_evaluation
     known = [
         re.sub(r"\\{([^}]*)\\}", lambda m: f"({m[1].replace(',', '|')})", re.escape(c)) for c in MEASURES[name].columns
     ]
