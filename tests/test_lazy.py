@@ -14,7 +14,7 @@ import grokscope
 from grokscope.experiments import Store
 from grokscope.specs import RunSpec
 
-LAZY = ["grokscope", "grokscope.experiments"]
+LAZY = ["grokscope", "grokscope.experiments", "grokscope.stats"]
 HEAVY = ["torch", "scipy", "numpy", "rich.console", "grokscope.cli.train", "grokscope.report"]
 WHAT_IS_LOADED = f"print('loaded:', *[name for name in {HEAVY} if name in sys.modules])"
 COMMAND = f"""

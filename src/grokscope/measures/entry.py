@@ -23,7 +23,7 @@ UNTRAINED = "untrained networks of the same spec (see fsd_null): their neurons a
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure as the catalogue lists it; it stands beside its function, in the dictionary `ENTRIES` of a module."""
+    """A measure as the catalogue lists it; its module has it in the dictionary `ENTRIES`, after its function."""
 
     title: str
     """What it is, in a few words."""

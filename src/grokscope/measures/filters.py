@@ -189,7 +189,7 @@ def pair_rows(task: Task, basis: Basis) -> Int[np.ndarray, "n n"]:
 
 
 def read_neurons(subject: RunStack, site: str, *, every_position: bool = False) -> Float[Tensor, "runs inputs neurons"]:
-    """A site's value for every input, all further axes (and positions, if wanted) beside each other as neurons."""
+    """A site's value for every input, all further axes (and positions, if wanted) taken as neurons."""
     several = every_position and site not in READ_POSITION_ONLY
     parts = [values[site] for _, values in subject.parts([site], every_position=several)]
     return torch.cat([(value.movedim(1, 2) if several else value).flatten(2) for value in parts], dim=1)

@@ -21,7 +21,7 @@ PENALTY = 0.1
 STEPS = 500
 LEARNING_RATE = 0.05  # of targets with variance 1; 500 steps falling to 0 reach 12, the largest coefficient is √2
 INITIAL_STD = 0.1
-ROUNDING = 1e-12  # a mean this small beside the waves is what is left of 0
+ROUNDING = 1e-12  # a mean this small relative to the waves is what rounding leaves of 0
 ADAM = (0.9, 0.999, 1e-8)
 
 
@@ -114,7 +114,7 @@ def trained_fourier_kan(
     steps: int = STEPS,
     learning_rate: float = LEARNING_RATE,
 ) -> FourierKan:
-    """The objective of `fourier_kan` by gradient descent: the `agreement` of Table 6, whose training is not printed.
+    """The objective of `fourier_kan` by gradient descent: the `agreement` of Table 6, whose training is not reported.
 
     Adam on each neuron's variation divided by its standard deviation, from coefficients N(0, 0.1²) drawn from the seed
     (the same in every run of a stack), with a rate that falls linearly to 0. Coefficients come near 0, never to it.

@@ -86,7 +86,7 @@ class Variant:
     definition: str
     """Who defined it, and how."""
     skip: bool = True
-    """Whether the residual stream passes beside the filtered neurons."""
+    """Whether the residual stream is added to the filtered neurons."""
     corrected: bool = False
     """Whether each class's mean logit over all inputs is then set back to the model's."""
     count: int | None = None
@@ -112,22 +112,25 @@ VARIANTS: dict[str, Variant] = {
         "neurons",
         "keep",
         "validation",
-        "Nanda et al.'s demonstration: mean and key modes of the neurons, nothing beside them, class means set back",
+        "Nanda et al.'s demonstration: mean and key modes of the neurons, no residual stream, class means restored",
         skip=False,
         corrected=True,
     ),
     "neuron_excluded": Variant(
-        "neurons", "remove", "train", "Nanda et al.'s demonstration: neurons without key modes, beside the stream"
+        "neurons",
+        "remove",
+        "train",
+        "Nanda et al.'s demonstration: neurons without key modes, residual stream kept",
     ),
     "hidden_restricted": Variant(
         "neurons",
         "only",
         "all",
-        "Chughtai et al., hidden: projections on the functions ρ(x·y) of key irreps, no mean, nothing beside them",
+        "Chughtai et al., hidden: projections on the functions ρ(x·y) of key irreps, no mean, no residual stream",
         skip=False,
     ),
     "hidden_excluded": Variant(
-        "neurons", "remove", "train", "Chughtai et al., hidden: neurons without those, nothing beside them", skip=False
+        "neurons", "remove", "train", "Chughtai et al., hidden: neurons without those, no residual stream", skip=False
     ),
     "paper_restricted": Variant(
         "neurons",

@@ -1,7 +1,7 @@
 """The logged columns: accuracies, losses, norm, block-0 FSD and rank of every run in training, over all pairs.
 
-The compiled fast path of the measures `memorization`, `norms`, `fsd` and `rank`; a test holds each of its columns to
-theirs.
+The compiled fast path of the measures `memorization`, `norms`, `fsd` and `rank`; a test compares every column
+with theirs.
 """
 
 from collections.abc import Callable

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from grokscope.measures.nulls import peak_tail, strongest_mode_chances
+from grokscope.measures.nulls import strongest_mode_chances
 from grokscope.report.page.rows import task_or_none
 from grokscope.report.page.sources import ShownRun
 from grokscope.specs import Architecture
+from grokscope.stats.multinomial import peak_tail
 
 __all__ = ["null_bands"]
 
