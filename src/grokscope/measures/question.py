@@ -1,6 +1,8 @@
 """What is asked of a subject, and what was read of it already: several measures share one pass over the inputs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from torch import Tensor
 
@@ -13,6 +15,8 @@ from grokscope.specs.spec import WORD_LIMIT, require
 from grokscope.tasks import Basis
 
 __all__ = ["Question"]
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +38,8 @@ class Question:
     """Of everything random: nulls, resampled inputs, trained fits."""
     keys: Bool[Tensor, "1 modes"] | None = None
     """Key modes that are taken whatever the subject's are."""
-    _means: dict[str, ConditionedMeans] = field(default_factory=dict, init=False, repr=False)
-    """What was read already, by site."""
+    _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    """What was computed already."""
 
     def __post_init__(self) -> None:
         require(0 <= self.seed < WORD_LIMIT, "the seed must lie in [0, 2^63)", self.seed)
@@ -77,10 +81,14 @@ class Question:
     def means(self, site: str = "") -> ConditionedMeans:
         """A[s, j] of a site (where FSD is read, if not named), read once."""
         site = site or self.site
-        if site not in self._means:
-            self._means[site] = self.subject.means(site, self.by)
-        return self._means[site]
+        return self.once(f"means of {site}", lambda: self.subject.means(site, self.by))
 
     def spectrum(self, site: str = "") -> Spectrum:
         """The spectrum of those means."""
         return spectrum(self.means(site).means, self.basis)
+
+    def once(self, what: str, compute: Callable[[], Result]) -> Result:
+        """What several measures use, computed for the first of them."""
+        if what not in self._known:
+            self._known[what] = compute()
+        return self._known[what]

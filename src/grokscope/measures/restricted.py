@@ -317,14 +317,14 @@ def _columns(name: str) -> Callable[[Question], Columns]:
 
 
 def _published_loss(question: Question, name: str) -> FilteredLoss:
-    modes = _given_keys(question, VARIANTS[name].count)
+    modes = _keys(question, VARIANTS[name].count)
     return variant_loss(question.subject, name, modes, basis=question.basis, by=question.by)
 
 
 def _paper_loss(question: Question) -> FilteredLoss:
     """The one loss with choices left open: how many modes, which filter, which pairs (`ReadingSpec`)."""
     reading, subject = question.reading, question.stack
-    keys = _given_keys(question, reading.restricted_modes)
+    keys = _keys(question, reading.restricted_modes)
     return filtered_loss(
         subject,
         subject.last_site,
@@ -336,14 +336,16 @@ def _paper_loss(question: Question) -> FilteredLoss:
     )
 
 
-def _given_keys(question: Question, count: int | None) -> Bool[Tensor, "#runs modes"] | None:
-    """Key modes from elsewhere: given ones, or the reference's (`count` by participation, or Nanda et al.'s)."""
-    if question.keys is not None or question.reference is None:
+def _keys(question: Question, count: int | None) -> Bool[Tensor, "#runs modes"] | None:
+    """Key modes that are given, the reference's, or the subject's own; None leaves `count` top modes to the loss."""
+    if question.keys is not None:
         return question.keys
     if count is None:
-        return key_modes(question.reference, basis=question.basis)
-    site = question.reference.last_site
-    return top_modes(question.reference, site, count, basis=question.basis, by=question.by)
+        source = question.reference or question.subject
+        return question.once("key modes", lambda: key_modes(source, basis=question.basis))
+    if question.reference is None:
+        return None
+    return top_modes(question.reference, question.reference.last_site, count, basis=question.basis, by=question.by)
 
 
 def _entry(name: str, variant: Variant) -> Measure:
