@@ -24,7 +24,7 @@ from grokscope.activations import means_of
 from grokscope.experiments.provenance import provenance
 from grokscope.files import write_atomically
 from grokscope.measures import spectrum
-from grokscope.measures.filters import voted_modes
+from grokscope.measures.mode_choice import voted_modes
 from grokscope.tasks import Basis, Task, split
 
 SITE = "mlp.act"

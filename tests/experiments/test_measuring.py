@@ -13,7 +13,7 @@ from grokscope.errors import InputError
 from grokscope.experiments import Reading, Run, Store, measured, measuring, run_all, run_name
 from grokscope.measures import fsd_null, patching
 from grokscope.measures.catalogue import MEASURES, measure
-from grokscope.measures.filters import key_modes
+from grokscope.measures.mode_choice import key_modes
 from grokscope.measures.question import Question
 from grokscope.measures.restricted import variant_loss
 from grokscope.specs import Architecture, Cadence, ReadingSpec, RunSpec, Training

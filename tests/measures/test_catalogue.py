@@ -26,9 +26,10 @@ from grokscope.measures.nulls import exact_test, gaussian_null, strongest_mode_c
 from grokscope.measures.patching import drawn_pairs, head_patching, path_patching
 from grokscope.measures.question import Question
 from grokscope.measures.rank import fourier_rank
-from grokscope.measures.restricted import VARIANTS, filtered_loss, variant_loss
+from grokscope.measures.restricted import filtered_loss, variant_loss
 from grokscope.measures.surrogates import answer_permutation_null, untrained_null
 from grokscope.measures.synchronization import fsd, fsd_gen, fsd_top_k
+from grokscope.measures.variants import VARIANTS
 from grokscope.measures.weight_spectra import neuron_logit_spectrum
 from grokscope.model import Head, Receiver, Twin, components_of, twin_of
 from grokscope.specs import Architecture, RunSpec

@@ -11,10 +11,11 @@ from grokscope.activations import RunStack, subject_of
 from grokscope.errors import InputError
 from grokscope.measures import fsd_null, patching
 from grokscope.measures.catalogue import measure
-from grokscope.measures.filters import key_modes, top_modes
 from grokscope.measures.fourier_kan import fourier_kan
+from grokscope.measures.mode_choice import key_modes, top_modes
 from grokscope.measures.question import Question
-from grokscope.measures.restricted import VARIANTS, filtered_loss, variant_loss
+from grokscope.measures.restricted import filtered_loss, variant_loss
+from grokscope.measures.variants import VARIANTS
 from grokscope.measures.weight_spectra import embedding_spectrum
 from grokscope.specs import Architecture, ReadingSpec
 from grokscope.training import advance

@@ -12,16 +12,16 @@ from torch.nn.functional import cross_entropy
 
 from grokscope.activations import RunStack, subject_of
 from grokscope.errors import InputError
-from grokscope.measures.filters import key_modes, top_modes
+from grokscope.measures.mode_choice import key_modes, top_modes
+from grokscope.measures.projections import cube_part
 from grokscope.measures.restricted import (
-    VARIANTS,
-    cube_part,
     excluded_loss_by_mode,
     filtered_loss,
     loss_ratio,
     variant_loss,
 )
 from grokscope.measures.scores import Scores, scores
+from grokscope.measures.variants import VARIANTS
 from grokscope.model import Twin, twin_of
 from grokscope.specs import Architecture
 from grokscope.tasks import named_task

@@ -5,10 +5,11 @@ from grokscope.measures.catalogue import MEASURES, measure
 from grokscope.measures.concentration import Concentration, gini, inverse_participation_ratio, spectral_entropy
 from grokscope.measures.control import control_basis
 from grokscope.measures.entry import Measure
-from grokscope.measures.filters import Change, FilterKind, key_modes, mode_filter, top_modes
+from grokscope.measures.filters import Change, FilterKind, mode_filter
 from grokscope.measures.formula import Formula, Wave
 from grokscope.measures.fourier_kan import FourierKan, formulas, fourier_kan, refitted, trained_fourier_kan
 from grokscope.measures.logit_structure import LogitStructure, logit_structure
+from grokscope.measures.mode_choice import key_modes, top_modes
 from grokscope.measures.norms import Norms, norms
 from grokscope.measures.nulls import (
     ExactTest,
@@ -24,9 +25,7 @@ from grokscope.measures.patching import PatchEffect, drawn_pairs, head_patching,
 from grokscope.measures.question import Question
 from grokscope.measures.rank import RankResult, explained_at_rank, fourier_rank, mean_explained
 from grokscope.measures.restricted import (
-    VARIANTS,
     FilteredLoss,
-    Variant,
     excluded_loss_by_mode,
     filtered_loss,
     loss_ratio,
@@ -43,6 +42,7 @@ from grokscope.measures.surrogates import (
     untrained_null,
 )
 from grokscope.measures.synchronization import FsdResult, fsd, fsd_gen, fsd_top_k
+from grokscope.measures.variants import VARIANTS, Variant
 from grokscope.measures.weight_spectra import (
     WeightSpectrum,
     embedding_spectrum,

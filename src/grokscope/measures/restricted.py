@@ -6,7 +6,6 @@ A *restricted* loss keeps the key modes, an *excluded* loss removes them. `filte
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -23,36 +22,24 @@ from grokscope.activations import (
 )
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.measures.entry import FORWARD, NOT_NUMBERS, Columns, Measure
-from grokscope.measures.filters import (
-    RESTRICTED_MODES,
-    Change,
-    FilterKind,
-    chosen_modes,
-    kept_means,
-    key_modes,
-    mode_filter,
-    mode_part,
-    top_modes,
-    waves_over,
-)
+from grokscope.measures.filters import Change, FilterKind, mode_filter
+from grokscope.measures.mode_choice import RESTRICTED_MODES, chosen_modes, key_modes, top_modes
+from grokscope.measures.projections import cube_part, kept_means, mode_part
 from grokscope.measures.question import Question
 from grokscope.measures.scores import Scores, scores, scores_of
+from grokscope.measures.variants import VARIANTS, Pairs, Variant
 from grokscope.shapes import Bool, Float
 from grokscope.tasks import Basis
 
 __all__ = [
     "ENTRIES",
-    "VARIANTS",
     "FilteredLoss",
-    "Variant",
-    "cube_part",
     "excluded_loss_by_mode",
     "filtered_loss",
     "loss_ratio",
     "variant_loss",
 ]
 
-Pairs = Literal["all", "train", "validation"]
 Choice = Bool[Tensor, "#runs modes"] | int | None
 """Modes: a row for each run or one for all; a number of the strongest; or None, what the variant prescribes."""
 
@@ -71,75 +58,6 @@ class FilteredLoss:
     def loss(self) -> Float[Tensor, "*runs"]:
         """The measure: the loss on the pairs on which it is defined."""
         return getattr(self.scores, "loss" if self.scored_on == "all" else f"{self.scored_on}_loss")
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One published definition. Where a model has a final LayerNorm, it follows every filter of neurons."""
-
-    level: Literal["logits", "cubes", "neurons"]
-    """What is filtered: logits over the inputs, logits over inputs and classes, or the last block's MLP neurons."""
-    change: Change
-    """What happens to the key modes."""
-    scored_on: Pairs
-    """The pairs that are scored."""
-    definition: str
-    """Who defined it, and how."""
-    skip: bool = True
-    """Whether the residual stream is added to the filtered neurons."""
-    corrected: bool = False
-    """Whether each class's mean logit over all inputs is then set back to the model's."""
-    count: int | None = None
-    """How many of the last hidden layer's `top_modes` are taken; None takes its `key_modes`."""
-
-
-# u_k and v_k are the unit vectors of cos and sin 2πk(a + b)/p over the inputs, on other tasks the modes' functions of
-# the answer: (u_k u_kᵀ + v_k v_kᵀ) L is then a mode of the answer-conditioned mean of L.
-VARIANTS: dict[str, Variant] = {
-    "trig": Variant(
-        "logits", "keep", "all", "Nanda et al.'s restricted loss: Σ_K (u_k u_kᵀ + v_k v_kᵀ) L and each class's mean"
-    ),
-    "excluded": Variant(
-        "logits", "remove", "train", "Nanda et al.'s excluded loss: L − Σ_K (u_k u_kᵀ + v_k v_kᵀ) L, not corrected"
-    ),
-    "cube_restricted": Variant(
-        "cubes", "only", "all", "Chughtai et al., logits: projections on χ(x·y·z⁻¹), which is cos 2πk(a + b − c)/p"
-    ),
-    "cube_excluded": Variant(
-        "cubes", "remove", "train", "Nanda et al. (3D), Chughtai et al. (logits): L without those projections"
-    ),
-    "neuron_restricted": Variant(
-        "neurons",
-        "keep",
-        "validation",
-        "Nanda et al.'s demonstration: mean and key modes of the neurons, no residual stream, class means restored",
-        skip=False,
-        corrected=True,
-    ),
-    "neuron_excluded": Variant(
-        "neurons",
-        "remove",
-        "train",
-        "Nanda et al.'s demonstration: neurons without key modes, residual stream kept",
-    ),
-    "hidden_restricted": Variant(
-        "neurons",
-        "only",
-        "all",
-        "Chughtai et al., hidden: projections on the functions ρ(x·y) of key irreps, no mean, no residual stream",
-        skip=False,
-    ),
-    "hidden_excluded": Variant(
-        "neurons", "remove", "train", "Chughtai et al., hidden: neurons without those, no residual stream", skip=False
-    ),
-    "paper_restricted": Variant(
-        "neurons",
-        "keep",
-        "all",
-        "The paper's restricted-logit loss (§5.2): the seven modes with most neurons at this very checkpoint",
-        count=RESTRICTED_MODES,
-    ),
-}
 
 
 # Losses.
@@ -225,23 +143,6 @@ def loss_ratio(
 
 
 # Filtered logits.
-
-
-def cube_part(
-    functions: Float[Tensor, "*runs answers classes"], basis: Basis, modes: Bool[Tensor, "*#runs modes"]
-) -> Float[Tensor, "*runs answers classes"]:
-    """Projection of A[s, c] on the cubes of chosen modes: Σ_m ⟨A, P_m⟩ P_m / dim m, as ‖P_m‖² = dim m.
-
-    The projector on a mode, as a matrix, is its cube: (2/n) cos 2πk(s − c)/n on Z_n, and Σ_{ρ ∈ m} (d_ρ/|G|)
-    χ_ρ(s·c⁻¹) on a group. Its sum over classes is 0, so that centring logits first would change nothing. A class
-    outside the group gets 0, the mean of the others.
-    """
-    waves = waves_over(functions.shape[-2], basis, functions.device)[:, 1:]
-    diagonal = ((waves.T @ functions.double()) * waves.T).sum(dim=-1)
-    mode = torch.tensor(basis.modes.column_mode, device=functions.device)
-    dimensions = torch.tensor(basis.modes.dimensions, device=functions.device)
-    size = diagonal.new_zeros(*diagonal.shape[:-1], len(dimensions)).index_add(-1, mode, diagonal) / dimensions
-    return (waves * (size * modes)[..., None, mode]) @ waves.T
 
 
 def _logit_filter(
