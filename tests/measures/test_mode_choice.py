@@ -4,8 +4,6 @@ from functools import lru_cache
 import numpy as np
 import pytest
 import torch
-from hypothesis import settings
-from hypothesis import strategies as st
 from plain_runs import ARCHITECTURES, TWO_LAYERS, fresh, small_run
 
 from grokscope.activations import RunStack, subject_of
@@ -16,8 +14,6 @@ from grokscope.training import advance
 
 HIDDEN = "blocks.0.mlp.hook_post"
 ONE_NEURON = Architecture(layers=1, width=8, heads=2, mlp_width=1)  # whose key modes are one: all must be told apart
-random_seeds = st.integers(0, 2**32 - 1)
-few = settings(max_examples=25, deadline=None)
 
 
 @lru_cache

@@ -6,11 +6,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from grokscope.measures.projections import kept_means, mode_part, pair_part
-from grokscope.specs import Architecture
 from grokscope.tasks import Basis, named_task
 
-HIDDEN = "blocks.0.mlp.hook_post"
-ONE_NEURON = Architecture(layers=1, width=8, heads=2, mlp_width=1)  # whose key modes are one: all must be told apart
 random_seeds = st.integers(0, 2**32 - 1)
 few = settings(max_examples=25, deadline=None)
 
