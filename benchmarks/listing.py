@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.provenance import save
-from grokscope.experiments import Store, open_runs, run_name
-from grokscope.experiments.index import INDEX
+from grokscope.runs import Store, open_runs, run_name
+from grokscope.runs.index import INDEX
 from grokscope.specs import RunSpec
 
 RUNS = 10_000

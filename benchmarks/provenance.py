@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from grokscope.experiments.provenance import provenance
+from grokscope.runs.provenance import provenance
 
 RESULTS = Path(__file__).parent / "results"
 

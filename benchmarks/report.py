@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks.provenance import save
 from benchmarks.synthetic import LOOKS, synthetic_records
-from grokscope.experiments.records import save_records
-from grokscope.report.page import source_of, write_page
+from grokscope.runs.records import save_records
+from grokscope.view.page import source_of, write_page
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 FLAGS += ["--no-first-run", "--disable-sync", "--disable-quic"]

@@ -22,11 +22,12 @@ from benchmarks.provenance import save
 from benchmarks.scale_page import PAGE, Facts, with_tables
 from benchmarks.synthetic import LOOKS, synthetic_folders
 from grokscope.errors import InputError
-from grokscope.executors import shards_of
-from grokscope.experiments import Store, open_runs, remember, remembered
-from grokscope.experiments.costs import cost_of
-from grokscope.experiments.index import INDEX
-from grokscope.experiments.records import RunRecord, packed, unpacked
+from grokscope.jobs.costs import cost_of
+from grokscope.jobs.executors import shards_of
+from grokscope.runs import Store, open_runs, remember, remembered
+from grokscope.runs.index import INDEX
+from grokscope.runs.outcome import RunOutcome
+from grokscope.runs.records import RunRecord, packed, unpacked
 from grokscope.specs import Plan, RunSpec
 
 SIZES = (1_000, 10_000, 100_000)
@@ -130,7 +131,7 @@ def reporting_some(count: int, folder: Path) -> Facts:
 
 def page(folder: Path, match: str) -> Facts:
     """What a page of the runs that match costs, or why there is none."""
-    from grokscope.report.page import source_of, write_page
+    from grokscope.view.page import source_of, write_page
 
     path = folder / ".report.html"
     began = time.process_time()
@@ -149,13 +150,15 @@ def page(folder: Path, match: str) -> Facts:
 
 def evidence(count: int, folder: Path) -> Facts:
     """Records of so many runs: packed, read, asked for their timelines, and put where the catalogue has them."""
-    from grokscope.report.evidence import evidence_of
+    from grokscope.studies.evidence import evidence_of
 
     steps = [100.0 * i for i in range(LOOKS)]
     rising = [min(1.0, i / LOOKS * 1.3) for i in range(LOOKS)]
     log = {"step": steps, "train_accuracy": rising, "validation_accuracy": rising, "fsd": rising, "norm": steps}
     path = folder / "some.records.gz"
-    packing, content = timed(lambda: packed(RunRecord(spec, OUTCOME, log, {}) for spec in specs(count)))
+    packing, content = timed(
+        lambda: packed(RunRecord(spec, RunOutcome.from_dict(OUTCOME), log, {}) for spec in specs(count))
+    )
     path.write_bytes(content)
     reading, found = timed(lambda: unpacked(path))
     judging, _ = timed(lambda: [one.timeline for one in found])

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.page import made_by, record, table
-from grokscope.experiments import costs
-from grokscope.experiments.costs import cost_of
+from grokscope.jobs import costs
+from grokscope.jobs.costs import cost_of
 from grokscope.specs import Plan, RunSpec
 
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
@@ -16,7 +16,7 @@ Facts = dict[str, Any]
 
 
 def constants() -> list[str]:
-    """The cost model's constants, as `grokscope.experiments.costs` has them."""
+    """The cost model's constants, as `grokscope.jobs.costs` has them."""
     speeds = [["s, of one core", f"{costs.SPEED_OF_A_CORE:,.1f} run-steps/s", "`training-cpu.json`"]]
     speeds += [
         [f"s, of one H200 in {precision}", f"{speed:,.0f} run-steps/s", "`training-cuda.json`"]

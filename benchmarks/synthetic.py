@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from grokscope.experiments import Store, remember, run_name
-from grokscope.experiments.records import RunRecord
+from grokscope.runs import Store, remember, run_name
+from grokscope.runs.outcome import RunOutcome
+from grokscope.runs.records import RunRecord
 from grokscope.specs import Fork, Plan, RunSpec, Seeds, Training
 from grokscope.tasks import named_task
 from grokscope.timeline import Timeline, timeline_of
@@ -50,8 +51,8 @@ def synthetic_folders(path: Path, count: int, looks: int = LOOKS, drawn: int = 1
     for place, spec in enumerate(plan.runs):
         if place < drawn:
             record, folder = _record(spec, generator), store.add(spec)
-            columns = list(record.log.items())
-            for i in range(len(record.log["step"])):
+            columns = list(record.evaluations.items())
+            for i in range(len(record.evaluations["step"])):
                 folder.append({name: values[i] for name, values in columns})
             folder.finish(dict(record.outcome) | {"stopped_early": False, "layout": LAYOUT})
             if place == drawn - 1:
@@ -137,4 +138,4 @@ def _record(spec: RunSpec, generator: np.random.Generator) -> RunRecord:
         "grokked": events.grokked,
         "provenance": {"grokscope": "synthetic", "commit": None, "device": "none", "torch": "none"},
     }
-    return RunRecord(spec, outcome, log, {})
+    return RunRecord(spec, RunOutcome.from_dict(outcome), log, {})

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from grokscope.errors import InputError
-from grokscope.experiments import Reading, Run, measured, open_runs
-from grokscope.experiments.provenance import provenance
 from grokscope.measures.catalogue import MEASURES
+from grokscope.runs import Reading, Run, measured, open_runs
+from grokscope.runs.provenance import provenance
 
 DOCS = Path(__file__).parent
 DATA, PICTURES = DOCS / "measures.csv", DOCS / "images" / "measures"

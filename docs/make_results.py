@@ -6,16 +6,17 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from grokscope.experiments.records import RunRecord, begun_elsewhere, unpacked
-from grokscope.report.answers import ANSWERS, answer_sentence
-from grokscope.report.bakeoff import bakeoff_results, verdict
-from grokscope.report.bakeoff_notes import what_logs_show
-from grokscope.report.claims import CLAIMS, judged
-from grokscope.report.claims.claim import Finding, Verdict
-from grokscope.report.evidence import evidence_of
-from grokscope.report.results import provenance_of, write_results
-from grokscope.report.results_page import JUDGED_ON, SHARED, claims_summary
-from grokscope.report.sources import PACKED, records_at, scope_of
+from grokscope.studies.results_page import JUDGED_ON, SHARED, claims_summary
+
+from grokscope.runs.records import RunRecord, begun_elsewhere, unpacked
+from grokscope.studies.answers import ANSWERS, answer_sentence
+from grokscope.studies.bakeoff.notes import what_logs_show
+from grokscope.studies.bakeoff.tables import bakeoff_results, verdict
+from grokscope.studies.claims import CLAIMS, judged
+from grokscope.studies.claims.claim import Finding, Verdict
+from grokscope.studies.evidence import evidence_of
+from grokscope.studies.results import provenance_of, write_results
+from grokscope.studies.sources import PACKED, records_at, scope_of
 
 ROOT = Path(__file__).parents[1]
 RESULTS, README = ROOT / "results", ROOT / "README.md"
@@ -92,7 +93,7 @@ def repetition_page() -> str:
     files = [unpacked(file) for file in sorted(RESULTS.glob(PACKED))]
     made = Counter(record.spec.content_hash for records in files for record in records)
     again = sum(count > 1 for count in made.values())
-    places = {record.outcome["provenance"]["device"] for records in files for record in records}
+    places = {record.outcome.provenance["device"] for records in files for record in records}
     newest = records_at(RESULTS)
     first = {record.spec.content_hash: record for records in reversed(files) for record in records}
     before, after = (judged(evidence_of(some, **scope_of(newest))) for some in (first.values(), newest))

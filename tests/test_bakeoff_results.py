@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from grokscope.experiments.bakeoff import CHOSEN, FIRST_TUNING_SEED, arm_of, bakeoff_plan
-from grokscope.experiments.records import RunRecord, unpacked
-from grokscope.experiments.speed import read_speed
-from grokscope.report.bakeoff import bakeoff_results, bakeoff_table, tuned
-from grokscope.report.figures import figure_csv
-from grokscope.report.figures.bakeoff import fig_bakeoff
-from grokscope.report.render import csv_of, latex_of, markdown_of
-from grokscope.report.tables import Table
+from grokscope.runs.records import RunRecord, unpacked
+from grokscope.studies.bakeoff.configurations import CHOSEN, FIRST_TUNING_SEED, arm_of, bakeoff_plan
+from grokscope.studies.bakeoff.tables import bakeoff_results, bakeoff_table, tuned
+from grokscope.studies.figures import figure_csv
+from grokscope.studies.bakeoff.figures import fig_bakeoff
+from grokscope.studies.bakeoff.speed import read_speed
+from grokscope.studies.tables import Table
+from grokscope.view.render import csv_of, latex_of, markdown_of
 from scripts import DOCS, module_at
 
 ROOT = Path(__file__).parents[1]
@@ -62,5 +62,5 @@ def test_what_the_page_says_of_it_follows_too(records: list[RunRecord]) -> None:
         assert plain.grokked.value > 0.9
         assert plain.steps.value <= 1.5 * task.winner.steps.value
     early = [record for record in records if record.spec.task == "S5" and arm_of(record.spec) == "FSD trigger"]
-    fired = [(record.outcome["trigger"]["fired_at"], record.outcome["memorized"]) for record in early]
+    fired = [(record.outcome.fired_at, record.outcome.memorized) for record in early]
     assert sum(memorized is None or at < memorized for at, memorized in fired) > 0.8 * len(fired)

@@ -14,8 +14,8 @@ sys.path.insert(0, str(ROOT))
 from benchmarks import page as pages  # noqa: E402
 from benchmarks import scale, scale_page  # noqa: E402
 
-from grokscope.executors import shards, slurm  # noqa: E402
-from grokscope.report.page import sources  # noqa: E402
+from grokscope.jobs import shards, slurm  # noqa: E402
+from grokscope.view.page import sources  # noqa: E402
 
 watch = import_module("grokscope.cli.watch")
 

@@ -281,7 +281,7 @@ def test_every_finding_of_the_audit_says_where_it_is_handled(number: int, count:
 
 
 def test_nothing_of_the_paper_is_open_and_every_claim_that_the_audit_names_exists() -> None:
-    from grokscope.report.claims import CLAIMS
+    from grokscope.studies.claims import CLAIMS
 
     assert "*open*" not in AUDIT + MAP
     assert not [row for row in map_rows() if "open" in (row["function"].strip("`*"), row["test"].strip("`*"))]

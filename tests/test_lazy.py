@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import grokscope
-from grokscope.experiments import Store
+from grokscope.runs import Store
 from grokscope.specs import RunSpec
 
-LAZY = ["grokscope", "grokscope.experiments", "grokscope.stats"]
-HEAVY = ["torch", "scipy", "numpy", "rich.console", "grokscope.cli.train", "grokscope.report"]
+LAZY = ["grokscope", "grokscope.runs", "grokscope.jobs", "grokscope.stats"]
+HEAVY = ["torch", "scipy", "numpy", "rich.console", "grokscope.cli.train", "grokscope.studies"]
 WHAT_IS_LOADED = f"print('loaded:', *[name for name in {HEAVY} if name in sys.modules])"
 COMMAND = f"""
 import sys
@@ -110,7 +110,7 @@ def test_no_export_has_the_name_of_a_module_which_would_take_its_place(package: 
 
 
 def test_the_rooms_are_attributes_as_if_they_had_been_imported() -> None:
-    program = "import grokscope; print(grokscope.measures.fsd.__name__, grokscope.experiments.runner.run_all.__name__)"
+    program = "import grokscope; print(grokscope.measures.fsd.__name__, grokscope.jobs.runner.run_all.__name__)"
     assert fresh(program).split() == ["fsd", "run_all"]
 
 

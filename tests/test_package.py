@@ -38,7 +38,8 @@ def test_the_core_imports_with_everything_else_blocked() -> None:
     done = run_blocked("""
         import grokscope
         from grokscope import *
-        from grokscope.experiments import *
+        from grokscope.runs import *
+        from grokscope.jobs import *
         from grokscope.shapes import Float
         assert Float[int, "n"] is int, "the stand-ins must be in use"
         assert "jaxtyping" not in sys.modules

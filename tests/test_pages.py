@@ -4,9 +4,10 @@ from pathlib import Path
 import pytest
 
 from grokscope import measures
-from grokscope.experiments import Store, open_runs, run_all
+from grokscope.jobs import run_all
 from grokscope.measures import MEASURES, measure
 from grokscope.measures.catalogue import gather
+from grokscope.runs import Store, open_runs
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
 from pages import blocks, command_lines, parsed, run_blocks
 

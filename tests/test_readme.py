@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from grokscope.cli import COMMANDS
-from grokscope.experiments import Store, run_all
+from grokscope.jobs import run_all
+from grokscope.runs import Store
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")

@@ -8,20 +8,20 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from grokscope.experiments.models import MODELS
-from grokscope.experiments.records import RunRecord
 from grokscope.model import Twin
-from grokscope.report.answers import ANSWERS, answer_sentence
-from grokscope.report.claims import CLAIMS, judged, rules_digest
-from grokscope.report.evidence import Evidence, evidence_of
-from grokscope.report.figures import FIGURES, figure_csv
-from grokscope.report.render import csv_of, latex_of, markdown_of
-from grokscope.report.results import claim_rows, provenance_of
-from grokscope.report.results_page import page_of
-from grokscope.report.sources import records_at, scope_of
-from grokscope.report.tables import TABLES
+from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
+from grokscope.studies.answers import ANSWERS, answer_sentence
+from grokscope.studies.claims import CLAIMS, judged, rules_digest
+from grokscope.studies.evidence import Evidence, evidence_of
+from grokscope.studies.figures import FIGURES, figure_csv
+from grokscope.studies.synchronization.models import MODELS
+from grokscope.studies.results import claim_rows, provenance_of
+from grokscope.studies.results_page import page_of
+from grokscope.studies.sources import records_at, scope_of
+from grokscope.studies.tables import TABLES
 from grokscope.tasks import named_task, split
+from grokscope.view.render import csv_of, latex_of, markdown_of
 from scripts import DOCS, module_at
 
 ROOT = Path(__file__).parents[1]

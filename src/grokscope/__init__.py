@@ -7,8 +7,8 @@ used.
 from typing import TYPE_CHECKING
 
 from grokscope.errors import InputError
-from grokscope.experiments import Run, Runs, open_runs
 from grokscope.lazy import exports
+from grokscope.runs import Run, Runs, open_runs
 from grokscope.specs import RunSpec
 from grokscope.version import __version__
 

@@ -13,8 +13,8 @@ from own_models import Attended, pairs_of, train
 from grokscope import Monitor, WeightDecayController, specs
 from grokscope.attach import Schedule
 from grokscope.errors import InputError
-from grokscope.interventions import decision
 from grokscope.specs import Trigger
+from grokscope.steering import decision
 
 SITE = "mlp.1"
 

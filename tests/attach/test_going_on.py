@@ -17,9 +17,10 @@ from own_models import Attended, pairs_of
 
 from grokscope import InputError, Monitor, WeightDecayController
 from grokscope.attach import Schedule
-from grokscope.experiments import Store, run_all
-from grokscope.interventions import controlled
+from grokscope.jobs import run_all
+from grokscope.runs import Store
 from grokscope.specs import Architecture, Cadence, ClosedLoop, RunSpec, Training, Trigger
+from grokscope.steering import controlled
 
 LOOP = ClosedLoop(every=2, train_accuracy=0.01, train_loss=1.94, factor=4.0, highest=60.0, restore_after_grokking=False)
 STACKED = RunSpec(

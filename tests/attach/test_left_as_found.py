@@ -281,7 +281,7 @@ def test_bad_input_is_one_sentence(given: dict[str, Any], sentence: str) -> None
 
 
 def test_a_step_looked_at_twice_is_written_once_and_reasons_survive_a_restart(tmp_path: Path) -> None:
-    from grokscope.experiments import Store
+    from grokscope.runs import Store
 
     _, _, is_train = pairs_of("add_mod7")
     model, broken, places = Attended(8, 7), Attended(8, 7), {"train": is_train, "out": tmp_path}

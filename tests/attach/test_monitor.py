@@ -19,10 +19,12 @@ from grokscope import Monitor
 from grokscope.attach import foreign_measures
 from grokscope.attach.preservation import preserve_state
 from grokscope.errors import InputError
-from grokscope.experiments import Store, run_all
-from grokscope.experiments.measuring import rows_of
-from grokscope.experiments.records import RunRecord, packed, record_of, unpacked
+from grokscope.jobs import run_all
 from grokscope.measures import MEASURES, Question, measure
+from grokscope.runs import Store
+from grokscope.runs.measuring import rows_of
+from grokscope.runs.outcome import RunOutcome
+from grokscope.runs.records import RunRecord, packed, record_of, unpacked
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
 from grokscope.timeline import Outcome
 
@@ -354,7 +356,7 @@ def test_the_log_is_read_by_list_show_and_records(tmp_path: Path, capsys: pytest
     assert (folder.spec.model, folder.spec.training.weight_decay) == ("<b>mine</b>", 2.0)
     record = record_of(folder)
     assert record.timeline.outcome in (Outcome.UNSTABLE, Outcome.NEVER)
-    assert record.log["fsd"] == monitor.columns()["fsd"]
+    assert record.evaluations["fsd"] == monitor.columns()["fsd"]
     (tmp_path / "records.gz").write_bytes(packed([record]))
     assert unpacked(tmp_path / "records.gz")[0].spec == folder.spec
     with pytest.raises(InputError, match="was only monitored: '<b>mine</b>' is trained elsewhere"):
@@ -403,7 +405,7 @@ def test_a_groups_timeline_asks_for_what_its_kept_log_asks_for(task: str, synchr
     monitor.load_state_dict(
         {"log": [{"step": at, "fsd": fsd, "train_accuracy": 1.0, "validation_accuracy": 0.1} for at, fsd in looks]}
     )
-    kept = RunRecord(RunSpec(task), {"failed_at": None}, monitor.columns(), {})
+    kept = RunRecord(RunSpec(task), RunOutcome("grokked"), monitor.columns(), {})
     assert monitor.timeline().sync.step == kept.timeline.sync.step == synchronised
 
 

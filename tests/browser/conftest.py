@@ -17,9 +17,10 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.synthetic import hostile, synthetic_claims, synthetic_records  # noqa: E402
 
-from grokscope.experiments import Store, run_all, run_name  # noqa: E402
-from grokscope.experiments.records import save_records  # noqa: E402
-from grokscope.report.page import source_of, write_page  # noqa: E402
+from grokscope.jobs import run_all  # noqa: E402
+from grokscope.runs import Store, run_name  # noqa: E402
+from grokscope.runs.records import save_records  # noqa: E402
+from grokscope.view.page import source_of, write_page  # noqa: E402
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]

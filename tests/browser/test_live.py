@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from browser_runs import TINY
 
-from grokscope.experiments import Store, run_all
+from grokscope.jobs import run_all
+from grokscope.runs import Store
 from grokscope.specs import Cadence
 
 pytestmark = pytest.mark.browser

@@ -9,8 +9,8 @@ import pytest
 from browser_runs import HOSTILE_FOLDER, HOSTILE_TASKS, TINY
 
 import grokscope
-from grokscope.experiments import run_name
-from grokscope.report.page import source_of
+from grokscope.runs import run_name
+from grokscope.view.page import source_of
 
 pytestmark = pytest.mark.browser
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
@@ -138,7 +138,7 @@ def test_a_runs_csv_is_what_was_stored(name: str, page: Any, report: str, result
     head, *rows = rows_of(downloaded(page, "#figure-accuracy .tools button"))
     assert set(head) == set(run.record.log)
     for place, column_name in enumerate(head):
-        assert [float(row[place]) for row in rows] == run.record.log[column_name], column_name
+        assert [float(row[place]) for row in rows] == run.record.evaluations[column_name], column_name
 
 
 def test_the_table_can_be_taken_away_and_computes_nothing_in_a_spreadsheet(page: Any, report: str) -> None:

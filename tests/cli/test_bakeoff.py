@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from grokscope.cli import run
-from grokscope.experiments import Store, run_all
-from grokscope.experiments.bakeoff import ARMS, arm_of, quick_plan, tuning_runs
-from grokscope.experiments.records import RunRecord, save_records, unpacked
+from grokscope.jobs import run_all
+from grokscope.runs import Store
+from grokscope.runs.outcome import RunOutcome
+from grokscope.runs.records import RunRecord, save_records, unpacked
 from grokscope.specs import Architecture, Cadence, Plan
+from grokscope.studies.bakeoff.configurations import ARMS, arm_of, quick_plan, tuning_runs
 
 BAKEOFF = importlib.import_module("grokscope.cli.bakeoff")
 PROGRESS = importlib.import_module("grokscope.cli.progress")
@@ -147,7 +149,7 @@ def test_the_records_of_tuning_do_not_overwrite_those_of_the_bake_off() -> None:
     spec = next(iter(tuning_runs(1).values()))[0]
     log = {"step": [0, 100], "train_accuracy": [0.0, 1.0], "validation_accuracy": [0.0, 1.0]}
     outcome = {"outcome": "grokked", "failed_at": None, "memorized": 100, "grokked": 100}
-    save_records(Path("elsewhere.gz"), [RunRecord(spec, outcome, log, {})])
+    save_records(Path("elsewhere.gz"), [RunRecord(spec, RunOutcome.from_dict(outcome), log, {})])
     Path("bake").mkdir()
     Path("bake/bakeoff.records.gz").write_bytes(b"kept")
     assert run(["bakeoff", "--from", "elsewhere.gz", "--tune", "--out", "bake"]) == 0

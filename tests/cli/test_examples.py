@@ -19,10 +19,11 @@ import pytest
 import torch
 
 from grokscope import cli
-from grokscope.experiments import Store, run_all
-from grokscope.experiments.records import save_records
-from grokscope.experiments.reproduction import records_in
+from grokscope.jobs import run_all
+from grokscope.runs import Store
+from grokscope.runs.records import save_records
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
+from grokscope.studies.reproduction import records_in
 
 ROOT = Path(__file__).parents[2]
 SMALL = RunSpec(

@@ -16,9 +16,17 @@ import torch
 
 import grokscope
 from grokscope.cli import run
-from grokscope.experiments import Reading, Run, Store, measured, measuring, run_all, run_name
+from grokscope.jobs import run_all
 from grokscope.measures import fsd_null, patching
 from grokscope.measures.catalogue import MEASURES
+from grokscope.runs import (
+    Reading,
+    Run,
+    Store,
+    measured,
+    measuring,
+    run_name,
+)
 from grokscope.specs import Architecture, Cadence, ReadingSpec, RunSpec, Training
 from grokscope.training.checkpoint import save_tensors
 

@@ -11,13 +11,13 @@ import pytest
 
 from grokscope import worker
 from grokscope.cli import run
-from grokscope.experiments import Store, catalogue
-from grokscope.experiments.catalogue import STUDIES
-from grokscope.experiments.doctor import damaged_runs
-from grokscope.experiments.records import unpacked
-from grokscope.report import FIGURES, results
-from grokscope.report.claims import CLAIMS, Verdict, rules_digest
+from grokscope.runs import Store
+from grokscope.runs.doctor import damaged_runs
+from grokscope.runs.records import unpacked
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
+from grokscope.studies import FIGURES, catalogue, results
+from grokscope.studies.synchronization.experiments import STUDIES
+from grokscope.studies.claims import CLAIMS, Verdict, rules_digest
 from grokscope.version import __version__
 
 

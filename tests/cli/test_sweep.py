@@ -8,8 +8,16 @@ from typing import Any
 import pytest
 
 from grokscope.cli import run
-from grokscope.experiments import Measuring, Store, open_store, remember, remembered, run_all, run_name
-from grokscope.experiments.remote import Remote
+from grokscope.jobs import run_all
+from grokscope.runs import (
+    Measuring,
+    Store,
+    open_store,
+    remember,
+    remembered,
+    run_name,
+)
+from grokscope.runs.remote import Remote
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 
 SWEEP = importlib.import_module("grokscope.cli.sweep")

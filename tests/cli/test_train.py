@@ -17,10 +17,11 @@ import torch
 import grokscope
 from grokscope import cli
 from grokscope.cli import run
-from grokscope.experiments import Progress, Stopped, Store, run_all, run_name
+from grokscope.jobs import Progress, Stopped, run_all
+from grokscope.jobs.worker import main
 from grokscope.model import Twin
+from grokscope.runs import Store, run_name
 from grokscope.specs import Architecture, Cadence, Fork, Plan, RunSpec, Training
-from grokscope.worker import main
 
 TRAIN = importlib.import_module("grokscope.cli.train")
 PROGRESS = importlib.import_module("grokscope.cli.progress")
@@ -128,7 +129,7 @@ def test_a_plan_run_by_a_worker_gives_what_training_gives(here: Path, capsys: py
     arguments = "train add_mod7 --seeds 0:2 --weight-decay 1 2 --steps 6 --keep state --spec tiny.json --out"
     assert run([*words(arguments), "trained"]) == 0
     assert run([*words(arguments), "planned", "--plan-only", "plan.json"]) == 0
-    assert "python -m grokscope.worker --spec plan.json" in capsys.readouterr().out
+    assert "python -m grokscope.jobs.worker --spec plan.json" in capsys.readouterr().out
     assert not Path("planned").exists()
     assert main(["--spec", "plan.json"]) == 0
     assert contents(here / "trained") == contents(here / "planned")

@@ -15,7 +15,14 @@ from rich.console import Console
 from grokscope.cli import run
 from grokscope.cli.frames import Line, Watched, frame
 from grokscope.cli.watch import Watcher
-from grokscope.experiments import RunFolder, Store, following, index, open_runs, run_name
+from grokscope.runs import (
+    RunFolder,
+    Store,
+    following,
+    index,
+    open_runs,
+    run_name,
+)
 from grokscope.specs import Architecture, Cadence, Fork, Plan, RunSpec, Training
 
 watching = import_module("grokscope.cli.watch")
@@ -266,7 +273,7 @@ def test_a_real_training_is_watched_while_it_is_killed_and_continued(tmp_path: P
     out.mkdir()
     plan = tmp_path / "plan.json"
     plan.write_text(Plan(str(out), (TINY,)).to_json())
-    command = [sys.executable, "-m", "grokscope.worker", "--spec", str(plan)]
+    command = [sys.executable, "-m", "grokscope.jobs.worker", "--spec", str(plan)]
     watcher = Watcher(out)
     progress: list[float] = []
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from small_runs import Count, contents, seeds
 
-from grokscope.executors import run_locally, run_on_ray, run_on_slurm
+from grokscope.jobs.executors import run_locally, run_on_ray, run_on_slurm
 from grokscope.specs import Plan
 
 pytestmark = [pytest.mark.cluster, pytest.mark.faults, pytest.mark.timeout(900)]

@@ -21,13 +21,20 @@ from small_runs import SMALL, Count, contents, seeds
 
 from grokscope.cli import run
 from grokscope.errors import InputError
-from grokscope.executors import run_locally
-from grokscope.experiments import BusyError, RunFolder, Stopped, Store, remember, run_all, run_name
-from grokscope.experiments.doctor import examine
 from grokscope.files import DamagedError
+from grokscope.jobs import Stopped, run_all
+from grokscope.jobs.executors import run_locally
+from grokscope.jobs.worker import BAD_INPUT, TRY_AGAIN
+from grokscope.runs import (
+    BusyError,
+    RunFolder,
+    Store,
+    remember,
+    run_name,
+)
+from grokscope.runs.doctor import examine
 from grokscope.specs import Cadence, Fork, Plan, RunSpec, Training
 from grokscope.training.checkpoint import load_tensors
-from grokscope.worker import BAD_INPUT, TRY_AGAIN
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(900)]
 THREE = seeds(3)
@@ -53,7 +60,7 @@ def written(folder: Path, plan: Plan) -> Path:
 
 
 def worker(plan: Path) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "grokscope.worker", "--spec", str(plan)]
+    command = [sys.executable, "-m", "grokscope.jobs.worker", "--spec", str(plan)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -68,7 +75,7 @@ def finished_by(plan: Path) -> int:
 
 KILLER = """
     import json, os, random, signal, sys, time
-    from grokscope.worker import main
+    from grokscope.jobs.worker import main
 
     plan, kills = sys.argv[1], int(sys.argv[2])
     sys.stdout = open(os.devnull, "w")
@@ -311,7 +318,7 @@ def test_a_preempted_worker_stores_everything_and_asks_to_be_queued_again(
 DRIVER = """
     import sys
     from pathlib import Path
-    from grokscope.executors import run_locally
+    from grokscope.jobs.executors import run_locally
     from grokscope.specs import Plan
 
     run_locally(Plan.from_json(Path(sys.argv[1]).read_text()), lambda line: print(line, flush=True), workers=2)

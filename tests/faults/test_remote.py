@@ -13,12 +13,19 @@ import pytest
 import torch
 from small_runs import SMALL, Count, contents, seeds
 
-from grokscope.executors.shards import work_on
-from grokscope.experiments import Store, open_store, pull, remember, run_all, run_name
-from grokscope.experiments import remote as remote_module
-from grokscope.experiments.doctor import examine_remote
-from grokscope.experiments.plans import brief
-from grokscope.experiments.remote import Commit, Remote
+from grokscope.jobs import run_all
+from grokscope.jobs.shards import work_on
+from grokscope.runs import (
+    Store,
+    open_store,
+    pull,
+    remember,
+    run_name,
+)
+from grokscope.runs import remote as remote_module
+from grokscope.runs.doctor import examine_remote
+from grokscope.runs.plans import brief
+from grokscope.runs.remote import Commit, Remote
 from grokscope.specs import Plan
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -97,8 +104,8 @@ def test_the_same_sweep_gives_the_same_bytes(
 
 WORKER = """
     import sys
-    from grokscope.experiments import remote
-    from grokscope.worker import main
+    from grokscope.runs import remote
+    from grokscope.jobs.worker import main
 
     remote.COMMIT_EVERY = 0.0
     sys.exit(main(["--spec", sys.argv[1]]))

@@ -15,7 +15,7 @@ from own_models import pairs_of
 
 from grokscope import InputError, Monitor
 from grokscope.attach.adapters import hugging_face_callback, lightning_callback, nnsight_site
-from grokscope.experiments import Store
+from grokscope.runs import Store
 from grokscope.specs import ClosedLoop, Trigger
 
 pytestmark = [pytest.mark.interop, pytest.mark.filterwarnings("default")]

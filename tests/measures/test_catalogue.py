@@ -106,7 +106,7 @@ def spoilt(subject: RunStack, run: int, value: float = float("nan")) -> RunStack
     return replace(subject, weights=weights)
 
 
-# What the registry says.
+# What the catalogue has.
 
 
 @pytest.mark.parametrize("name", MEASURES)
@@ -623,7 +623,7 @@ def test_measuring_changes_no_weight() -> None:
     assert all(one.equal(other) for one, other in zip(tables, (subject.is_train, subject.labels), strict=True))
 
 
-# The page that is written from the registry.
+# The page that is written from the catalogue.
 
 
 @pytest.fixture
@@ -681,5 +681,5 @@ def test_the_pictures_show_columns_that_are_promised(script: ModuleType) -> None
 
 
 @pytest.mark.skipif(not (DOCS / "measures.md").exists(), reason="the page has not been written yet")
-def test_the_page_is_what_the_registry_says(script: ModuleType) -> None:
+def test_the_page_is_what_the_catalogue_has(script: ModuleType) -> None:
     assert (DOCS / "measures.md").read_text(encoding="utf-8") == script.page()

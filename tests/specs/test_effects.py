@@ -18,6 +18,7 @@ from grokscope.specs import (
     ClosedLoop,
     Fork,
     Initialization,
+    Membership,
     Plan,
     ReadingSpec,
     RunSpec,
@@ -127,6 +128,7 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
             "model": "another",
         },
     ),
+    Membership: (Membership("a", "b", "c"), {"study": "d", "experiment": "e", "name": "f"}),
     Plan: (
         Plan("runs", (RUN,)),
         {
@@ -139,6 +141,7 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
             "milestones": ("ablation",),
             "measured": (RUN.content_hash,),
             "deterministic": True,
+            "made_for": ((Membership("synchronization", "base", "add_mod7_s0"),),),
         },
     ),
 }
@@ -176,7 +179,7 @@ EFFECTS: dict[type[Spec], Callable[[Any], Any]] = {
     Seeds: lambda spec: trained(seeds=spec),
     Training: lambda spec: trained(training=spec),
     Cadence: lambda spec: spec.steps(1000),
-    **dict.fromkeys((Trigger, ClosedLoop, Fork, RunSpec, Plan), lambda spec: spec.content_hash),
+    **dict.fromkeys((Trigger, ClosedLoop, Fork, RunSpec, Membership, Plan), lambda spec: spec.content_hash),
 }
 
 

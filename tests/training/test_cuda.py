@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from grokscope.experiments import Progress, Stopped, Store, run_all
+from grokscope.jobs import Progress, Stopped, run_all
 from grokscope.measures import snapshot
+from grokscope.runs import Store
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
 from grokscope.training import Cohort, State, advance, initial_state
 

@@ -22,8 +22,8 @@ from torch import Tensor
 
 from grokscope.attach import one_hot
 from grokscope.errors import InputError
-from grokscope.interventions import Grokfast, OrthogonalGradient
 from grokscope.specs import RunSpec
+from grokscope.steering import Grokfast, OrthogonalGradient
 from grokscope.tasks import named_task, split
 from grokscope.training import Cohort, advance
 from grokscope.training.checkpoint import cut, padded_row

@@ -11,8 +11,8 @@ import torch
 from grokscope.attach.arguments import whole_number
 from grokscope.attach.monitor import Monitor, Row
 from grokscope.errors import InputError, shown
-from grokscope.interventions import controlled, decision
 from grokscope.specs import ClosedLoop, ReadingSpec, Trigger
+from grokscope.steering import controlled, decision
 
 __all__ = ["Rule", "Schedule", "Verdict", "WeightDecayController"]
 

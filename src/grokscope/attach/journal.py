@@ -11,10 +11,10 @@ from torch import Tensor
 from grokscope.attach.operations import OWN
 from grokscope.attach.preservation import device_of, unwrap
 from grokscope.errors import InputError
-from grokscope.experiments.provenance import provenance
-from grokscope.experiments.run_folder import RunFolder
-from grokscope.experiments.store import Store
 from grokscope.files import named, write_atomically
+from grokscope.runs.provenance import provenance
+from grokscope.runs.run_folder import RunFolder
+from grokscope.runs.store import Store
 from grokscope.specs import Cadence, ReadingSpec, RunSpec, Seeds, Training
 from grokscope.tasks import Task, pinned_task_name
 from grokscope.timeline import first_step, outcome

@@ -12,17 +12,17 @@ from rich.table import Table as Printed
 from grokscope.cli.progress import run_with_progress
 from grokscope.cli.train import INTERRUPTED, Device, Precision, device_named, write_plan
 from grokscope.errors import InputError
-from grokscope.experiments import Store
-from grokscope.experiments.bakeoff import TASKS, TUNING_TASK, bakeoff_plan, quick_plan, tuning_plan
-from grokscope.experiments.records import RunRecord, record_of, save_records, unpacked
-from grokscope.experiments.reproduction import run_steps
-from grokscope.experiments.speed import measured_speed, read_speed, save_speed
-from grokscope.report.bakeoff import bakeoff_results, bakeoff_table, tuned
-from grokscope.report.figures import write_figure
-from grokscope.report.figures.bakeoff import fig_bakeoff
-from grokscope.report.render import read_aloud, write_table
-from grokscope.report.tables import Table
+from grokscope.runs import Store
+from grokscope.runs.records import RunRecord, record_of, save_records, unpacked
 from grokscope.specs import Plan
+from grokscope.studies.bakeoff.configurations import TASKS, TUNING_TASK, bakeoff_plan, quick_plan, tuning_plan
+from grokscope.studies.bakeoff.tables import bakeoff_results, bakeoff_table, tuned
+from grokscope.studies.figures import write_figure
+from grokscope.studies.bakeoff.figures import fig_bakeoff
+from grokscope.studies.reproduction import run_steps
+from grokscope.studies.bakeoff.speed import measured_speed, read_speed, save_speed
+from grokscope.studies.tables import Table
+from grokscope.view.render import read_aloud, write_table
 
 __all__ = ["bakeoff"]
 
@@ -58,9 +58,9 @@ def bakeoff(
         precision: float32 is the reference; tf32 and bf16 are faster.
         out: The folder for runs, table and records.
         dry_run: Say what would be trained, and train nothing.
-        plan_only: Write the plan to this file, to be run by `python -m grokscope.worker --spec FILE`, by several at
+        plan_only: Write the plan to this file, run by `python -m grokscope.jobs.worker --spec FILE`, by several at
             once if you like. The same command without this option then finds the runs in the folder; on another
-            machine, `python -m grokscope.experiments.packing --spec FILE --out RECORDS.gz` packs them for --from.
+            machine, `python -m grokscope.runs.packing --spec FILE --out RECORDS.gz` packs them for --from.
         quick: Two seeds of a small task with a small model: minutes on a CPU, and no result.
         tune: Train every family's settings on the tuning seeds instead, and say which one the rule chooses of each.
         time: Measure what a step costs in each arm, so that the table has seconds too.

@@ -9,10 +9,10 @@ from rich.markup import escape
 
 from grokscope.cli.arguments import Flag, JsonFlag, Place
 from grokscope.errors import InputError
-from grokscope.experiments import is_remote, open_store
-from grokscope.experiments.doctor import Finding, examine, examine_remote
-from grokscope.experiments.remote import Remote
 from grokscope.files import named
+from grokscope.runs import is_remote, open_store
+from grokscope.runs.doctor import Finding, examine, examine_remote
+from grokscope.runs.remote import Remote
 
 __all__ = ["doctor"]
 

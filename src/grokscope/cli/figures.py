@@ -30,8 +30,8 @@ def figure(
         source: A folder of runs, a file of packed records, or a folder of such files (*.records.gz).
         out: Where to write; files of the same name are replaced.
     """
-    from grokscope.report import FIGURES, evidence_at, write_figure
-    from grokscope.report.figures.style import require_matplotlib
+    from grokscope.studies import FIGURES, evidence_at, write_figure
+    from grokscope.view.charts.style import require_matplotlib
 
     if name not in (*FIGURES, ALL):
         raise InputError(f"there is no figure {shown(name)}{did_you_mean(name, (*FIGURES, ALL))}")

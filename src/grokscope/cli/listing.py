@@ -10,7 +10,7 @@ import tyro
 from grokscope.cli.arguments import JsonFlag
 from grokscope.cli.columns import aligned
 from grokscope.errors import shown
-from grokscope.experiments import open_runs
+from grokscope.runs import open_runs
 
 __all__ = ["list_runs"]
 

@@ -16,10 +16,10 @@ from rich.table import Table
 from grokscope.activations import Conditioning
 from grokscope.cli.arguments import JsonFlag
 from grokscope.errors import InputError
-from grokscope.experiments import Reading, measured, open_runs
 from grokscope.files import disk_error, named, write_atomically
 from grokscope.measures.catalogue import MEASURES, Row, measure, measure_named
 from grokscope.measures.question import Question
+from grokscope.runs import Reading, measured, open_runs
 from grokscope.specs import ReadingSpec
 
 __all__ = ["measure_run", "measures"]

@@ -8,11 +8,13 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from grokscope.errors import InputError
-from grokscope.executors import run_locally
-from grokscope.experiments import is_available, is_remote, open_store, refuse_impossible, remember, run_name
-from grokscope.experiments.refusals import refuse_unmeasurable
+from grokscope.jobs import refuse_impossible
+from grokscope.jobs.checks import refuse_unmeasurable
+from grokscope.jobs.executors import run_locally
+from grokscope.jobs.trackers import Word, mirrored
+from grokscope.runs import is_remote, open_store, remember, run_name
 from grokscope.specs import Plan, ReadingSpec
-from grokscope.trackers import Word, mirrored
+from grokscope.training.devices import is_available
 
 __all__ = ["Execute", "run_with_progress"]
 

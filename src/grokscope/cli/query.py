@@ -10,8 +10,8 @@ import tyro
 
 from grokscope.cli.columns import aligned
 from grokscope.errors import InputError
-from grokscope.experiments import open_runs
-from grokscope.report.data import query as answer
+from grokscope.runs import open_runs
+from grokscope.view.data import query as answer
 
 __all__ = ["query"]
 

@@ -35,7 +35,7 @@ def report(
     from rich.markup import escape
 
     _require("jinja2", "report")
-    from grokscope.report.page import source_of, write_page
+    from grokscope.view.page import source_of, write_page
 
     console = Console(stderr=True, highlight=False)
     with console.status("reading the runs") as told:
@@ -58,7 +58,7 @@ def serve(folder: Folder, port: int = 8642, title: str = "") -> None:
     """
     for module in ("jinja2", "starlette", "uvicorn"):
         _require(module, "report,live")
-    from grokscope.report.page.live import serve_live
+    from grokscope.view.page.live import serve_live
 
     serve_live(folder, port, title, lambda address: print(f"open {address}\nCtrl-C stops it", flush=True))
 

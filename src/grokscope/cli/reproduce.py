@@ -19,21 +19,21 @@ from grokscope.cli.arguments import JsonFlag
 from grokscope.cli.progress import run_with_progress
 from grokscope.cli.train import INTERRUPTED, Device, device_named, write_plan
 from grokscope.errors import InputError, shown
-from grokscope.executors import cores
-from grokscope.experiments import Store, run_name
-from grokscope.experiments.catalogue import Precision
-from grokscope.experiments.costs import cost_of
-from grokscope.experiments.doctor import damaged_runs, set_aside
-from grokscope.experiments.models import save_models
-from grokscope.experiments.records import RunRecord, save_records, unpacked
-from grokscope.experiments.reproduction import records_in, reproduction_plan
 from grokscope.files import named
-from grokscope.report.claims import CLAIMS
-from grokscope.report.evidence import evidence_of
-from grokscope.report.items import studies_of
-from grokscope.report.results import provenance_of, write_json, write_results
-from grokscope.report.sources import PACKED, Scope, records_at, scope_of
+from grokscope.jobs.costs import cost_of
+from grokscope.jobs.executors import cores
+from grokscope.runs import Store, run_name
+from grokscope.runs.doctor import damaged_runs, set_aside
+from grokscope.runs.records import RunRecord, save_records, unpacked
 from grokscope.specs import Plan
+from grokscope.studies.synchronization.experiments import Precision
+from grokscope.studies.claims import CLAIMS
+from grokscope.studies.evidence import evidence_of
+from grokscope.studies.items import studies_of
+from grokscope.studies.synchronization.models import save_models
+from grokscope.studies.reproduction import records_in, reproduction_plan
+from grokscope.studies.results import provenance_of, write_json, write_results
+from grokscope.studies.sources import PACKED, Scope, records_at, scope_of
 from grokscope.version import __version__
 
 __all__ = ["claims", "remake", "reproduce"]
@@ -72,7 +72,7 @@ def reproduce(
         deterministic: Refuse any operation whose result may differ between two runs on one accelerator.
         damaged: What to do with a damaged run: stop and name it, rerun it (the old one is kept), or skip it.
         dry_run: Say how many runs, steps, minutes and megabytes it takes, and stop.
-        plan_only: Write the plan to this file, to be run by `python -m grokscope.worker --spec FILE`.
+        plan_only: Write the plan to this file, to be run by `python -m grokscope.jobs.worker --spec FILE`.
     """
     started = time.monotonic()
     if n_seeds is not None and not 1 <= n_seeds <= 10_000:

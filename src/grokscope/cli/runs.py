@@ -12,11 +12,11 @@ from rich.table import Table
 
 from grokscope.cli.arguments import JsonFlag
 from grokscope.errors import InputError
-from grokscope.experiments import open_runs
 from grokscope.files import named
-from grokscope.report.data import write_parquet
-from grokscope.report.story import sentence, story
+from grokscope.runs import open_runs
 from grokscope.training.checkpoint import export_tensors
+from grokscope.view.data import write_parquet
+from grokscope.view.summary import sentence, story
 
 __all__ = ["export", "show", "tell"]
 

@@ -9,9 +9,16 @@ import tyro
 
 from grokscope.cli.arguments import JsonFlag, Place
 from grokscope.errors import InputError
-from grokscope.experiments import Run, is_remote, open_runs, open_store, pull, remembered
-from grokscope.experiments.locks import owner_of
-from grokscope.experiments.runs import SUMMARIZED
+from grokscope.runs import (
+    Run,
+    is_remote,
+    open_runs,
+    open_store,
+    pull,
+    remembered,
+)
+from grokscope.runs.locks import owner_of
+from grokscope.runs.runs import SUMMARIZED
 
 __all__ = ["cancel", "pull_runs", "status"]
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from grokscope.cli.arguments import Flag
 from grokscope.cli.train import Device, Keep, Precision, Track, base_spec, bytes_of, device_named, run_plan, seeds_of
 from grokscope.errors import InputError
-from grokscope.executors import Executor, cores, executor_named, shards_of
-from grokscope.experiments import bytes_per_run, open_store, refuse_impossible
-from grokscope.experiments.costs import cost_of
-from grokscope.experiments.refusals import refuse_unmeasurable
 from grokscope.files import named
+from grokscope.jobs import bytes_per_run, refuse_impossible
+from grokscope.jobs.checks import refuse_unmeasurable
+from grokscope.jobs.costs import cost_of
+from grokscope.jobs.executors import Executor, cores, executor_named, shards_of
+from grokscope.runs import open_store
 from grokscope.specs import Cadence, Plan, RunSpec
 from grokscope.tasks import pinned_task_name
 from grokscope.training import cohort_key

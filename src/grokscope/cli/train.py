@@ -10,23 +10,23 @@ import tyro
 
 from grokscope.cli.progress import Execute, run_with_progress
 from grokscope.errors import InputError, shown
-from grokscope.executors import Executor, executor_named
-from grokscope.experiments import (
+from grokscope.files import named, write_atomically
+from grokscope.jobs import refuse_impossible
+from grokscope.jobs.executors import Executor, executor_named
+from grokscope.jobs.trackers import Word
+from grokscope.runs import (
     Run,
     Store,
-    is_available,
     is_remote,
     open_runs,
     open_store,
-    refuse_impossible,
     remembered,
 )
-from grokscope.experiments.runs import SUMMARIZED
-from grokscope.files import named, write_atomically
-from grokscope.report.story import sentence
+from grokscope.runs.runs import SUMMARIZED
 from grokscope.specs import Cadence, Fork, Plan, RunSpec, Training
 from grokscope.tasks import named_task, pinned_task_name
-from grokscope.trackers import Word
+from grokscope.training.devices import is_available
+from grokscope.view.summary import sentence
 
 __all__ = [
     "INTERRUPTED",
@@ -91,7 +91,7 @@ def train(
         stop_after_grokking: End a run this many steps after it groks. Leads are then biased: FSD can cross later.
         fork_points: Steps whose full state is kept, for forks to begin at without training up to there again.
         track: Mirror the logs to wandb, tensorboard or trackio; one that fails costs a warning, never a run.
-        plan_only: Write the plan to this file, to be run by `python -m grokscope.worker --spec FILE`.
+        plan_only: Write the plan to this file, to be run by `python -m grokscope.jobs.worker --spec FILE`.
     """
     named_task(task)
     base, usual = base_spec(spec), base_spec(None)
@@ -236,7 +236,7 @@ def write_plan(plan: Plan, path: Path) -> None:
     if path.exists():
         raise InputError(f"{named(path)} exists already; nothing was overwritten")
     write_atomically(path, (plan.to_json() + "\n").encode())
-    print(f"wrote a plan of {len(plan.runs):,} runs; run it with: python -m grokscope.worker --spec {path}")
+    print(f"wrote a plan of {len(plan.runs):,} runs; run it with: python -m grokscope.jobs.worker --spec {path}")
 
 
 def base_spec(path: Path | None) -> RunSpec:

@@ -16,9 +16,9 @@ from rich.live import Live
 
 from grokscope.cli.frames import BLOCKS, Line, Watched, frame
 from grokscope.errors import InputError
-from grokscope.experiments import open_runs
-from grokscope.experiments.following import Followed, Follower
 from grokscope.model import padded_size
+from grokscope.runs import open_runs
+from grokscope.runs.following import Followed, Follower
 from grokscope.specs import RunSpec, Seeds
 from grokscope.tasks import named_task
 from grokscope.timeline import Timeline

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from grokscope.specs.membership import Membership
 from grokscope.specs.run import RunSpec
 from grokscope.specs.spec import Spec, require
 
@@ -34,9 +35,13 @@ class Plan(Spec):
     deterministic: bool = False
     """Refuse any operation whose result may differ between two runs on one accelerator."""
 
+    made_for: tuple[tuple[Membership, ...], ...] = ()
+    """For each run, in order, the places it has in studies; empty where the plan belongs to none."""
+
     def check(self) -> None:
         """A folder, at least one run, a sensible stop."""
         require(self.out != "", "out must be a folder", self.out)
         require(len(self.runs) >= 1, "a plan needs at least one run", self.runs)
+        require(len(self.made_for) in (0, len(self.runs)), "made_for has an entry for each run", len(self.made_for))
         early = self.stop_after_grokking
         require(early is None or early >= 0, "stop_after_grokking must be at least 0", early)

@@ -333,6 +333,13 @@ class RunSpec(Spec):
             )
         return replace(self, task=f"table#{pinned[2]}").content_hash
 
+    @property
+    def evaluation_steps(self) -> set[int]:
+        """When a run is evaluated: at its cadence, and whenever its trigger or closed loop needs it."""
+        steps = set(self.measurements.steps(self.training.steps))
+        rule = self.trigger or self.control
+        return steps if rule is None else steps.union(range(0, self.training.steps, rule.every))
+
     def with_seed(self, seed: int) -> "RunSpec":
         """The same run with all three seeds set to this one.
 

@@ -1,0 +1,87 @@
+"""What cannot be trained, said before anything is written."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.files import named
+from grokscope.measures.catalogue import measure_named
+from grokscope.runs.run_folder import run_name
+from grokscope.runs.store import Store
+from grokscope.specs import RunSpec
+from grokscope.steering import needs_sibling, sibling_of
+from grokscope.tasks import named_task, train_size
+from grokscope.training import cohort_key
+from grokscope.training.devices import is_available
+
+__all__ = ["refuse_impossible", "refuse_unmeasurable"]
+
+
+def refuse_impossible(specs: Sequence[RunSpec], store: Store, device: str) -> None:
+    """Say what cannot be trained, before anything is written."""
+    if not is_available(device):
+        raise InputError(f"device {shown(device)} was asked for, and there is none; use cpu")
+    if device == "mps" and any(spec.training.dropout or spec.precision == "float64" for spec in specs):
+        raise InputError("mps has no float64, which dropout's draws and precision float64 need; use cpu")
+    for spec in specs:
+        if spec.model:
+            raise InputError(f"{run_name(spec)} was only monitored: {shown(spec.model)} is trained elsewhere")
+    for task, fraction in {(spec.task, spec.train_fraction) for spec in specs}:
+        train_size(named_task(task), fraction)
+    nearest = next(place for place in (store.path, *store.path.parents, Path()) if place.exists())
+    if not nearest.is_dir():
+        raise InputError(f"the folder {named(store.path)} could not be made: {named(nearest)} is a file")
+    if any(spec.fork for spec in specs):
+        _refuse_impossible_forks(specs, store)
+
+
+def refuse_unmeasurable(specs: Sequence[RunSpec], measures: Sequence[str], device: str) -> None:
+    """Say what cannot be measured while training: unknown measures and bases that no run has."""
+    readings = [(name, where) for name, _, where in (reading.partition("@") for reading in measures)]
+    for name, _ in readings:
+        measure_named(name)
+    if measures and device.startswith("mps"):
+        raise InputError("mps has no float64, which measures need; use cpu, or measure the stored runs there")
+    bases = dict.fromkeys(basis for task in {spec.task for spec in specs} for basis in named_task(task).bases)
+    for name, where in readings:
+        if where not in ("", "sum", *bases):
+            raise InputError(f"no run can be read as {shown(f'{name}@{where}')}{did_you_mean(where, ('sum', *bases))}")
+
+
+def _refuse_impossible_forks(specs: Sequence[RunSpec], store: Store) -> None:
+    stored = store.having({spec.fork.parent for spec in specs if spec.fork is not None})
+    known = {name: folder.spec for name, folder in stored.items()} | {spec.content_hash: spec for spec in specs}
+    for spec in specs:
+        if spec.fork is not None:
+            parent, name = known.get(spec.fork.parent), spec.fork.parent
+            if parent is None:
+                raise InputError(f"there is no run {shown(name)} in {named(store.path)} to fork from")
+            first = parent.fork.step if parent.fork else 0
+            outcome = (stored[name].outcome if name in stored else None) or {}
+            last = parent.training.steps if outcome.get("failed_at") is None else outcome["failed_at"]
+            if not first <= spec.fork.step <= last:
+                raise InputError(f"{run_name(parent)} has states from step {first} to {last}, got {spec.fork.step}")
+            shapes = [(s.architecture, named_task(s.task).symbols) for s in (spec, parent)]
+            if shapes[0] != shapes[1]:
+                raise InputError(f"a fork must have the architecture and symbols of its parent {run_name(parent)}")
+            if needs_sibling(spec):
+                _refuse_impossible_sibling(spec, parent)
+
+
+def _refuse_impossible_sibling(spec: RunSpec, parent: RunSpec) -> None:
+    """A matched fork's parent is trained beside it, in one stack and by its spec alone."""
+    if (
+        parent.trigger is not None
+        or parent.control is not None
+        or (parent.fork is not None and parent.fork.norm != "free")
+    ):
+        raise InputError(
+            f"a matched fork follows its parent beyond the fork by its spec alone, and {run_name(parent)} has a "
+            "trigger, a closed loop or a held norm"
+        )
+    if replace(cohort_key(sibling_of(spec, parent)), holds_norm=True) != cohort_key(spec):
+        raise InputError(
+            f"a matched fork is trained beside its parent {run_name(parent)}: they must agree on the batch size, and "
+            "on the kind of gradient, dropout and clipping"
+        )

@@ -1,0 +1,123 @@
+"""The full state of a run at any step: stored, forked from its parent's, or trained again."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from torch import Tensor
+
+from grokscope.errors import InputError
+from grokscope.measures import snapshot
+from grokscope.model import layout_of, padded_size
+from grokscope.runs.run_folder import RunFolder
+from grokscope.runs.store import Store
+from grokscope.specs import RunSpec
+from grokscope.steering import Control, Decision, controlled, decision, drawn_step, forked, needs_sibling
+from grokscope.tasks import named_task
+from grokscope.training import Cohort, State, advance, initial_state
+from grokscope.training.checkpoint import padded_row
+
+__all__ = ["changes_decay", "decided", "forked_state", "is_compiled", "numbers_of", "state_at"]
+
+Tell = Callable[[str], None]
+COMPILE_PAYS_AFTER = 2500  # steps of the whole run, on a CPU
+
+
+def is_compiled(specs: Sequence[RunSpec], device: str, compiled: bool | None) -> bool | None:
+    """Decided by the specs, never by what is left to do.
+
+    Compiled arithmetic rounds differently, and a resumed run must go on as it began.
+    """
+    if compiled is None and device == "cpu":
+        return max(spec.training.steps for spec in specs) > COMPILE_PAYS_AFTER
+    return compiled
+
+
+def forked_state(
+    spec: RunSpec, store: Store, compiled: bool | None, device: str = "cpu", tell: Tell = lambda sentence: None
+) -> dict[str, Tensor]:
+    """The state a fork begins with: its parent's at that step, with its own λ if that is another."""
+    assert spec.fork is not None
+    parent = store.find(spec.fork.parent)
+    return forked(state_at(parent, spec.fork.step, store, compiled, device, tell), spec, parent.spec)
+
+
+def numbers_of(folder: RunFolder) -> list[dict[str, Any]]:
+    """The rows of a run's log; what is undefined, and null there, is NaN."""
+    return [{name: math.nan if value is None else value for name, value in row.items()} for row in folder.log()]
+
+
+def decided(spec: RunSpec, looks: Sequence[Mapping[str, Any]]) -> Decision | Control | None:
+    """What a run's trigger or closed loop says, if it has one.
+
+    It depends on what was logged alone, so it survives a restart.
+    """
+    if spec.control is not None:
+        return controlled(spec.control, spec.training.weight_decay, looks)
+    if spec.trigger is None:
+        return None
+    at_random = drawn_step(spec.seeds.data_order, spec.training.steps)
+    return decision(spec.trigger, spec.training.weight_decay, looks, at_random)
+
+
+def changes_decay(found: Decision | Control | None) -> bool:
+    """Whether a rule has anything to say about λ; before that it stays what the run, or its parent, made it."""
+    if isinstance(found, Control):
+        return bool(found.changes)
+    return found is not None and found.fired_at is not None
+
+
+def state_at(
+    folder: RunFolder,
+    step: int,
+    store: Store,
+    compiled: bool | None = None,
+    device: str = "cpu",
+    tell: Tell = lambda sentence: None,
+) -> dict[str, Tensor]:
+    """A run's full state at a step: as stored, or trained again from the newest state before it, on one slot.
+
+    On an accelerator one slot may round otherwise than the stack the run was part of; whoever listens is told.
+    """
+    first, last = folder.spec.fork.step if folder.spec.fork else 0, folder.spec.training.steps
+    if not first <= step <= last:
+        raise InputError(f"{folder.name} has states from step {first} to {last}, got {step}")
+    task = named_task(folder.spec.task)
+    layout = layout_of(folder.spec.architecture, padded_size(task.symbols))
+    found = folder.latest_state(step, tell)
+    if found is not None and found[0] == step:
+        return padded_row(found[1], layout, task.symbols)
+    cohort = Cohort([folder.spec], device)
+    state: State = initial_state(cohort)
+    start = 0
+    if found is not None:
+        start = found[0]
+        state.put(0, padded_row(found[1], layout, task.symbols))
+    elif folder.spec.fork is not None:
+        start = folder.spec.fork.step
+        state.put(0, forked_state(folder.spec, store, compiled, device, tell))
+    if step > start:
+        if needs_sibling(folder.spec):
+            raise InputError(f"{folder.name} follows its parent's norm: it has no state at step {step} but stored ones")
+        tell(f"{folder.name} stored no state at step {step}: trained again from step {start}, alone, on {device}")
+        _train_again(folder, state, cohort, start, step, is_compiled([folder.spec], device, compiled))
+    return state.row(0)
+
+
+def _train_again(folder: RunFolder, state: State, cohort: Cohort, start: int, end: int, compiled: bool | None) -> None:
+    """From one step to another, with what the run's rule decided on the way; a look that the log lacks is taken."""
+    begins = folder.spec.fork.step if folder.spec.fork else 0
+    due = {begins, *folder.spec.evaluation_steps} if folder.spec.trigger or folder.spec.control else set()
+    looks: dict[int, Mapping[str, Any]] = {row["step"]: row for row in numbers_of(folder)}
+    stops = sorted(step for step in due if start < step < end)
+    for first, last in pairwise([start, *stops, end]):
+        if first in due and first not in looks:
+            seen = snapshot(state.weights, cohort, compiled).row(0)
+            looks[first] = {"step": first, **seen, "weight_decay": float(state.weight_decay[0])}
+        found = decided(folder.spec, [looks[step] for step in sorted(looks) if step <= first])
+        if found is not None and changes_decay(found):
+            state.weight_decay[0] = found.weight_decay
+        _, info = advance(state, cohort, last - first, compiled)
+        if info.failed_at[0] is not None:
+            raise InputError(f"{folder.name} diverged at step {info.failed_at[0]}; it has no state at step {end}")

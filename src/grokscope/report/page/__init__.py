@@ -1,6 +1,0 @@
-"""One HTML file that shows a folder of runs, and the same page live while they train."""
-
-from grokscope.report.page.html import page_of, write_page
-from grokscope.report.page.sources import ShownRun, Source, source_of
-
-__all__ = ["ShownRun", "Source", "page_of", "source_of", "write_page"]

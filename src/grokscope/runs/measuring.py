@@ -1,0 +1,132 @@
+"""Measures over a stored run's checkpoints."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from grokscope.activations import Conditioning, RunStack, conditioning_basis
+from grokscope.errors import InputError
+from grokscope.measures.catalogue import Row, measure, select
+from grokscope.measures.question import Question
+from grokscope.runs.runs import Run
+from grokscope.specs import Plan, ReadingSpec, RunSpec
+from grokscope.specs.spec import WORD_LIMIT, require
+from grokscope.tasks import Task, named_task
+from grokscope.training.devices import is_available
+
+__all__ = ["STEPS_AT_ONCE", "Measuring", "Reading", "measured", "rows_of"]
+
+STEPS_AT_ONCE = {"cpu": 4, "cuda": 64, "mps": 16}  # checkpoints in one stack: some hundred MB on a CPU
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a run's checkpoints are read."""
+
+    steps: tuple[int, ...] = ()
+    """Stored steps; all if empty."""
+    by: Conditioning = "answer"
+    """What activations are conditioned on."""
+    basis: str = ""
+    """The basis they are read in; the task's own if empty."""
+    reference: int | None = None
+    """A stored step whose key modes restricted and excluded losses take; each step's own if not given."""
+    spec: ReadingSpec = field(default_factory=ReadingSpec)
+    """Thresholds, top-K, penalties."""
+    seed: int = 0
+    """Of everything drawn."""
+    device: str = "cpu"
+    """Where to compute."""
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """What is measured while runs are trained."""
+
+    always: Sequence[str] = ()
+    """At every checkpoint."""
+    milestones: Sequence[str] = ()
+    """At the first checkpoint at or after grokking, and at the last."""
+    runs: frozenset[str] = frozenset()
+    """Content hashes of the runs concerned; all of them if empty."""
+
+    @classmethod
+    def asked_by(cls, plan: Plan) -> "Measuring":
+        """What a plan asks for."""
+        return cls(plan.measures, plan.milestones, frozenset(plan.measured))
+
+    def concerns(self, spec: RunSpec) -> bool:
+        """Whether anything is measured of a run."""
+        return bool(self.always or self.milestones) and (not self.runs or spec.content_hash in self.runs)
+
+
+def measured(run: Run, names: Sequence[str], reading: Reading | None = None) -> Iterator[list[Row]]:
+    """Rows of run, step and every measure's columns, some checkpoints at a time.
+
+    What cannot be measured is refused here, before anything is computed. How many checkpoints are stacked changes no
+    row: one whose activations are not numbers has NaN and a reason, unless it is the only one asked for.
+    """
+    how = reading or Reading()
+    select(names)
+    require(0 <= how.seed < WORD_LIMIT, "the seed must lie in [0, 2^63)", how.seed)
+    if not is_available(how.device):
+        raise InputError(f"device {how.device} was asked for, and there is none; use cpu")
+    if how.device.startswith("mps"):
+        raise InputError("mps has no float64, which measures need; use cpu")
+    conditioning_basis(named_task(run.spec.task), how.by, how.basis)
+    stored = run.steps
+    if not stored:
+        raise InputError(f"{run.name} has no stored weights")
+    for step in (*how.steps, *(() if how.reference is None else (how.reference,))):
+        if step not in stored:
+            run.at(step)  # refuses, and names those that are stored
+    return _measured(run, names, how, how.steps or stored)
+
+
+def rows_of(subject: RunStack, readings: Sequence[str]) -> list[Row]:
+    """One row for each run of a subject: measures by name, `NAME@sum` by sums, `NAME@BASIS` in that basis.
+
+    What the task or the model does not have is left out, and so is what would be read twice (sums that are the
+    answers). A run whose activations are not numbers has NaN and a reason, also if it is alone.
+    """
+    rows: list[Row] = [{} for _ in range(len(subject))]
+    read = subject.select([0, 0]) if len(subject) == 1 else subject  # a stack is never refused for one of its runs
+    asked: dict[str, list[str]] = {}
+    for reading in readings:
+        name, _, where = reading.partition("@")
+        asked.setdefault(where, []).append(name)
+    for where, names in asked.items():
+        by: Conditioning = "sum" if where == "sum" else "answer"
+        if not _is_another_reading(subject.task, where):
+            continue
+        question = Question(read, by=by, basis_name="" if by == "sum" else where)
+        for name in names:
+            try:
+                measured = measure(question, [name])
+            except InputError:  # no MLP, no Fourier basis: a plan may hold runs of many kinds
+                continue
+            for row, found in zip(rows, measured, strict=False):
+                reason = "; ".join(filter(None, [str(row.get("undefined", "")), str(found.pop("undefined"))]))
+                row |= {f"{column}@{where}" if where else column: value for column, value in found.items()}
+                row["undefined"] = reason
+    return rows
+
+
+def _is_another_reading(task: Task, where: str) -> bool:
+    """Whether a task can be read this way, and not already is."""
+    if where == "sum":
+        return task.sums is not None and not np.array_equal(task.sums, task.answers)
+    return where == "" or where in list(task.bases)[1:]  # the first is the one read anyway
+
+
+def _measured(run: Run, names: Sequence[str], how: Reading, steps: tuple[int, ...]) -> Iterator[list[Row]]:
+    reference = None if how.reference is None else run.subject([how.reference], how.device)
+    size = STEPS_AT_ONCE[how.device.partition(":")[0]]
+    for start in range(0, len(steps), size):
+        stack = steps[start : start + size]
+        # The last of several may be left alone, and a stack of one is refused where the others are told as undefined.
+        read = stack * 2 if len(stack) == 1 < len(steps) else stack
+        question = Question(run.subject(read, how.device), how.spec, how.by, how.basis, reference, run.spec, how.seed)
+        rows = measure(question, names)[: len(stack)]
+        yield [{"run": run.name, "step": step, **row} for step, row in zip(stack, rows, strict=True)]

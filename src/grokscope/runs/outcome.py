@@ -1,0 +1,61 @@
+"""How a run ended, as a type: for finished, packed and monitored runs alike."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+__all__ = ["RunOutcome"]
+
+EVENTS = ("failed_at", "memorized", "grokked")  # of every outcome: a step, or None
+OPTIONAL = ("control", "layout", "undefined")  # written only where there is something to write
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run ended, with its layout and provenance."""
+
+    outcome: str = "unfinished"
+    """The name of a `timeline.Outcome`, in lower case; `unfinished` while the run trains or waits."""
+    failed_at: int | None = None
+    """The step at which its loss stopped being a finite number."""
+    stopped_early: bool = False
+    """Whether it was ended some time after grokking, before its budget."""
+    memorized: int | None = None
+    """The first evaluation with the memorisation threshold reached."""
+    grokked: int | None = None
+    """The first evaluation with the grokking threshold reached."""
+    trigger: Mapping[str, int | None] | None = None
+    """When its trigger fired and restored λ, where it has one."""
+    control: Mapping[str, Any] | None = None
+    """What its closed loop did, where it has one."""
+    layout: Mapping[str, Any] | None = None
+    """Its slot in the stack of runs it was trained in; None of a monitored run."""
+    undefined: Mapping[str, str] | None = None
+    """Why a monitored run's measures were undefined, by step."""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """Commit, device and versions."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has ended."""
+        return self.outcome != "unfinished"
+
+    @property
+    def fired_at(self) -> int | None:
+        """When its trigger fired; None if it never did, or there is none."""
+        return self.trigger["fired_at"] if self.trigger else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As it is stored."""
+        parts = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: value for name, value in parts.items() if value is not None or name not in OPTIONAL}
+
+    @classmethod
+    def from_dict(cls, parts: Mapping[str, Any]) -> Self:
+        """From what is stored; rejects what names no ending, or an event that is not a step."""
+        if not isinstance(parts.get("outcome"), str):
+            raise ValueError("an outcome does not name how the run ended")
+        for name in EVENTS:
+            if not isinstance(parts.get(name), int | None):
+                raise ValueError(f"an outcome's {name!r} is not a step")
+        return cls(**{name: parts[name] for name in cls.__dataclass_fields__ if name in parts})

@@ -1,0 +1,304 @@
+"""Runs in a place without atomic renames or locks: an object store, a network disk, anything fsspec reaches.
+
+A worker trains in a scratch folder of its own machine and commits each run to the remote place, now and then and at
+its end. A commit is some files, written once and never again, and then a marker that names them with their digests:
+
+    ROOT/add_mod97_s42-0123456789abcdef/files-WRITER/log.jsonl@89abcdef01234567
+    ROOT/add_mod97_s42-0123456789abcdef/commit-00001000-WRITER.json
+
+A reader believes markers alone, each of which carries its own checksum, so nothing that is half written is ever seen.
+Each writer has names of its own, so two that train one run at once, after a lost connection say, do not hurt each
+other; they write the same bytes, and one of them is read. Whoever ends a run removes what others have not ended, even
+while they write, and who comes second withdraws. The end that is marked first is seen by everybody who ends later, and
+nobody removes it. Whoever continues a run takes the newest commit that is whole.
+"""
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Container, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from grokscope.errors import InputError, shown
+from grokscope.runs.run_folder import Keep, RunFolder, run_name
+from grokscope.runs.store import CANCELLED, Store
+from grokscope.files import DamagedError
+from grokscope.specs import RunSpec
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["Commit", "Remote", "RemoteFolder", "RemoteStore"]
+
+RUN = re.compile(r"[A-Za-z0-9_+.-]{1,80}-[0-9a-f]{16}")
+FILE = re.compile(r"[a-z][A-Za-z0-9_-]{0,60}(\.[a-z]{1,12})?")
+MARKER = re.compile(r"commit-([0-9]{8})-([0-9a-f]{16})\.json")
+SCRATCH = "GROKSCOPE_SCRATCH"  # the environment's name for a folder with space; the system's temporary one otherwise
+COMMIT_EVERY = 60.0  # seconds between commits of one run that is not at its end
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a marker vouches for."""
+
+    step: int
+    """How far the run was."""
+    writer: str
+    """Who wrote it."""
+    finished: bool
+    """Whether that was its end."""
+    files: dict[str, tuple[str, int]]
+    """The sha256 and size of each file."""
+
+    @property
+    def marker(self) -> str:
+        """The marker's name."""
+        return f"commit-{self.step:08d}-{self.writer}.json"
+
+    def to_json(self) -> bytes:
+        """The marker's content, with its own checksum."""
+        facts = {"step": self.step, "writer": self.writer, "finished": self.finished, "files": self.files}
+        text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+        return json.dumps({"commit": text, "sha256": hashlib.sha256(text.encode()).hexdigest()}).encode()
+
+    @classmethod
+    def from_json(cls, content: bytes) -> Self | None:
+        """The inverse; None if the marker is torn, altered, or names what no run has."""
+        try:
+            outer = json.loads(content)
+            if hashlib.sha256(outer["commit"].encode()).hexdigest() != outer["sha256"]:
+                return None
+            found = cls(**json.loads(outer["commit"]))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None
+        return found if all(FILE.fullmatch(name) for name in found.files) else None
+
+
+class Remote:
+    """The remote place: bytes by name, and commits of runs."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            import fsspec
+
+            self.system, self.root = fsspec.core.url_to_fs(address, use_listings_cache=False, skip_instance_cache=True)
+        except (ImportError, ValueError) as error:
+            raise InputError(f"the address {shown(address)} cannot be used: {error}") from None
+        self.address, self.writer = address, secrets.token_hex(8)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Put bytes at a name, in whatever way the place has; they may be torn if we die now."""
+        path = f"{self.root}/{name}"
+        try:
+            self.system.makedirs(path.rpartition("/")[0], exist_ok=True)
+            with self.system.open(path, "wb") as file:
+                file.write(content)
+        except Exception as error:  # each place has errors of its own
+            raise InputError(f"{shown(name)} could not be written to {shown(self.address)}: {error}") from error
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes at a name; None if there are none."""
+        try:
+            return bytes(self.system.cat_file(f"{self.root}/{name}"))
+        except FileNotFoundError:
+            return None
+
+    def names(self, folder: str = "") -> list[str]:
+        """What lies in a folder."""
+        try:
+            found = self.system.ls(f"{self.root}/{folder}".rstrip("/"), detail=False)
+        except FileNotFoundError:
+            return []
+        return sorted(path.rstrip("/").rpartition("/")[2] for path in found)
+
+    def remove(self, name: str, recursive: bool = False) -> None:
+        """Remove what lies at a name, if anything does."""
+        with suppress(FileNotFoundError):
+            self.system.rm(f"{self.root}/{name}", recursive=recursive)
+
+    def runs(self) -> list[str]:
+        """The runs that have a commit; whatever else lies there is not ours."""
+        return [name for name in self.names() if RUN.fullmatch(name) and self.commits(name)]
+
+    def commits(self, run: str) -> list[Commit]:
+        """A run's commits, the one to be believed first: finished ones, then the furthest."""
+        contents = (self.read(f"{run}/{name}") for name in self.names(run) if MARKER.fullmatch(name))
+        found = [commit for content in contents if content and (commit := Commit.from_json(content))]
+        return sorted(found, key=lambda commit: (not commit.finished, -commit.step, commit.writer))
+
+    def content(self, run: str, commit: Commit, only: Container[str] | None = None) -> dict[str, bytes]:
+        """The files of a commit, or those with some names, each checked; what is missing or altered is named."""
+        found = {}
+        for name, (sha256, size) in commit.files.items():
+            if only is not None and name not in only:
+                continue
+            place = f"{run}/files-{commit.writer}/{name}@{sha256[:16]}"
+            content = self.read(place)
+            if content is None or len(content) != size or hashlib.sha256(content).hexdigest() != sha256:
+                raise DamagedError(f"{shown(place)} of {shown(self.address)} is not what its commit says")
+            found[name] = content
+        return found
+
+    def commit(self, run: str, step: int, files: dict[str, bytes], finished: bool, known: set[str]) -> None:
+        """Write the files that are not `known` to be there, then the marker, then forget our former commit.
+
+        Who ended the run meanwhile has removed our files as unfinished, so they are looked for once more.
+        """
+        if finished and self._is_ended_by_another(run):
+            self._clear(run, {self.writer})
+            return
+        listed = {name: (hashlib.sha256(content).hexdigest(), len(content)) for name, content in files.items()}
+        places = {f"{name}@{sha256[:16]}": name for name, (sha256, _) in listed.items()}
+        folder = f"{run}/files-{self.writer}"
+        for place in places.keys() - known:
+            self.write(f"{folder}/{place}", files[places[place]])
+        commit = Commit(step, self.writer, finished, listed)
+        self.write(f"{run}/{commit.marker}", commit.to_json())
+        for place in places.keys() - set(self.names(folder)):
+            self.write(f"{folder}/{place}", files[places[place]])
+        for old in self.names(run):
+            if MARKER.fullmatch(old) and old != commit.marker and _writer(old) == self.writer:
+                self.remove(f"{run}/{old}")
+        if finished:  # asked only now: whoever ends after this sees our marker, and leaves it
+            ended = {one.writer for one in self.commits(run) if one.finished}
+            self._clear(run, {_writer(name) for name in self.names(run)} - ended)
+        for place in known - places.keys():
+            self.remove(f"{folder}/{place}")
+        known.clear()
+        known.update(places)
+
+    def _is_ended_by_another(self, run: str) -> bool:
+        """Whether another writer's end of a run is committed, and whole."""
+        for commit in self.commits(run):
+            if commit.finished and commit.writer != self.writer:
+                with suppress(DamagedError):
+                    return bool(self.content(run, commit))
+        return False
+
+    def _clear(self, run: str, writers: set[str]) -> None:
+        """Remove some writers' markers, and then their files."""
+        for name in sorted(self.names(run)):  # commit-… before files-…
+            if _writer(name) in writers and (MARKER.fullmatch(name) or name.startswith("files-")):
+                self.remove(f"{run}/{name}", recursive=True)
+
+
+def _writer(name: str) -> str:
+    """Who wrote what has this name, a marker or a folder of files."""
+    return name.removesuffix(".json").rpartition("-")[2]
+
+
+@dataclass(frozen=True)
+class RemoteFolder(RunFolder):
+    """A run in the scratch folder, committed to its remote place as it goes."""
+
+    remote: Remote
+    """Where it is committed."""
+    known: set[str] = field(default_factory=set)
+    """What of it lies there already."""
+    clock: list[float] = field(default_factory=list)
+    """When it was last committed."""
+
+    def save(
+        self, step: int, tensors: "dict[str, Tensor]", keep: Keep, is_fork_point: bool, is_stop: bool = False
+    ) -> None:
+        """Store a state; commit it if the last commit is old, or somebody waits for us to stop."""
+        super().save(step, tensors, keep, is_fork_point, is_stop)
+        if is_stop or not self.clock or time.monotonic() - self.clock[0] >= COMMIT_EVERY:
+            self.commit(step, finished=False)
+
+    def finish(self, outcome: dict[str, Any]) -> None:
+        """Record how it ended, and commit that."""
+        super().finish(outcome)
+        self.commit(self.spec.training.steps, finished=True)
+
+    def commit(self, step: int, finished: bool) -> None:
+        """Copy the run as it stands."""
+        files = {path.name: path.read_bytes() for path in sorted(self.path.iterdir()) if FILE.fullmatch(path.name)}
+        files.pop("lock", None)
+        self.remote.commit(self.name, step, files, finished, self.known)
+        self.clock[:] = [time.monotonic()]
+
+
+class RemoteStore(Store):
+    """A remote place, seen as a folder of runs; each is fetched when it is asked for, or of its files `only` some."""
+
+    def __init__(self, address: str, only: Container[str] | None = None) -> None:
+        self.remote, self.only = Remote(address), only
+        self._scratch = tempfile.TemporaryDirectory(prefix="grokscope-", dir=os.environ.get(SCRATCH))
+        self._fetched: set[str] = set()
+        super().__init__(self._scratch.name)
+
+    def __exit__(self, *error: object) -> None:
+        """The scratch folder has served."""
+        self._scratch.cleanup()
+
+    @property
+    def address(self) -> str:
+        """Where it lies, as a plan names it."""
+        return self.remote.address
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether somebody asked every worker to stop."""
+        return self.remote.read(CANCELLED) is not None  # every worker asks often, and to list many runs is slow
+
+    def reopen(self) -> None:
+        """Take back what `cancel` asked."""
+        self.remote.remove(CANCELLED)
+
+    def put(self, name: str, content: bytes) -> None:
+        """Keep a file beside the runs."""
+        self.remote.write(name, content)
+
+    def kept(self, folder: str) -> dict[str, bytes]:
+        """The files kept in a folder beside the runs, by name."""
+        return {name: self.remote.read(f"{folder}/{name}") or b"" for name in self.remote.names(folder)}
+
+    def is_finished(self, spec: RunSpec) -> bool:
+        """Whether a run's end is committed."""
+        return any(commit.finished for commit in self.remote.commits(run_name(spec)))
+
+    def has_begun(self, spec: RunSpec) -> bool:
+        """Whether anything of a run is committed yet."""
+        return bool(self.remote.commits(run_name(spec)))
+
+    def add(self, spec: RunSpec) -> RemoteFolder:
+        """The run's folder, with its newest whole commit if there is one."""
+        self.fetch(run_name(spec))
+        folder = super().add(spec)
+        return RemoteFolder(folder.path, folder.spec, self.remote)
+
+    def fetch(self, run: str, tell: Callable[[str], None] = lambda sentence: None) -> None:
+        """Copy a run's newest whole commit into the scratch folder, once."""
+        if run in self._fetched:
+            return
+        self._fetched.add(run)
+        for commit in self.remote.commits(run):
+            try:
+                files = self.remote.content(run, commit, self.only)
+            except DamagedError as error:
+                tell(f"{error}; an earlier commit serves")
+                continue
+            (self.path / run).mkdir(exist_ok=True)
+            for name, content in files.items():
+                (self.path / run / name).write_bytes(content)
+            return
+
+    def __iter__(self) -> Iterator[RunFolder]:
+        return map(self.folder, self.remote.runs())
+
+    def names(self) -> list[str]:
+        """What looks like a run, in order; whether any of it is committed shows when it is asked for."""
+        return [name for name in self.remote.names() if RUN.fullmatch(name)]
+
+    def folder(self, name: str | Path) -> RunFolder:
+        """The run of exactly this name, fetched."""
+        self.fetch(Path(name).name)
+        return super().folder(name)

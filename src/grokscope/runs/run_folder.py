@@ -1,0 +1,290 @@
+"""The folder of one run: what it is, what was measured, and where it can be continued.
+
+DIR/add_mod97_s42-0123456789abcdef/
+format               the version of all that follows
+spec.json            what was run
+log.jsonl            one record per measurement, each with its checksum; append-only
+measures.jsonl       the same for what was measured at the checkpoints while training, where that was asked for
+weights-00000500.safetensors, state-00001000.safetensors, manifest.json
+passing.json         steps of the states that only serve to continue; gone once the run has ended
+outcome.json         how it ended and where it was made, once it has
+lock                 who is writing
+
+Listing runs must not wait for torch, so what handles tensors is imported where it is used.
+"""
+
+import fcntl
+import json
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from grokscope.errors import InputError, shown
+from grokscope.runs.locks import held, owner_of
+from grokscope.files import DamagedError, disk_error, named, write_atomically
+from grokscope.specs import RunSpec
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["CHECKPOINT", "FORMAT", "LOGS", "Keep", "RunFolder", "refuse_other_formats", "run_name"]
+
+Keep = Literal["weights", "state", "forks", "none"]
+Log = Literal["log", "measures"]
+LOGS: tuple[Log, ...] = ("log", "measures")
+GENERATIONS = 2
+FORMAT = 1  # of logs, checkpoints and outcomes; folders from before it was written down are of the first
+CHECKPOINT = re.compile(r"(weights|state)-([0-9]{8})\.safetensors")
+
+
+def run_name(spec: RunSpec) -> str:
+    """The run's folder: a word for people, and its content hash.
+
+    >>> run_name(RunSpec().with_seed(42)).rpartition("-")[0]
+    'add_mod97_s42'
+    """
+    seeds = [spec.seeds.split, spec.seeds.initialization, spec.seeds.data_order]
+    numbers = ".".join(map(str, seeds[:1] if len(set(seeds)) == 1 else seeds))
+    word = re.sub(r"[^A-Za-z0-9_+-]+", "-", spec.task.rpartition("/")[2].partition("#")[0])[:40]
+    return f"{word}_s{numbers}-{spec.content_hash}"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """One run on the disk."""
+
+    path: Path
+    """Its folder."""
+    spec: RunSpec
+    """What it is."""
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.path.name
+
+    @property
+    def outcome(self) -> dict[str, Any] | None:
+        """How it ended, and its provenance; None while it has not."""
+        path = self.path / "outcome.json"
+        try:
+            content = path.read_bytes()
+        except (FileNotFoundError, ValueError):  # no file has a name with a NUL
+            return None
+        try:
+            found = json.loads(content)
+        except ValueError:
+            raise DamagedError(f"{named(path)} is not valid JSON") from None
+        if not isinstance(found, dict) or "outcome" not in found:
+            raise DamagedError(f"{named(path)} does not say how the run ended")
+        digest = found.pop("sha256", None)  # those from before it was written have none
+        if digest not in (None, _digest(found)):
+            raise DamagedError(f"{named(path)} is damaged: it does not have the sha256 that it names")
+        return found
+
+    def finish(self, outcome: dict[str, Any]) -> None:
+        """Record how it ended."""
+        facts = json.loads(json.dumps(outcome))  # as it is read again: lists, and names that are texts
+        facts["sha256"] = _digest(facts)
+        write_atomically(self.path / "outcome.json", json.dumps(facts, indent=1).encode())
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Remove the states that only served to continue: what is left does not tell where the run was interrupted."""
+        if (self.path / "passing.json").exists():
+            from grokscope.training.checkpoint import drop_tensors
+
+            drop_tensors(self.path, [_state_name(step) for step in self._passing()])
+            (self.path / "passing.json").unlink()
+
+    def log(self, which: Log = "log") -> list[dict[str, Any]]:
+        """Every whole record, by step; of repeated steps the last counts."""
+        rows = {row["step"]: row for row in _records(self._log_bytes(which))[0]}
+        return [rows[step] for step in sorted(rows)]
+
+    def bad_records(self, which: Log = "log") -> int:
+        """How many records are torn or altered, and so not believed."""
+        return _records(self._log_bytes(which))[1]
+
+    def append(self, row: dict[str, Any], which: Log = "log") -> None:
+        """Add one record."""
+        path = self.path / f"{which}.jsonl"
+        try:
+            with path.open("ab") as file:
+                file.write(_record(row))
+        except OSError as error:
+            raise disk_error(path, error) from error
+
+    def rewind(self, step: int) -> None:
+        """Drop records after a step (and a torn one), so that continuing from there writes the same bytes again."""
+        for which in LOGS:
+            path = self.path / f"{which}.jsonl"
+            if which == "log" or path.exists():
+                kept = [row for row in _records(self._log_bytes(which))[0] if row["step"] <= step]
+                write_atomically(path, b"".join(_record(row) for row in kept))
+
+    def checkpoints(self, kind: Literal["weights", "state"]) -> dict[int, Path]:
+        """Stored checkpoints of a kind, by step. A full state holds weights too."""
+        found = {}
+        for path in sorted(self.path.iterdir()):  # weights after states, so that they come first
+            match = CHECKPOINT.fullmatch(path.name)
+            if match and (match[1] == kind or kind == "weights"):
+                found[int(match[2])] = path
+        return dict(sorted(found.items()))
+
+    def save(
+        self, step: int, tensors: "dict[str, Tensor]", keep: Keep, is_fork_point: bool, is_stop: bool = False
+    ) -> None:
+        """Store a full state; of those that only serve to continue, two generations stay until the run has ended.
+
+        `weights` (the default) keeps weights at the checkpoints' cadence and full states where a fork may begin;
+        `state` keeps full states at the cadence; `forks` keeps them at the steps that the cadence lists, and to
+        continue after a stop; `none` stores nothing.
+        """
+        is_listed = step in self.spec.checkpoints.at
+        if keep == "none" or (keep == "forks" and not (is_listed or is_stop)):
+            return
+        from grokscope.training.checkpoint import save_tensors
+
+        self._flush_log()
+        scheduled = is_fork_point or step in self.spec.checkpoints.steps(self.spec.training.steps)
+        if keep == "weights" and scheduled:
+            only = {n: t for n, t in tensors.items() if not n.startswith(("first.", "second.", "slow."))}
+            save_tensors(self.path / f"weights-{step:08d}.safetensors", only)
+        stays = is_listed or (keep != "forks" and is_fork_point) or (keep == "state" and scheduled)
+        passing = sorted({*self._passing()} - {step} if stays else {*self._passing(), step})
+        if not stays:  # noted first: a state that is killed before it is noted would stay for ever
+            write_atomically(self.path / "passing.json", json.dumps(passing).encode())
+        save_tensors(self.path / _state_name(step), tensors)
+        if stays and passing != self._passing():
+            write_atomically(self.path / "passing.json", json.dumps(passing).encode())
+        for old in [s for s in passing if s <= step][:-GENERATIONS]:
+            (self.path / _state_name(old)).unlink(missing_ok=True)
+
+    def _passing(self) -> list[int]:
+        """Steps whose full state serves only to continue, oldest first."""
+        try:
+            steps = [int(step) for step in json.loads((self.path / "passing.json").read_bytes())]
+        except (FileNotFoundError, ValueError, TypeError):
+            return []
+        return [step for step in steps if (self.path / _state_name(step)).exists()]
+
+    def _flush_log(self) -> None:
+        """The logs reach the disk before a state that follows them: continuing from there never misses a record."""
+        for which in LOGS:
+            path = self.path / f"{which}.jsonl"
+            try:
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                raise disk_error(path, error) from error
+
+    def latest_state(
+        self, at_most: int | None = None, tell: Callable[[str], None] = lambda sentence: None
+    ) -> "tuple[int, dict[str, Tensor]] | None":
+        """The newest full state that is whole, not after a step if one is given; what is damaged is told and passed."""
+        from grokscope.training.checkpoint import load_tensors
+
+        for step, path in reversed(self.checkpoints("state").items()):
+            if at_most is None or step <= at_most:
+                try:
+                    return step, load_tensors(path)
+                except DamagedError as error:
+                    tell(f"{error}; an earlier state serves")
+        return None
+
+    def weights_at(self, step: int) -> "dict[str, Tensor]":
+        """The weights stored at a step."""
+        from grokscope.training.checkpoint import load_tensors
+
+        stored = self.checkpoints("weights")
+        if step not in stored:
+            steps = ", ".join(map(str, stored)) or "none"
+            raise InputError(f"{self.name} has no weights at step {step}; stored steps: {shown(steps)}")
+        return load_tensors(stored[step])
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the only writer. The system frees the lock of a process that dies, so none is ever stale."""
+        lock = self.path / "lock"
+        with os.fdopen(held(lock, self.name)):
+            try:
+                for half in self.path.glob(".*.partial"):  # of a writer that was killed
+                    half.unlink(missing_ok=True)
+                yield
+            finally:
+                lock.unlink(missing_ok=True)
+
+    @property
+    def owner(self) -> str | None:
+        """Who writes it, as the lock tells; the lock of a process that died may still lie there."""
+        return owner_of(self.path / "lock")
+
+    def is_held(self) -> bool:
+        """Whether a living process writes this run."""
+        try:
+            descriptor = os.open(self.path / "lock", os.O_RDONLY | os.O_NOFOLLOW)
+        except OSError:
+            return False
+        with os.fdopen(descriptor):
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            return False
+
+    def _log_bytes(self, which: Log = "log") -> bytes:
+        try:
+            return (self.path / f"{which}.jsonl").read_bytes()
+        except FileNotFoundError:
+            return b""
+
+
+def refuse_other_formats(folder: Path) -> None:
+    """A run that another version of the format wrote is named with both versions, and left as it is."""
+    try:
+        words = (folder / "format").read_bytes()[:80].split()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise DamagedError(f"{named(folder / 'format')} cannot be read: {error.strerror}") from None
+    if words != [b"grokscope", b"run", str(FORMAT).encode()]:
+        found = shown(b" ".join(words).decode(errors="replace"))
+        raise InputError(f"{named(folder)} is of format {found}, and this is a reader of 'grokscope run {FORMAT}'")
+
+
+def _digest(outcome: dict[str, Any]) -> str:
+    """The checksum of all that is said about a run's end."""
+    return sha256(json.dumps(outcome, sort_keys=True).encode()).hexdigest()
+
+
+def _record(row: dict[str, Any]) -> bytes:
+    """One line: JSON (NaN as null) and its CRC-32."""
+    clean = {key: None if isinstance(value, float) and not isfinite(value) else value for key, value in row.items()}
+    text = json.dumps(clean, separators=(",", ":"))
+    return f"{text}\t{zlib.crc32(text.encode()):08x}\n".encode()
+
+
+def _records(content: bytes) -> tuple[list[dict[str, Any]], int]:
+    """Whole records, and how many lines were torn or altered."""
+    rows, bad = [], 0
+    for line in content.split(b"\n"):
+        text, _, checksum = line.rpartition(b"\t")
+        if text and checksum == f"{zlib.crc32(text):08x}".encode():
+            rows.append(json.loads(text))
+        elif line:
+            bad += 1
+    return rows, bad
+
+
+def _state_name(step: int) -> str:
+    return f"state-{step:08d}.safetensors"

@@ -1,0 +1,163 @@
+"""A folder of runs: their names, what is kept beside them, and who trains which of them."""
+
+import json
+import os
+import re
+from collections.abc import Container, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from os.path import isfile
+from pathlib import Path
+from typing import Self
+
+from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.runs.locks import held
+from grokscope.runs.run_folder import FORMAT, RunFolder, refuse_other_formats, run_name
+from grokscope.files import DamagedError, named, write_atomically
+from grokscope.specs import RunSpec
+
+__all__ = ["CANCELLED", "Store"]
+
+CANCELLED = "cancelled"
+
+
+class Store:
+    """A folder of runs."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing is left to do: what was written is on the disk."""
+
+    def __iter__(self) -> Iterator[RunFolder]:
+        return map(self.folder, self.paths())
+
+    @property
+    def address(self) -> str:
+        """Where it lies, as a plan names it."""
+        return str(self.path)
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether somebody asked every worker to stop."""
+        return (self.path / CANCELLED).exists()
+
+    def cancel(self) -> None:
+        """Ask every worker, wherever it runs, to store everything and stop."""
+        self.put(CANCELLED, b"")
+
+    def reopen(self) -> None:
+        """Take back what `cancel` asked."""
+        (self.path / CANCELLED).unlink(missing_ok=True)
+
+    def put(self, name: str, content: bytes) -> None:
+        """Keep a file beside the runs."""
+        path = self.path / name
+        _make(path.parent)
+        write_atomically(path, content)
+
+    def kept(self, folder: str) -> dict[str, bytes]:
+        """The files kept in a folder beside the runs, by name."""
+        files = sorted((self.path / folder).glob("[!.]*"))
+        return {path.name: path.read_bytes() for path in files if path.is_file()}
+
+    def names(self) -> list[str]:
+        """The runs' folders, in order; none of them is read."""
+        entries = sorted(os.listdir(self.path)) if self.path.is_dir() else []  # noqa: PTH208
+        # Ten thousand Paths take a fifth of a second, and their names a tenth of that.
+        return [
+            name
+            for name in entries
+            if name.isprintable() and not name.startswith(".") and isfile(f"{self.path}/{name}/spec.json")  # noqa: PTH113
+        ]
+
+    def paths(self) -> Iterator[Path]:
+        """The same as paths."""
+        return (self.path / name for name in self.names())
+
+    def add(self, spec: RunSpec) -> RunFolder:
+        """The run's folder, made if it is new; a folder with another spec inside is never touched."""
+        path = self.path / run_name(spec)
+        if path.is_symlink():
+            raise InputError(f"{named(path)} leads out of its store; nothing was changed")
+        _make(path)
+        if (path / "spec.json").exists():
+            if self.folder(path).spec.content_hash != spec.content_hash:
+                raise InputError(f"{named(path)} holds another run than the one asked for; nothing was changed")
+            return RunFolder(path, spec)  # equal but for the place of a table, which may have moved
+        content = (json.dumps(spec.to_dict(), indent=1, sort_keys=True) + "\n").encode()
+        try:
+            write_atomically(path / "format", f"grokscope run {FORMAT}\n".encode())
+            write_atomically(path / "spec.json", content)
+        except InputError:
+            if not (path / "spec.json").exists():  # else another worker was quicker, and has tidied up already
+                raise
+        return RunFolder(path, spec)
+
+    def having(self, hashes: Container[str]) -> dict[str, RunFolder]:
+        """The stored runs among these, by content hash; no other spec is read."""
+        names = (name for name in self.names() if name.rpartition("-")[2] in hashes)
+        return {folder.spec.content_hash: folder for folder in map(self.folder, names)}
+
+    def is_finished(self, spec: RunSpec) -> bool:
+        """Whether a run has ended; an outcome that is damaged is named."""
+        return RunFolder(self.path / run_name(spec), spec).outcome is not None
+
+    def has_begun(self, spec: RunSpec) -> bool:
+        """Whether anything of a run was measured yet."""
+        return (self.path / run_name(spec) / "log.jsonl").exists()
+
+    @contextmanager
+    def claimed(self, specs: Sequence[RunSpec]) -> Iterator[None]:
+        """Be the only process that trains these runs as one stack."""
+        digest = sha256("".join(spec.content_hash for spec in specs).encode()).hexdigest()[:16]
+        lock = self.path / f".stack-{digest}.lock"
+        _make(self.path)
+        with os.fdopen(held(lock, f"a stack of {len(specs)} runs")):
+            try:
+                yield
+            finally:
+                lock.unlink(missing_ok=True)
+
+    def find(self, name: str) -> RunFolder:
+        """The run with this name, hash, or unambiguous beginning of either."""
+        if re.fullmatch(r"[0-9a-f]{16}", name):  # the usual case, and quick among thousands
+            for entry in sorted(os.listdir(self.path)) if self.path.is_dir() else ():  # noqa: PTH208
+                if entry.endswith(f"-{name}") and entry[0] != "." and isfile(f"{self.path}/{entry}/spec.json"):  # noqa: PTH113
+                    return self.folder(entry)
+        parts = {path: path.name.rpartition("-") for path in self.paths()}
+        exact = [path for path, (word, _, end) in parts.items() if name in (path.name, word, end)]
+        matches = exact or [path for path in parts if path.name.startswith(name) or parts[path][2].startswith(name)]
+        if len(exact) > 1:  # a run and its forks share a word, which then means the run
+            roots = [path for path in exact if self.folder(path).spec.fork is None]
+            matches = roots if len(roots) == 1 else exact
+        if len(matches) == 1:
+            return self.folder(matches[0])
+        if matches:
+            raise InputError(
+                f"{shown(name)} names {len(matches)} runs, such as {matches[0].name} and {matches[1].name}"
+            )
+        known = [known for path, (word, _, _) in parts.items() for known in (path.name, word)]
+        raise InputError(f"there is no run {shown(name)} in {named(self.path)}{did_you_mean(name, known)}")
+
+    def folder(self, name: str | Path) -> RunFolder:
+        """The run in the folder of exactly this name, as `names` and `paths` list them."""
+        path = self.path / Path(name).name
+        refuse_other_formats(path)
+        try:
+            return RunFolder(path, RunSpec.from_json((path / "spec.json").read_text()))
+        except (OSError, UnicodeDecodeError, InputError) as error:
+            raise DamagedError(f"{named(path / 'spec.json')} cannot be read: {error}") from None
+
+
+def _make(folder: Path) -> None:
+    """The folder, and those it lies in, if they are not there yet; a name with a NUL is refused too."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"the folder {named(folder)} could not be made: {why}") from None

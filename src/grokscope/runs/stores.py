@@ -1,0 +1,48 @@
+"""Where runs are stored, by address: a folder, or anything fsspec reaches."""
+
+import shutil
+from collections.abc import Container
+from pathlib import Path
+
+from grokscope.errors import InputError
+from grokscope.runs.remote import RemoteStore
+from grokscope.runs.store import Store
+from grokscope.files import named
+
+__all__ = ["is_remote", "open_store", "pull"]
+
+
+def is_remote(address: str) -> bool:
+    """Whether an address is of a place without atomic renames, where runs are committed by markers.
+
+    >>> is_remote("s3://bucket/sweep"), is_remote("file:///mnt/share/sweep"), is_remote("runs/sweep")
+    (True, True, False)
+    """
+    return "://" in address
+
+
+def open_store(address: str, only: Container[str] | None = None) -> Store:
+    """The store at an address: `runs/sweep`, `s3://bucket/sweep`, `file:///mnt/share/sweep`.
+
+    To look at the runs of a remote one it suffices to fetch `only` some of their files.
+    """
+    return RemoteStore(address, only) if is_remote(address) else Store(address)
+
+
+def pull(address: str, to: Path) -> int:
+    """Copy every committed run of a remote place into a folder, checked; how many were new there or have gone on."""
+    copied = 0
+    with RemoteStore(address) as store:
+        for folder in store:
+            target = to / folder.name
+            if (target / "outcome.json").exists():
+                continue
+            if target.is_symlink():
+                raise InputError(f"{named(target)} leads out of its store; nothing was changed")
+            half = to / f".{folder.name}.partial"
+            shutil.rmtree(half, ignore_errors=True)
+            shutil.copytree(folder.path, half)
+            shutil.rmtree(target, ignore_errors=True)
+            half.replace(target)
+            copied += 1
+    return copied

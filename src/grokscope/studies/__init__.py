@@ -1,0 +1,31 @@
+"""Studies: a paper's runs, quantities, claims, tables and figures, each as data of one folder."""
+
+from grokscope.studies import rule
+from grokscope.studies.cells import cell
+from grokscope.studies.claim import Claim, Finding, judge, rules_digest
+from grokscope.studies.evidence import Evidence
+from grokscope.studies.quantity import Bound, Measured, Quantity
+from grokscope.studies.rule import Rule, Verdict
+from grokscope.studies.selection import Selection
+from grokscope.studies.study import Item, Study, find_study, gather, study_names
+
+__all__ = [
+    "Bound",
+    "Claim",
+    "Evidence",
+    "Finding",
+    "Item",
+    "Measured",
+    "Quantity",
+    "Rule",
+    "Selection",
+    "Study",
+    "Verdict",
+    "cell",
+    "find_study",
+    "gather",
+    "judge",
+    "rule",
+    "rules_digest",
+    "study_names",
+]

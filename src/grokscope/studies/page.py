@@ -1,0 +1,107 @@
+"""The page that opens a folder of results: verdicts, supplementary analyses, claims, tables, figures, provenance."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from grokscope.studies.coverage import coverage_table
+from grokscope.studies.rule import Verdict
+from grokscope.studies.study import Study
+from grokscope.view.charts.figure import Figure
+from grokscope.view.render import markdown_of, markdown_text
+from grokscope.view.table import Table
+
+__all__ = ["RUNS_JUDGED", "SHARED_RUNS", "claims_summary", "results_page"]
+
+Row = Mapping[str, Any]
+RUNS_JUDGED = (
+    "A verdict is over the n runs that its rule names: the reported ones, with all our seeds in a column of their own; "
+    "or, where the claim is about many seeds or the paper did not ask, all that we have."
+)
+SHARED_RUNS = (
+    "Where two numbers are given, an experiment's configurations have different numbers of seeds: one that belongs to "
+    "another experiment too (fixed λ, a fork's parent, the default) has that experiment's."
+)
+
+
+def results_page(
+    study: Study,
+    claims: Sequence[Row],
+    sentences: Mapping[str, str],
+    tables: Mapping[str, Table],
+    figures: Mapping[str, Figure],
+    provenance: Mapping[str, Any],
+) -> str:
+    """The page as Markdown; the figures' pictures are in `figures/`. A part without content has no heading."""
+    supplements = {item.name for item in study.supplements}
+    parts = [
+        f"# {study.title}",
+        study.source,
+        f"{_runs_used(provenance)} Every number below is computed from `*.records.gz` by `grokscope reproduce "
+        f"{study.name}`; each table is in `tables` or `supplements` as CSV, Markdown and LaTeX, each figure in "
+        "`figures` with its data.",
+    ]
+    if claims:
+        parts += ["## Verdicts", claims_summary(claims)]
+    parts += [
+        "## Runs",
+        "Experiments share runs, so these add up to more than there are. Where a configuration has few seeds, the "
+        f"numbers over all seeds rest on few. {SHARED_RUNS}",
+        coverage_table(provenance["experiments"]),
+    ]
+    if sentences:
+        lines = [f"- {markdown_text(text)} ([table](supplements/{name}.md))" for name, text in sentences.items()]
+        parts += ["## Supplementary analyses", "\n".join(lines)]
+    if claims:
+        parts += [
+            "## Claims",
+            "A verdict follows from a rule that is data (`claims.json` has each rule in full, `provenance.json` the "
+            f"digest of all of them). {RUNS_JUDGED} A claim and the table it refers to show the same quantity.",
+            _claims_table(claims, supplements),
+        ]
+    if figures:
+        parts += ["## Figures", *(_figure(name, figure) for name, figure in figures.items())]
+    if tables:
+        parts += ["## Tables", *(markdown_of(table).decode().rstrip() for table in tables.values())]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _figure(name: str, figure: Figure) -> str:
+    notes = "\n".join(f"- {markdown_text(note)}" for note in figure.notes)
+    return f"### {markdown_text(figure.title)}\n\n![{name}](figures/{name}.svg)\n\n{notes}".rstrip()
+
+
+def claims_summary(claims: Sequence[Row]) -> str:
+    """How many claims have which verdict."""
+    counted = Counter(row["verdict"] for row in claims)
+    cells = [(str(verdict), str(counted[verdict])) for verdict in Verdict if counted[verdict]]
+    heads, numbers = (" | ".join(part) for part in zip(*cells, strict=True))
+    return f"| {heads} |\n|{'---|' * len(cells)}\n| {numbers} |"
+
+
+def _runs_used(provenance: Mapping[str, Any]) -> str:
+    made = provenance["runs_made_with"]
+    devices = ", ".join(dict.fromkeys(one.get("device", "an unknown device") for one in made))
+    commits = ", ".join(f"`{commit}`" for commit in dict.fromkeys(one.get("commit", "unknown") for one in made))
+    return (
+        f"{provenance['runs']:,} runs, {provenance['run_steps']:,} optimiser steps, {provenance['precision']}, on "
+        f"{devices}, from {commits}."
+    )
+
+
+def _claims_table(claims: Sequence[Row], supplements: set[str]) -> str:
+    lines = ["| claim | paper | ours | n | verdict | why | all seeds |", "|---|---|---|---|---|---|---|"]
+    for row in claims:
+        name = row["shown_in"]
+        folder = "figures" if name.startswith("fig") else "supplements" if name in supplements else "tables"
+        ending = "svg" if folder == "figures" else "md"
+        statement = f"[{markdown_text(row['statement'])}]({folder}/{name}.{ending}) ({markdown_text(row['where'])})"
+        cells = [row["reported"], row["value"], str(row["n"]), row["verdict"], row["why"], _all_seeds(row)]
+        lines.append(f"| {statement} | {' | '.join(map(markdown_text, cells))} |")
+    return "\n".join(lines)
+
+
+def _all_seeds(row: Row) -> str:
+    """The value over all seeds, and what the rule says of it."""
+    verdict = row["all_seeds_verdict"]
+    return f"{row['all_seeds']}: {verdict}" if verdict else str(row["all_seeds"])

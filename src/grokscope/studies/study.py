@@ -1,0 +1,216 @@
+"""A study: what to run, which quantities to compute, which claims to judge, and what to show.
+
+The seed paper is `grokscope.studies.synchronization`; anybody's own study is a folder with a `study.py` that defines
+`STUDY`, outside this package, and is used by the same commands.
+"""
+
+import importlib.util
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.files import named
+from grokscope.runs.records import RunRecord
+from grokscope.specs import Membership, Plan, RunSpec
+from grokscope.studies.claim import Claim
+from grokscope.studies.evidence import QUICK, Evidence, place_records
+from grokscope.studies.selection import configuration
+from grokscope.view.charts.figure import Figure
+from grokscope.view.table import Table
+
+__all__ = ["Item", "Precision", "Runs", "Study", "find_study", "gather", "study_names"]
+
+Runs = dict[str, RunSpec]
+Precision = Literal["float32", "tf32", "bf16", "float64"]
+BUILT_IN = ("synchronization", "bakeoff")
+FILE = "study.py"
+MOST_REPORTED = 6  # seeds that a paper names, so that they are not counted from 0
+
+
+@dataclass(frozen=True)
+class Item:
+    """One table, supplementary analysis or figure, and the experiments it needs."""
+
+    name: str
+    """`tab-cross`; its files are called so."""
+    experiments: tuple[str, ...]
+    """Whose runs it shows."""
+    build: Callable[[Evidence], Table] | Callable[[Evidence], Figure]
+    """Makes it of the evidence; every number in it is a quantity's."""
+    sentence: Callable[[Table], str] | None = None
+    """What a supplementary analysis says, in one sentence whose numbers are cells of its table."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Everything there is to know about a study."""
+
+    name: str
+    """One word; records carry it."""
+    title: str
+    """What it is about."""
+    experiments: Mapping[str, Callable[[int | None, Precision], Runs]]
+    """Named sets of runs, each a function of how many seeds are wanted and of the precision."""
+    claims: tuple[Claim, ...] = ()
+    """What is judged."""
+    tables: tuple[Item, ...] = ()
+    """The paper's tables."""
+    supplements: tuple[Item, ...] = ()
+    """Supplementary analyses: tables that the paper does not have."""
+    figures: tuple[Item, ...] = ()
+    """Figures."""
+    source: str = ""
+    """The paper, with authors, year and link."""
+    quick: Callable[[Precision], Mapping[str, Runs]] | None = None
+    """A reduced version for a machine of two cores, where there is one."""
+    measures: tuple[str, ...] = ()
+    """What is measured at every checkpoint."""
+    milestones: tuple[str, ...] = ()
+    """What is measured at the first checkpoint after grokking and at the last, because it is expensive."""
+    measured: tuple[str, ...] = ()
+    """The experiments whose runs are measured so; the others need their logs alone."""
+    plan_options: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the plan."""
+
+    @property
+    def items(self) -> dict[str, Item]:
+        """Every table, supplementary analysis and figure by name."""
+        return {item.name: item for item in (*self.tables, *self.supplements, *self.figures)}
+
+    def runs(
+        self, n_seeds: int | None = None, precision: Precision = "float32", quick: bool = False
+    ) -> dict[str, Runs]:
+        """Every experiment's runs by name."""
+        if not quick:
+            return {name: make(n_seeds, precision) for name, make in self.experiments.items()}
+        if self.quick is None:
+            raise InputError(f"the study {self.name} has no quick version")
+        return {name: {} for name in self.experiments} | dict(self.quick(precision))
+
+    def experiments_for(self, names: Iterable[str], without: Iterable[str] = ()) -> tuple[str, ...]:
+        """The experiments behind tables, figures or experiments, in the study's order; `all` is every one."""
+        known = {"all": tuple(self.experiments), **{item.name: item.experiments for item in self.items.values()}}
+        known |= {name: (name,) for name in self.experiments}
+        for name in (*names, *without):
+            if name not in known:
+                raise InputError(f"{self.name} has nothing called {shown(name)}{did_you_mean(name, known)}")
+        left_out = {experiment for name in without for experiment in known[name]}
+        wanted = {experiment for name in names for experiment in known[name]} - left_out
+        return tuple(experiment for experiment in self.experiments if experiment in wanted)
+
+    def plan(
+        self,
+        experiments: Iterable[str],
+        out: str,
+        *,
+        n_seeds: int | None = None,
+        precision: Precision = "float32",
+        quick: bool = False,
+        device: str = "cpu",
+        deterministic: bool = False,
+    ) -> Plan:
+        """Every run of the experiments, each once, with the parents of forks; each carries what it was made for."""
+        known = self.runs(n_seeds, precision, quick)
+        everything = {spec.content_hash: spec for runs in known.values() for spec in runs.values()}
+        chosen: dict[str, RunSpec] = {}
+        for experiment in experiments:
+            chosen |= {spec.content_hash: spec for spec in known[experiment].values()}
+        for spec in list(chosen.values()):
+            while spec.fork is not None:  # parents may belong to an experiment that was not asked for
+                spec = everything[spec.fork.parent]
+                chosen[spec.content_hash] = spec
+        if not chosen:
+            why = "the quick version has no such run" if quick else "all that was asked for is left out"
+            raise InputError(f"nothing is left to reproduce: {why}")
+        measured = {spec.content_hash for name in self.measured for spec in known[name].values() if not spec.fork}
+        return Plan(
+            out,
+            tuple(chosen.values()),
+            device,
+            keep="forks",
+            measures=self.measures,
+            milestones=self.milestones,
+            measured=tuple(name for name in chosen if name in measured),
+            deterministic=deterministic,
+            made_for=self._memberships(known, chosen, quick),
+            **self.plan_options,
+        )
+
+    def _memberships(
+        self, known: Mapping[str, Runs], chosen: Mapping[str, RunSpec], quick: bool
+    ) -> tuple[tuple[Membership, ...], ...]:
+        """For each chosen run, in order, the places it has in the study."""
+        places: dict[str, list[Membership]] = {name: [] for name in chosen}
+        for experiment, runs in known.items():
+            for name, spec in runs.items():
+                if spec.content_hash in places:
+                    member = Membership(self.name + QUICK if quick else self.name, experiment, name)
+                    places[spec.content_hash].append(member)
+        return tuple(tuple(places[name]) for name in chosen)
+
+    def evidence(self, records: Iterable[RunRecord], folder: Path | None = None) -> Evidence:
+        """Records under the experiments they were made for."""
+        found = place_records(self.name, self.experiments, records, folder)
+        return replace(found, records={name: self._in_order(name, runs) for name, runs in found.records.items()})
+
+    def _in_order(self, experiment: str, records: Mapping[str, RunRecord]) -> dict[str, RunRecord]:
+        """An experiment's records as the study lists them, wherever they were stored; others follow by name."""
+        seeds = max(Counter(configuration(name) for name in records).values(), default=1)
+        listed = [name for name in self.experiments[experiment](seeds + MOST_REPORTED, "float32") if name in records]
+        return {name: records[name] for name in (*listed, *sorted(records.keys() - set(listed)))}
+
+
+def gather(sections: Iterable[ModuleType]) -> dict[str, Any]:
+    """What the sections of a study define: their CLAIMS, TABLES, SUPPLEMENTS and FIGURES, in the sections' order."""
+    modules = tuple(sections)
+    return {
+        name: tuple(one for module in modules for one in getattr(module, name.upper(), ()))
+        for name in ("claims", "tables", "supplements", "figures")
+    }
+
+
+def study_names() -> tuple[str, ...]:
+    """The studies of this package."""
+    return BUILT_IN
+
+
+def find_study(name: str) -> Study:
+    """The study with this name, or the one in this folder. A folder's `study.py` is run, as any program is."""
+    if name in BUILT_IN:
+        return _checked(import_module(f"grokscope.studies.{name}"), name)
+    folder = Path(name)
+    if not folder.is_dir():
+        known = did_you_mean(name, BUILT_IN)
+        raise InputError(f"there is no study and no folder {shown(name)}{known}; studies are {', '.join(BUILT_IN)}")
+    path = folder / FILE
+    if not path.is_file():
+        raise InputError(f"{named(folder)} has no {FILE}, which defines a study")
+    return _checked(_load(path), str(path))
+
+
+def _load(path: Path) -> ModuleType:
+    """The module in a file, with its folder's other files importable beside it."""
+    name = f"grokscope_study_{path.parent.resolve().name}"
+    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=[str(path.parent)])
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # so that its sections can import each other relatively, and its source can be read
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # somebody's program may raise anything
+        raise InputError(f"{named(path)} cannot be loaded: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _checked(module: ModuleType, where: str) -> Study:
+    found = getattr(module, "STUDY", None)
+    if not isinstance(found, Study):
+        raise InputError(f"{where} defines no STUDY")
+    return found

@@ -1,0 +1,33 @@
+"""The seed paper, "Circuit Synchronization Precedes Generalization": its runs, tables, figures and claims."""
+
+from grokscope.studies.study import Study, gather
+from grokscope.studies.synchronization.experiments import EXPERIMENTS, quick_runs
+
+__all__ = ["STUDY"]
+
+SECTIONS = ()  # in the paper's order
+
+STUDY = Study(
+    name="synchronization",
+    title="Circuit Synchronization Precedes Generalization",
+    experiments=EXPERIMENTS,
+    quick=quick_runs,
+    # At every checkpoint; readings that a task does not have are left out.
+    measures=(
+        "fsd",
+        "fsd_k",
+        "fsd_gen",
+        "rank",
+        "control",
+        "paper_restricted",
+        "trig",
+        "logit_map",
+        "fsd@sum",
+        "fsd@additive",
+        "rank@sum",
+    ),
+    milestones=("removal", "logits", "fourier_kan", "ablation"),
+    # Of forks, triggered and sensitivity runs nothing is asked that their logs do not tell.
+    measured=("base", "symmetric", "architecture", "multiplication", "open_questions", "negatives"),
+    **gather(SECTIONS),
+)

@@ -1,0 +1,241 @@
+"""What the sections read from one run, and how they pool many."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import inf, isfinite, isnan, nan
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from grokscope.law import Ending, ForkedRun, forked_run
+from grokscope.runs.records import RunRecord
+from grokscope.specs import ReadingSpec
+from grokscope.stats import Estimate, SignTest, bootstrap, clustered_bootstrap, kaplan_meier, share
+from grokscope.studies.quantity import Bound, Part
+from grokscope.studies.selection import Selection
+from grokscope.studies.synchronization.experiments import TABLE_1
+from grokscope.timeline import Crossing, Lead, LeadStatus, first_step
+
+__all__ = [
+    "ADDITIONS",
+    "CADENCE",
+    "REPORTED_ADDITIONS",
+    "RESAMPLES",
+    "SEED",
+    "all_seeds",
+    "at_grokking",
+    "crossing",
+    "crossing_part",
+    "forked_runs",
+    "format_signs",
+    "grok_checkpoint",
+    "grokked_runs",
+    "known",
+    "lead_bound",
+    "lead_part",
+    "mean_known",
+    "mean_lead",
+    "median_lead",
+    "median_step",
+    "median_steps",
+    "median_value",
+    "one_run",
+    "precursor_part",
+    "precursor_share",
+    "read_by",
+    "step_part",
+    "time_to_grok",
+    "triggered_late",
+]
+
+CADENCE = 500  # steps between the paper's checkpoints, where no other number is reported (§3)
+RESAMPLES = 10_000
+SEED = 0  # of every bootstrap: the same records give the same bytes
+Records = Mapping[str, RunRecord]
+
+REPORTED_ADDITIONS = Selection(
+    ("base",),
+    tuple(f"{task}_s{seed}" for task, seeds in TABLE_1.items() if task.startswith("add") for seed in seeds),
+)
+ADDITIONS = Selection(("base",), task="add_*")
+
+
+def one_run(name: str, experiment: str = "base") -> Selection:
+    """One reported run."""
+    return Selection((experiment,), (name,))
+
+
+def all_seeds(task: str, experiment: str = "base") -> Selection:
+    """Every seed of a task."""
+    return Selection((experiment,), task=task)
+
+
+def grokked_runs(records: Iterable[RunRecord]) -> list[RunRecord]:
+    """Those that grokked."""
+    return [record for record in records if record.timeline.grokked is not None]
+
+
+def known(values: Iterable[float | int]) -> list[float]:
+    """The values that are numbers."""
+    return [float(value) for value in values if not isnan(value)]
+
+
+def mean_known(values: Iterable[float | int]) -> float:
+    """The mean of the values that are numbers; NaN without any."""
+    found = known(values)
+    return sum(found) / len(found) if found else nan
+
+
+def median_step(steps: Iterable[int | float | None]) -> float:
+    """The median of steps, of which one that was not reached is later than all others; NaN without any.
+
+    >>> median_step([300, None, 100]), median_step([None])
+    (300.0, inf)
+    """
+    found = [inf if step is None else float(step) for step in steps]
+    return median(found) if found else nan
+
+
+def lead_bound(record: RunRecord) -> float:
+    """Grok step − FSD crossing; its upper bound where a grokked run never crossed; NaN without grokking."""
+    found = record.timeline.sync.lead
+    bound = found.steps if found.steps is not None else found.less_than
+    return nan if bound is None else float(bound)
+
+
+def crossing(record: RunRecord, column: str, at_least: float) -> tuple[bool, int | None]:
+    """Whether a column was measured, and the first checkpoint at which it reached a threshold."""
+    steps = [int(step) for step in record.checkpoints.get("step", [])]
+    values = [record.at(step, column) for step in steps]
+    return bool(known(values)), first_step(steps, values, at_least)
+
+
+def grok_checkpoint(record: RunRecord) -> int | None:
+    """The first checkpoint with validation accuracy ≥ 0.95: what a crossing seen at checkpoints is compared with."""
+    return crossing(record, "validation_accuracy", ReadingSpec().grokked)[1]
+
+
+def at_grokking(record: RunRecord, column: str) -> float:
+    """A measured column at the first checkpoint at or after grokking; NaN if there is none."""
+    step = record.timeline.grokked
+    if step is None or column not in record.checkpoints:
+        return nan
+    rows = zip(record.checkpoints["step"], record.checkpoints[column], strict=True)
+    return next((value for at, value in rows if at >= step), nan)
+
+
+def read_by(record: RunRecord, column: str) -> RunRecord | None:
+    """The run with another column as its FSD, seen only where that was measured; None if nowhere."""
+    values = record.checkpoints.get(column, [])
+    steps = record.checkpoints.get("step", [])
+    found = {step: value for step, value in zip(steps, values, strict=False) if not isnan(value)}
+    rows = [row for row, step in enumerate(record.evaluations["step"]) if step in found]
+    if not rows:
+        return None
+    seen = {name: [column[row] for row in rows] for name, column in record.evaluations.items()}
+    return replace(record, evaluations=seen | {"fsd": [found[step] for step in seen["step"]]})
+
+
+def triggered_late(record: RunRecord) -> bool:
+    """Whether a trigger changed nothing before grokking: it fired at or after it, or never; False without a trigger."""
+    fired, grokked = record.outcome.fired_at, record.timeline.grokked
+    if record.outcome.trigger is None:
+        return False
+    return fired is None or (grokked is not None and fired >= grokked)
+
+
+def forked_runs(records: Records) -> list[ForkedRun]:
+    """The forks among these runs as the law reads them."""
+    return [forked_run(record.spec, record.timeline) for record in records.values() if record.spec.fork is not None]
+
+
+def step_part(step: int | None) -> Part:
+    """A step as a part: "never" where it was not reached."""
+    return "never" if step is None else step
+
+
+def crossing_part(found: Crossing) -> Part:
+    """When a measure crossed; None where it was not measured."""
+    return None if found.lead.status is LeadStatus.UNMEASURED else step_part(found.step)
+
+
+def lead_part(lead: Lead) -> Part:
+    """A lead; "never" where the run grokked without the crossing, "n/a" where there is nothing to lead."""
+    words = {LeadStatus.NEVER: "never", LeadStatus.NO_GROKKING: "n/a"}
+    return words.get(lead.status) if lead.steps is None else lead.steps
+
+
+def precursor_part(lead: Lead) -> Part:
+    """Whether the crossing came first, in a word."""
+    if lead.sign is None:
+        return "n/a" if lead.status is LeadStatus.NO_GROKKING else None
+    return "tie" if lead.status is LeadStatus.TIES else "yes" if lead.is_precursor else "no"
+
+
+def time_to_grok(run: ForkedRun | None) -> Part:
+    """Δt from the fork; in words where there is none."""
+    if run is None:
+        return None
+    words = {Ending.CENSORED: "never", Ending.FAILED: "never", Ending.BEFORE: "before the fork"}
+    return words.get(run.ending, run.steps_to_grok)
+
+
+def median_value(values: Iterable[float | int]) -> Estimate | None:
+    """The median of many seeds, with its percentile-bootstrap interval; unknown values are not counted."""
+    found = [float(value) for value in values if isfinite(value)]
+    return bootstrap(found, np.median, seed=SEED, resamples=RESAMPLES) if found else None
+
+
+def median_steps(steps: Sequence[int | None], watched: Sequence[int]) -> Estimate | None:
+    """The median step of many seeds; of those that were not reached it is known only that they come later.
+
+    Percentile bootstrap where all were reached, else Kaplan–Meier's median with its own interval.
+    """
+    if not steps:
+        return None
+    if all(step is not None for step in steps):
+        return median_value([step for step in steps if step is not None])
+    times = [last if step is None else step for step, last in zip(steps, watched, strict=True)]
+    return kaplan_meier(times, [step is not None for step in steps]).median
+
+
+def median_lead(leads: Iterable[Lead]) -> Estimate | None:
+    """The median lead of many seeds; grokking without a crossing is a lead known only to be lower."""
+    lags = [lead.lag for lead in leads if lead.lag is not None]
+    if not lags:
+        return None
+    if all(observed for _, observed in lags):
+        return median_value([-lag for lag, _ in lags])
+    found = kaplan_meier([lag for lag, _ in lags], [observed for _, observed in lags]).median
+    return Estimate(-found.value, -found.high, -found.low, found.items)
+
+
+def mean_lead(leads: Sequence[Lead], clusters: Sequence[Any] | None = None) -> Estimate | Bound | None:
+    """The mean lead of the runs that grokked, over runs or over clusters of them, by percentile bootstrap (§5.1).
+
+    Where a run never crossed, its lead enters as the highest it can be, and so the mean is a bound.
+    """
+    kept = [i for i, lead in enumerate(leads) if lead.lag is not None]
+    lags = [lead.lag for lead in leads if lead.lag is not None]
+    if not lags:
+        return None
+    values = [-lag for lag, _ in lags]
+    if clusters is None:
+        found = bootstrap(values, seed=SEED)
+    else:
+        found = clustered_bootstrap(values, [clusters[i] for i in kept], seed=SEED)
+    return found if all(observed for _, observed in lags) else Bound(found.value, found.items)
+
+
+def precursor_share(leads: Iterable[Lead]) -> Estimate | None:
+    """The share of grokked runs in which the crossing came first, with its Clopper–Pearson interval."""
+    counted = [lead for lead in leads if lead.sign is not None]
+    return share(sum(lead.is_precursor for lead in counted), len(counted)) if counted else None
+
+
+def format_signs(test: SignTest, runs: int) -> str:
+    """How many leads of so many runs are positive; runs that never grok have none, and no part in p."""
+    left_out = runs - test.positive - test.negative - test.zero
+    never = f" ({left_out} never grok)" if left_out else ""
+    return f"{test.positive} of {runs} positive{never}, p = {test.p_value:.2g}"

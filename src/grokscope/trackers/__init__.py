@@ -1,6 +1,0 @@
-"""Mirrors of our own log in W&B, TensorBoard and trackio: a process beside the training, which may fail alone."""
-
-from grokscope.trackers.kinds import TRACKERS, Tracker, Word
-from grokscope.trackers.mirror import mirrored
-
-__all__ = ["TRACKERS", "Tracker", "Word", "mirrored"]

@@ -1,0 +1,1 @@
+"""Runs drawn, summarised and exported: page, charts, tables, Parquet."""

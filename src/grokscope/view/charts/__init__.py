@@ -1,0 +1,1 @@
+"""Charts as data, and the pictures drawn of them."""

@@ -1,0 +1,76 @@
+"""A figure's files: pictures, and the numbers that are in them."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from grokscope.files import make_folder, write_atomically
+from grokscope.view.charts.drawing import draw
+from grokscope.view.charts.figure import Figure
+from grokscope.view.charts.style import house_style
+from grokscope.view.render import csv_text, csv_value
+
+__all__ = ["PICTURES", "figure_csv", "pictures_of", "write_figure"]
+
+DOTS = 180  # per inch of a PNG
+PATH = re.compile(rb' d="[^"]*"')
+DIGITS = re.compile(rb"(\.[0-9]{2})[0-9]+")
+UNTURNED = re.compile(rb' transform="rotate\(-0 [^"]*"')
+COLUMNS = ("x", "y", "low", "high", "text")
+# Without dates and versions, the same figure gives the same bytes.
+PICTURES: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
+def figure_csv(figure: Figure) -> bytes:
+    """All that is drawn: a line for each number, with its panel and series; empty where there is none."""
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["panel", "series", *COLUMNS])
+    for panel in figure.panels:
+        for one in panel.series:
+            columns = one.columns
+            for row in range(len(one)):
+                values = [columns[name][row] if columns[name] else "" for name in COLUMNS]
+                known = ["" if isinstance(value, float) and isnan(value) else value for value in values]
+                writer.writerow([csv_text(panel.title), csv_text(one.label), *map(csv_value, known)])
+    return file.getvalue().encode()
+
+
+def pictures_of(figure: Figure, endings: Iterable[str] = PICTURES) -> dict[str, bytes]:
+    """The figure as SVG, PNG and PDF, or those of them that are asked for, by the files' endings."""
+    found = {}
+    with house_style():
+        drawn = draw(figure)
+        for ending in endings:
+            file = io.BytesIO()
+            drawn.savefig(file, format=ending, dpi=DOTS, metadata=PICTURES[ending])
+            found[ending] = _tidied(file.getvalue()) if ending == "svg" else file.getvalue()
+    return found
+
+
+def _tidied(svg: bytes) -> bytes:
+    """Paths to a hundredth of a point, which is finer than any screen; no idle markup; a font where ours is missing."""
+    shorter = PATH.sub(lambda path: DIGITS.sub(rb"\1", path[0]), svg)
+    plain = re.sub(rb"\n +", b"\n", UNTURNED.sub(b"", shorter))
+    return plain.replace(b"font-family: 'DejaVu Sans'", b"font-family: 'DejaVu Sans', Verdana, sans-serif")
+
+
+def write_figure(figure: Figure, folder: Path) -> tuple[Path, ...]:
+    """Write `<name>.svg`, `.png`, `.pdf` and `.csv` into a folder, each whole or not at all; their paths."""
+    stem = re.sub(r"[^A-Za-z0-9_-]", "-", figure.name) or "figure"
+    contents = pictures_of(figure) | {"csv": figure_csv(figure)}
+    make_folder(folder)
+    paths = []
+    for ending, content in contents.items():
+        path = folder / f"{stem}.{ending}"
+        write_atomically(path, content)
+        paths.append(path)
+    return tuple(paths)

@@ -1,0 +1,151 @@
+"""Stored runs as three tables for other programs: `runs`, `log` and `measures`, in Arrow, Parquet or SQL.
+
+What was undefined (NaN, null in a log) is null. Needs pyarrow, and for SQL duckdb: `pip install 'grokscope[data]'`.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from grokscope.errors import InputError, shown
+from grokscope.files import named, write_atomically
+from grokscope.runs import Run
+from grokscope.view.summary import timeline_of_run
+
+__all__ = ["TABLES", "query", "run_row", "tables_of", "write_parquet"]
+
+TABLES = ("runs", "log", "measures")
+Row = Mapping[str, Any]
+
+
+def tables_of(runs: Sequence[Run], names: Iterable[str] = TABLES) -> dict[str, Any]:
+    """The Arrow tables with these names; a table that is not asked for is not read.
+
+    `runs` has a row per run, `log` one per look, `measures` one per checkpoint that was measured while training; both
+    begin with the run's name and the step.
+    """
+    arrow = _needed("pyarrow")
+    found: dict[str, Any] = {}
+    for name in names:
+        if name == "runs":
+            rows: list[Row] = [run_row(run) for run in runs]
+        else:
+            which: Any = name
+            rows = [{"run": run.name, **row} for run in runs for row in run.folder.log(which)]
+        found[name] = _table(arrow, rows)
+    return found
+
+
+def run_row(run: Run) -> dict[str, Any]:
+    """What there is to say of a run in one row: what it is, how it ended, and when it did what."""
+    spec, ended, timeline = run.spec, run.folder.outcome or {}, timeline_of_run(run)
+    return {
+        "run": run.name,
+        "hash": spec.content_hash,
+        "task": spec.task,
+        "seed": spec.seeds.data_order,
+        "weight_decay": spec.training.weight_decay,
+        "train_fraction": spec.train_fraction,
+        "layers": spec.architecture.layers,
+        "width": spec.architecture.width,
+        "steps": spec.training.steps,
+        "precision": spec.precision,
+        "parent": spec.fork.parent if spec.fork else None,
+        "fork_step": spec.fork.step if spec.fork else None,
+        "outcome": ended.get("outcome", "unfinished"),
+        "failed_at": ended.get("failed_at"),
+        "stopped_early": ended.get("stopped_early"),
+        "last_step": timeline.last if timeline else None,
+        "memorized": timeline.memorized if timeline else None,
+        "synchronized": timeline.sync.step if timeline else None,
+        "grokked": timeline.grokked if timeline else None,
+        "lead": timeline.sync.lead.steps if timeline else None,
+        "spec": spec.to_json(),
+    }
+
+
+def write_parquet(runs: Sequence[Run], folder: Path) -> list[Path]:
+    """Write runs.parquet, log.parquet and measures.parquet into a folder, which must not hold them yet."""
+    parquet, arrow = _needed("pyarrow.parquet"), _needed("pyarrow")
+    paths = {name: folder / f"{name}.parquet" for name in TABLES}
+    for path in paths.values():
+        if path.exists():
+            raise InputError(f"{named(path)} exists already; nothing was overwritten")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the folder {named(folder)} could not be made: {error.strerror}") from None
+    for name, table in tables_of(runs).items():
+        stream = arrow.BufferOutputStream()
+        parquet.write_table(table, stream, compression="zstd")
+        write_atomically(paths[name], stream.getvalue().to_pybytes())
+    return list(paths.values())
+
+
+def query(runs: Sequence[Run], sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The answer to one SELECT over the tables: its columns and rows.
+
+    The database lives in memory and sees the tables alone: no file, no network, no extension, no setting.
+    """
+    duckdb = _needed("duckdb")
+    if not _is_text(sql):
+        raise InputError(f"a query is a text of whole letters, got {shown(sql)}")
+    settings = dict.fromkeys(("autoinstall_known_extensions", "autoload_known_extensions"), "false")
+    settings |= {"python_enable_replacements": "false", "temp_directory": ""}
+    with duckdb.connect(":memory:", config=settings) as database:
+        ask = partial(_asked, duckdb)
+        statements = ask(database.extract_statements, sql)
+        if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+            kinds = " and ".join(statement.type.name for statement in statements) or "nothing"
+            raise InputError(f"a query is one SELECT over {', '.join(TABLES)}, got {kinds}")
+        database.execute("SET enable_external_access = false")
+        mentioned = ask(database.get_table_names, sql)
+        for name, table in tables_of(runs, [name for name in TABLES if name in mentioned]).items():
+            database.register(name, table)
+        database.execute("SET lock_configuration = true")
+        answer = ask(database.execute, sql)
+        return [column[0] for column in answer.description], ask(answer.fetchall)
+
+
+def _asked(duckdb: Any, ask: Any, *sql: str) -> Any:
+    """What the database answers, or its complaint as one sentence."""
+    try:
+        return ask(*sql)
+    except duckdb.Error as error:
+        sentence = str(error).strip().split("\n")[0]
+        hint = f"; the tables are {', '.join(TABLES)}" if isinstance(error, duckdb.CatalogException) else ""
+        raise InputError(
+            f"the query cannot be answered: {sentence.encode('ascii', 'replace').decode()}{hint}"
+        ) from None
+
+
+def _table(arrow: Any, rows: Sequence[Row]) -> Any:
+    """Columns in the order in which they first appear; a row without a column has null there."""
+    names = dict.fromkeys(name for row in rows for name in row) or dict.fromkeys(("run", "step"))
+    return arrow.table({name: _column(arrow, [row.get(name) for row in rows]) for name in names})
+
+
+def _column(arrow: Any, values: list[Any]) -> Any:
+    kinds = {type(value) for value in values} - {type(None)}
+    if kinds <= {int, float} and float in kinds:
+        return arrow.array(values, arrow.float64())
+    if len(kinds) > 1 or kinds - {int, float, bool, str}:  # nothing of ours is: somebody else's log
+        return arrow.array([None if value is None else json.dumps(value) for value in values], arrow.string())
+    return arrow.array(values, None if kinds else arrow.float64())
+
+
+def _is_text(sql: str) -> bool:
+    try:
+        return bool(sql.encode()) or sql == ""
+    except UnicodeEncodeError:  # half a letter, as a terminal may pass on what is not UTF-8
+        return False
+
+
+def _needed(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise InputError(f"this needs {error.name}; install it with: pip install 'grokscope[data]'") from None

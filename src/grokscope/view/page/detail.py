@@ -1,0 +1,130 @@
+"""Featured runs, read again from their weights: who takes part in which mode, what ablation costs, every formula."""
+
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from math import isnan
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grokscope.errors import InputError
+from grokscope.files import DamagedError
+from grokscope.measures import ablation, formulas, fourier_kan, fsd, refitted
+from grokscope.measures.question import Question
+from grokscope.model import components_of
+from grokscope.runs.runs import Run
+from grokscope.view.page.sources import ShownRun
+
+__all__ = ["MOST_RUNS", "ablation_rows", "detail_of", "detail_or_reason", "featured"]
+
+MOST_RUNS, MOST_STEPS, TOP_MODES = 8, 24, 3
+STEPS_AT_ONCE = 4  # checkpoints in one stack: some hundred MB
+SHARES = 255  # a share of power in a byte
+
+
+def featured(runs: Sequence[ShownRun], wanted: Iterable[str]) -> list[int]:
+    """Places of the runs with these names, or beginnings of names or hashes."""
+    found: list[int] = []
+    for word in wanted:
+        exact = [place for place, run in enumerate(runs) if word in (run.name, *run.name.rpartition("-")[::2])]
+        begins = [place for place, run in enumerate(runs) if run.name.startswith(word)]
+        roots = [place for place in exact if runs[place].record.spec.fork is None]  # a run and its forks share a word
+        matches = roots if len(roots) == 1 else exact or begins
+        if len(matches) != 1:
+            raise InputError(f"--detail {ascii(word)[:80]} names {len(matches)} runs, expected one")
+        if runs[matches[0]].stored is None or not runs[matches[0]].stored.steps:  # type: ignore[union-attr]
+            raise InputError(f"--detail needs stored weights, and {runs[matches[0]].name} has none")
+        found += [] if matches[0] in found else matches
+    if len(found) > MOST_RUNS:
+        raise InputError(f"--detail takes at most {MOST_RUNS} runs, got {len(found)}")
+    return found
+
+
+def detail_of(run: Run) -> dict[str, Any]:
+    """A run's modes at up to 24 of its checkpoints, spread evenly from the first to the last."""
+    steps = _spread(run.steps)
+    parts = [_read(run, steps[i : i + STEPS_AT_ONCE]) for i in range(0, len(steps), STEPS_AT_ONCE)]
+    joined = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    last = Question(run.subject([steps[-1]]), spec=run.spec)
+    modes = last.basis.modes.modes
+    return {
+        "steps": list(steps),
+        "basis": last.basis.name,
+        "site": last.site,
+        "labels": [mode.label for mode in modes],
+        "dimensions": [mode.irrep_dimension for mode in modes],
+        "neurons": int(joined["modes"].shape[1]),
+        "top": int(joined["modes"].shape[2]),
+        "participation": [[round(x, 4) for x in row] for row in joined["participation"].nan_to_num().tolist()],
+        "modes": _bytes(joined["modes"], "<u2"),
+        "shares": _bytes((joined["shares"].nan_to_num() * SHARES).round(), "u1"),
+        "formulas": _formulas(last),
+        "ablation": _ablated(last),
+    }
+
+
+def _spread(steps: Sequence[int]) -> list[int]:
+    places = np.unique(np.linspace(0, len(steps) - 1, min(MOST_STEPS, len(steps))).round().astype(int))
+    return [steps[place] for place in places]
+
+
+def _read(run: Run, steps: Sequence[int]) -> dict[str, Tensor]:
+    """Participation, and each neuron's strongest modes with their shares of its power, at some checkpoints."""
+    waves = Question(run.subject(steps), spec=run.spec).spectrum()
+    shares = (waves.power / waves.power.sum(dim=-2, keepdim=True)).nan_to_num()
+    order = waves.density.argsort(dim=-2, descending=True, stable=True)[..., :TOP_MODES, :]
+    return {
+        "participation": fsd(waves.density).participation,
+        "modes": order.mT,
+        "shares": shares.gather(-2, order).mT,
+    }
+
+
+def _bytes(values: Tensor, kind: str) -> str:
+    return b64encode(values.cpu().numpy().astype(kind).tobytes()).decode()
+
+
+def _formulas(question: Question) -> list[str]:
+    """Every neuron's sparse series at the last checkpoint; none where the modes are no frequencies."""
+    if not question.basis.modes.is_fourier:
+        return []
+    means = question.means().means
+    return [formula.text() for formula in formulas(refitted(means, fourier_kan(means, question.basis)), 0)]
+
+
+def _ablated(question: Question) -> list[dict[str, Any]]:
+    """Accuracy lost where a branch or a head gives zeros, and where a branch gives its mean."""
+    parts = components_of(question.stack.architecture)
+    branches = [part for part in parts if part.head is None]
+    found = [*ablation(question.stack, parts), *ablation(question.stack, branches, "mean")]
+    return [
+        {
+            "component": row.component.name,
+            "method": row.method,
+            "drop": float(row.accuracy_drop[0]),
+            "validation_drop": float(row.validation_accuracy_drop[0]),
+        }
+        for row in found
+    ]
+
+
+def ablation_rows(measured: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """The same from what was measured at the last checkpoint while training, where it was."""
+    found = []
+    for column, values in measured.items():
+        if column.startswith("drop_") and "@" not in column and values and not isnan(values[-1]):
+            component, _, method = column.removeprefix("drop_").rpartition("_")
+            validation = measured.get(f"validation_{column}", [float("nan")])[-1]
+            drop = {"drop": values[-1], "validation_drop": None if isnan(validation) else validation}
+            found.append({"component": component, "method": method, **drop})
+    return found
+
+
+def detail_or_reason(run: Run) -> dict[str, Any] | str:
+    """The detail, or why there is none: a damaged checkpoint spoils no page."""
+    try:
+        return detail_of(run)
+    except (DamagedError, InputError) as error:
+        return str(error)

@@ -1,0 +1,93 @@
+"""All that the page's scripts know, as two texts: facts in JSON, and columns of numbers."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from grokscope.view.page.detail import ablation_rows, detail_or_reason, featured
+from grokscope.view.page.laws import forks_of
+from grokscope.view.page.method import method_of
+from grokscope.view.page.nulls import null_bands
+from grokscope.view.page.numbers import BUDGET, deflated, packed_columns
+from grokscope.view.page.rows import row_of, task_or_none
+from grokscope.view.page.sources import Source
+
+__all__ = ["island_of"]
+
+COLUMNS = (
+    "train_accuracy",
+    "validation_accuracy",
+    "fsd",
+    "rank",
+    "norm",
+    "train_loss",
+    "validation_loss",
+    "fsd_mode",
+    "answer_share",
+    "weight_decay",
+)
+"""Columns of a log, in the order in which the page offers them."""
+
+
+def island_of(
+    source: Source,
+    detail: Sequence[str] = (),
+    report: Callable[[str], None] = lambda name: None,
+    budget: int = BUDGET,
+) -> dict[str, str]:
+    """The facts and the columns, each deflated and in base64; `report` is told which run is read in detail."""
+    details = {}
+    for place in featured(source.runs, detail):
+        report(source.runs[place].name)
+        details[str(place)] = detail_or_reason(source.runs[place].stored)  # type: ignore[arg-type]
+    known = [name for name in COLUMNS if any(name in run.record.evaluations for run in source.runs)]
+    packed = packed_columns([run.record.evaluations for run in source.runs], known, budget)
+    facts = {
+        "title": source.title,
+        "rows": _rows(source),
+        "columns": packed.names,
+        "lengths": packed.lengths,
+        "digits": packed.digits,
+        "stride": packed.stride,
+        "nulls": null_bands(source.runs),
+        "forks": forks_of(source.runs),
+        "irreps": _irreps(source),
+        "ablation": {
+            str(place): rows for place, run in enumerate(source.runs) if (rows := ablation_rows(run.record.checkpoints))
+        },
+        "details": details,
+        "claims": list(source.claims),
+        "method": method_of(source),
+    }
+    return {"facts": deflated(json.dumps(_finite(facts), separators=(",", ":")).encode()), "columns": packed.text}
+
+
+def _rows(source: Source) -> list[dict[str, Any]]:
+    """A row for each run; copies of one run in folders of different names get different links."""
+    seen: Counter[str] = Counter()
+    rows = [row_of(run) for run in source.runs]
+    for row in sorted(rows, key=lambda row: not row["name"].endswith(row["id"])):  # its own folder first
+        seen[row["id"]] += 1
+        row["link"] = row["id"] if seen[row["id"]] == 1 else f"{row['id']}-{seen[row['id']]}"
+    return rows
+
+
+def _irreps(source: Source) -> dict[str, list[list[Any]]]:
+    """Label and dimension of each mode of every group on the page, by task."""
+    found = {}
+    for name in sorted({run.record.spec.task for run in source.runs}):
+        task = task_or_none(name)
+        if task is not None and task.sums is None:
+            found[name] = [[mode.label, mode.irrep_dimension, mode.dimension] for mode in task.basis().modes.modes]
+    return found
+
+
+def _finite(value: Any) -> Any:
+    """The same with null for what is no number: JSON has no NaN."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _finite(one) for key, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,184 @@
+"""The page while runs train: the same report, with what is new sent as it is measured. For this machine only."""
+
+import asyncio
+import json
+import os
+import secrets
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grokscope.errors import InputError
+from grokscope.files import named
+from grokscope.view.page.html import page_with
+from grokscope.view.page.island import COLUMNS, island_of
+from grokscope.view.page.rows import row_of
+from grokscope.view.page.sources import ShownRun, folders_of, source_of, stored_run
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+__all__ = ["Watch", "live_app", "serve_live"]
+
+PAUSE = 0.4  # seconds between two looks at the folder: well under the two in which a point must appear
+SILENCE = 10.0  # seconds after which a sign of life is sent
+SHARE = 0.5  # of the time, at most, is spent on making everything anew
+FILES = ("log.jsonl", "outcome.json", "spec.json")
+Seen = tuple[tuple[int, int, int], ...]
+
+
+class Watch:
+    """What one reader has been told of a folder, and what is new since.
+
+    A log that only grew is told by its new looks; one that was rewound, because its run was continued from an earlier
+    state, by the looks that stay and those that follow. New and finished runs change tables and fits: all is told anew.
+    """
+
+    def __init__(self, path: Path, title: str = "") -> None:
+        self.path, self.title = path, title
+        self.seen: dict[str, Seen] = {}
+        self.told: dict[str, ShownRun] = {}
+        self.wait_until = 0.0
+        self.is_stale = True
+
+    def news(self) -> list[tuple[str, str]]:
+        """Events to send now, each a name and its data; empty where nothing is new."""
+        more = []
+        for folder in self._changed():
+            try:
+                run = stored_run(folder)
+            except (InputError, OSError, ValueError):  # being written, or damaged: it is looked at again
+                self.seen.pop(folder.name, None)
+                continue
+            before = self.told.get(folder.name)
+            self.is_stale |= before is None or run.is_finished or before.is_finished
+            if before is not None:  # the others are in what is told anew
+                more.append(_news(before, run))
+                self.told[folder.name] = run
+        if self.is_stale and time.monotonic() >= self.wait_until:
+            return self._everything()
+        return [("more", json.dumps(more))] if more else []
+
+    def _changed(self) -> list[Path]:
+        found = []
+        for folder in sorted(self.path.iterdir()):
+            now = tuple(_stamp(folder / name) for name in FILES)
+            if now[-1] != (0, 0, 0) and folder.name[0] != "." and self.seen.get(folder.name) != now:
+                self.seen[folder.name] = now
+                found.append(folder)
+        return found
+
+    def _everything(self) -> list[tuple[str, str]]:
+        start = time.monotonic()
+        try:
+            source = source_of(self.path, self.title)
+        except InputError:  # nothing yet
+            return []
+        self.told = {run.name: run for run in source.runs}
+        island = island_of(source)
+        now = time.monotonic()
+        self.wait_until, self.is_stale = now + (now - start) / SHARE, False
+        return [("all", json.dumps(island))]
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0, 0)
+    return (found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def _news(before: ShownRun, now: ShownRun) -> dict[str, Any]:
+    """The run's row, how many looks stay, and those that follow."""
+    old, new = before.record.evaluations, now.record.evaluations
+    shared = min(len(old.get("step", ())), len(new.get("step", ())))
+    names = [name for name in ("step", *COLUMNS) if name in new]
+    keep = next(
+        (i for i in range(shared) if any(not _same(old.get(n, [])[i : i + 1], new[n][i]) for n in names)), shared
+    )
+    looks = {name: [None if x != x else x for x in new[name][keep:]] for name in names} or {"step": []}
+    row = {key: None if isinstance(value, float) and value != value else value for key, value in row_of(now).items()}
+    return {"row": row, "keep": keep, "looks": looks}
+
+
+def _same(old: list[Any], new: float | int) -> bool:
+    return len(old) == 1 and (old[0] == new or (old[0] != old[0] and new != new))
+
+
+def live_app(path: Path, token: str, hosts: frozenset[str], title: str = "") -> "Starlette":
+    """The two addresses of the live view, `/` and `/events`; whoever lacks the token or names another host gets 403."""
+    from starlette.applications import Starlette
+    from starlette.responses import HTMLResponse, PlainTextResponse, StreamingResponse
+    from starlette.routing import Route
+
+    def refused(request: "Request") -> "Response | None":
+        is_ours = request.headers.get("host", "") in hosts
+        origin = request.headers.get("origin")
+        is_same = origin is None or origin in {f"http://{host}" for host in hosts}
+        given = request.query_params.get("token", "").encode()
+        if is_ours and is_same and secrets.compare_digest(given, token.encode()):
+            return None
+        return PlainTextResponse("Open the address that grokscope serve has printed.", 403, HEADERS)
+
+    async def page(request: "Request") -> "Response":
+        shown = title or path.resolve().name
+        return refused(request) or HTMLResponse(page_with(shown, {}, f"events?token={token}"), headers=HEADERS)
+
+    async def events(request: "Request") -> "Response":
+        return refused(request) or StreamingResponse(
+            _stream(Watch(path, title)), media_type="text/event-stream", headers=HEADERS
+        )
+
+    return Starlette(routes=[Route("/", page), Route("/events", events)])
+
+
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+async def _stream(watch: Watch) -> AsyncIterator[str]:
+    """Events as a browser reads them; a comment where nothing happens, so that a closed window is noticed."""
+    yield "retry: 1000\n\n"
+    quiet = time.monotonic()
+    while True:
+        for name, content in await asyncio.to_thread(watch.news):
+            quiet = time.monotonic()
+            yield f"event: {name}\ndata: {content}\n\n"
+        if time.monotonic() - quiet > SILENCE:
+            quiet = time.monotonic()
+            yield ": alive\n\n"
+        await asyncio.sleep(PAUSE)
+
+
+def serve_live(path: Path, port: int, title: str, announce: Callable[[str], None]) -> None:
+    """Serve until Ctrl-C; `announce` is told the address with its token."""
+    import uvicorn
+
+    if not path.is_dir():
+        raise InputError(f"there is no folder {named(path)}")
+    folders_of(path)  # refuses what is too much for a page
+    if not 0 <= port < 2**16:
+        raise InputError(f"a port lies between 0 and 65535, got {port}")
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+        listener.listen()  # whoever opens the address at once waits until the server answers
+    except OSError as error:
+        raise InputError(f"port {port} cannot be used: {os.strerror(error.errno or 0)}; try --port 0") from None
+    taken = listener.getsockname()[1]
+    token = secrets.token_urlsafe(24)
+    app = live_app(path, token, frozenset({f"127.0.0.1:{taken}", f"localhost:{taken}"}), title)
+    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1, server_header=False)
+    announce(f"http://127.0.0.1:{taken}/?token={token}")
+    uvicorn.Server(config).run([listener])

@@ -1,0 +1,101 @@
+"""A run as a row of the table: what it is, when things happened, how it ended."""
+
+from functools import lru_cache
+from typing import Any
+
+from grokscope.errors import InputError
+from grokscope.specs import ReadingSpec
+from grokscope.tasks import Task, named_task
+from grokscope.timeline import LeadStatus, Outcome, Timeline, timeline_of
+from grokscope.view.page.sources import ShownRun, identity
+
+__all__ = ["events_of", "is_group", "row_of", "task_or_none"]
+
+SENTENCES = {outcome.name.lower(): str(outcome) for outcome in Outcome}
+
+
+@lru_cache(maxsize=1024)
+def task_or_none(name: str) -> Task | None:
+    """The task, if it can be made here: a user's table may be elsewhere, and a name may be anything."""
+    try:
+        return named_task(name)
+    except InputError:
+        return None
+
+
+def is_group(name: str) -> bool:
+    """Whether a task is a group's operation, read over its irreps."""
+    task = task_or_none(name)
+    return name.startswith("table:") if task is None else task.sums is None
+
+
+def events_of(run: ShownRun) -> Timeline | None:
+    """Its timeline; None before the first look, or where the log lacks what one needs."""
+    reading, record = ReadingSpec(), run.record
+    at = reading.sync_at(is_group(record.spec.task))
+    try:
+        if task_or_none(record.spec.task) is not None:
+            return record.timeline
+        return timeline_of(record.evaluations, reading, failed_at=record.outcome.failed_at, sync_at=at)
+    except InputError:
+        return None
+
+
+def row_of(run: ShownRun) -> dict[str, Any]:
+    """Everything the page knows of a run besides its curves."""
+    spec, events = run.record.spec, events_of(run)
+    found = {
+        "id": identity(spec),
+        "name": run.name,
+        "task": spec.task,
+        "seed": spec.seeds.data_order,
+        "split_seed": spec.seeds.split,
+        "init_seed": spec.seeds.initialization,
+        "weight_decay": spec.training.weight_decay,
+        "train_fraction": spec.train_fraction,
+        "learning_rate": spec.training.learning_rate,
+        "steps": spec.training.steps,
+        "precision": spec.precision,
+        "shuffled": spec.shuffled_labels,
+        "model": _model(run),
+        "group": is_group(spec.task),
+        "finished": run.is_finished,
+        "outcome": _ended(run, events),
+        "stopped_early": run.record.outcome.stopped_early,
+        "fork": None if spec.fork is None else spec.fork.to_dict(),
+        "trigger": None if spec.trigger is None else spec.trigger.to_dict(),
+        "fired": run.record.outcome.fired_at,
+    }
+    return found | (_steps(events) if events else {"last": None})
+
+
+def _ended(run: ShownRun, events: Timeline | None) -> str:
+    if not run.is_finished:
+        return "unfinished" if events is None or events.grokked is None else "unfinished, grokked"
+    if events is not None:
+        return str(events.outcome)
+    ending = run.record.outcome.outcome
+    return SENTENCES.get(ending, ending)
+
+
+def _steps(events: Timeline) -> dict[str, Any]:
+    return {
+        "first": events.first,
+        "last": events.last,
+        "memorized": events.memorized,
+        "sync": events.sync.step,
+        "sync_flags": [str(flag) for flag in events.sync.flags],
+        "liberated": events.liberated,
+        "grokked": events.grokked,
+        "lead": events.sync.lead.steps,
+        "lead_status": "" if events.sync.lead.status is LeadStatus.LEADS else str(events.sync.lead.status),
+    }
+
+
+def _model(run: ShownRun) -> str:
+    """The architecture in a few words."""
+    shape = run.record.spec.architecture
+    parts = [f"{shape.layers} × {shape.width}", f"{shape.heads} heads", f"mlp {shape.mlp_width}"]
+    parts += [f"{name} {branch}" for name in ("attention", "mlp") if (branch := getattr(shape, name)) != "on"]
+    parts += [word for word, holds in (("causal", shape.causal), (shape.readout, shape.readout != "last")) if holds]
+    return ", ".join(parts)

@@ -1,0 +1,174 @@
+"""What a page is made of: a folder of runs, finished or not, or a folder of packed records with its claims."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from math import nan
+from pathlib import Path
+from typing import Any
+
+from grokscope.errors import InputError, shown
+from grokscope.files import named
+from grokscope.runs.outcome import RunOutcome
+from grokscope.runs.records import RunRecord, unpacked
+from grokscope.runs.run_folder import RunFolder, run_name
+from grokscope.runs.runs import Run
+from grokscope.specs import RunSpec
+
+__all__ = ["ShownRun", "Source", "folders_of", "identity", "looks_of", "source_of", "stored_run"]
+
+MOST_RUNS = 10_000  # of one page: reading ten thousand logs takes a minute, and nobody scrolls further
+LARGEST_TEXT = 64 * 2**20  # bytes of a claims or provenance file that is still read
+
+
+@dataclass(frozen=True, eq=False)
+class ShownRun:
+    """One run on a page."""
+
+    name: str
+    """What it is called: its folder, or its spec's name."""
+    record: RunRecord
+    """Spec, outcome, log and what was measured."""
+    is_finished: bool = True
+    """Whether it has ended; an unfinished run is shown as far as it is logged."""
+    stored: Run | None = None
+    """The run with its weights, where it comes from a store."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A folder's content, read once."""
+
+    title: str
+    """What the page is called."""
+    runs: tuple[ShownRun, ...]
+    """Its runs, by name."""
+    claims: tuple[Mapping[str, Any], ...] = ()
+    """Claims that were judged: name, statement, where, printed, rule, value, interval, n, verdict, why, table."""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """Where the results were made, where a file says so."""
+    problems: tuple[str, ...] = ()
+    """What could not be read, a sentence each."""
+
+
+def source_of(path: Path, title: str = "", match: str = "") -> Source:
+    """Everything that can be shown of a folder, or of its runs with some names; what is damaged is left out and named.
+
+    `match` is the beginning of a name, or a pattern (`add_mod97_*`). More runs than a page can show are refused before
+    their logs are read.
+    """
+    if not path.is_dir():
+        raise InputError(f"there is no folder {named(path)}")
+    packed = sorted(path.glob("*.records.gz"))
+    runs, problems = _of_records(path, packed, match) if packed else _of_store(path, match)
+    if not runs:
+        why = f"; {problems[0]}" if problems else ""
+        what = f"no run has a name like {shown(match)}" if match else "neither runs nor *.records.gz"
+        raise InputError(f"there is nothing to show in {named(path)}: {what}{why}")
+    claims, provenance = _json(path / "claims.json", list), _json(path / "provenance.json", dict)
+    return Source(
+        title=title or path.resolve().name,
+        runs=tuple(sorted(runs, key=lambda run: run.name)),
+        claims=tuple(claim for claim in claims if isinstance(claim, dict)),
+        provenance=provenance,
+        problems=tuple(problems),
+    )
+
+
+def folders_of(path: Path, match: str = "") -> list[Path]:
+    """The folders of the runs that are wanted, by name; more than a page shows are refused."""
+    folders = [folder for folder in sorted(path.iterdir()) if _is_wanted(folder.name, match) and _is_run(folder)]
+    _refuse_more_than_fit(len(folders), path)
+    return folders
+
+
+def _refuse_more_than_fit(count: int, path: Path) -> None:
+    if count > MOST_RUNS:
+        raise InputError(
+            f"{named(path)} has {count:,} runs to show, and a page shows at most {MOST_RUNS:,}: `grokscope report "
+            "--match 'add_mod97_s1*'` chooses some by name, and `grokscope query` asks all of them"
+        )
+
+
+def _is_wanted(name: str, match: str) -> bool:
+    """Whether a run's name begins with a text or has its pattern; hidden is what was set aside."""
+    return not name.startswith(".") and (name.startswith(match) or fnmatchcase(name, match))
+
+
+def _is_run(folder: Path) -> bool:
+    try:
+        return (folder / "spec.json").is_file()
+    except OSError:  # reading it tells what is wrong
+        return True
+
+
+def _of_records(path: Path, files: Sequence[Path], match: str) -> tuple[list[ShownRun], list[str]]:
+    """Runs of packed records; one that stands in several files is shown once, as the last of them has it."""
+    found: dict[str, ShownRun] = {}
+    for file in files:
+        for record in unpacked(file):
+            if _is_wanted(name := _name_of(record.spec), match):
+                found[identity(record.spec)] = ShownRun(name, record)
+    _refuse_more_than_fit(len(found), path)
+    return list(found.values()), []
+
+
+def _of_store(path: Path, match: str) -> tuple[list[ShownRun], list[str]]:
+    runs, problems = [], []
+    for folder in folders_of(path, match):
+        try:
+            runs.append(stored_run(folder))
+        except (InputError, OSError, ValueError) as error:
+            problems.append(f"{shown(folder.name)} is left out: {error}")
+    return runs, problems
+
+
+def stored_run(folder: Path) -> ShownRun:
+    """A run of a store as far as it is logged."""
+    run = RunFolder(folder, RunSpec.from_json((folder / "spec.json").read_text()))
+    outcome = RunOutcome.from_dict(run.outcome) if run.outcome else RunOutcome()
+    record = RunRecord(run.spec, outcome, looks_of(run.log()), looks_of(run.log("measures")))
+    return ShownRun(folder.name, record, outcome.is_finished, Run(run))
+
+
+def looks_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Rows of a log as columns of numbers, in the order of rows; what a row lacks is NaN.
+
+    >>> looks_of([{"step": 0, "fsd": None}, {"step": 100, "fsd": 0.5, "undefined": "why"}])
+    {'step': [0, 100], 'fsd': [nan, 0.5]}
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    numeric = [name for name in names if not any(isinstance(row.get(name), str) for row in rows)]
+    return {name: [nan if row.get(name) is None else row[name] for row in rows] for name in numeric}
+
+
+def identity(spec: RunSpec) -> str:
+    """A run's content hash; of a spec whose table is not pinned, which has none, a digest of its JSON."""
+    try:
+        return spec.content_hash
+    except InputError:
+        return sha256(spec.to_json().encode()).hexdigest()[:16]
+
+
+def _name_of(spec: RunSpec) -> str:
+    try:
+        return run_name(spec)
+    except InputError:
+        return f"table_s{spec.seeds.data_order}-{identity(spec)}"
+
+
+def _json(path: Path, kind: type) -> Any:
+    """A file's content if it is there; one that cannot be used is refused."""
+    try:
+        if path.stat().st_size > LARGEST_TEXT:
+            raise InputError(f"{named(path)} is larger than {LARGEST_TEXT:,} bytes")
+        found = json.loads(path.read_text())
+    except FileNotFoundError:
+        return kind()
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{named(path)} cannot be read: {error}") from None
+    if not isinstance(found, kind):
+        raise InputError(f"{named(path)} must hold a {'list' if kind is list else 'table'} as JSON")
+    return found

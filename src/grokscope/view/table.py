@@ -1,0 +1,106 @@
+"""A table as data: our value beside the paper's, with interval and number of runs where there are any."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from grokscope.errors import InputError
+from grokscope.stats import Estimate
+
+__all__ = ["Cell", "Column", "Row", "Table", "Value", "cut_short", "estimated", "not_measured", "not_trained", "text"]
+
+Value = float | int | str | None
+NAMED = 12  # missing runs that a note names; of more it says how many
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One value; every part may be missing."""
+
+    ours: Value = None
+    """What our runs give; None where a run is missing, "never" where a step did not come."""
+    paper: Value = None
+    """What is printed."""
+    interval: tuple[float, float] | None = None
+    """Of ours, 95 %."""
+    n: int | None = None
+    """Runs, or clusters of runs, behind ours."""
+    paper_interval: tuple[float | int, float | int] | None = None
+    """What is reported as its interval."""
+    quantity: str = ""
+    """The key of the quantity that ours is; empty for words and for what is only reported."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's heading, and how its numbers are written."""
+
+    name: str
+    """Heading."""
+    digits: int = 0
+    """After the point."""
+    signed: bool = False
+    """Whether a plus is written."""
+
+
+Row = tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of the paper, made of records."""
+
+    name: str
+    """`tab-cross`; its files are called so."""
+    label: str
+    """The paper's LaTeX label, `tab:cross`."""
+    title: str
+    """What it shows."""
+    columns: tuple[Column, ...]
+    """Headings."""
+    rows: tuple[Row, ...]
+    """Cells, as many in each row as there are columns."""
+    notes: tuple[str, ...] = ()
+    """Sentences below it: how it was read, and what is missing."""
+
+    def __post_init__(self) -> None:
+        uneven = [len(row) for row in self.rows if len(row) != len(self.columns)]
+        if uneven:
+            raise InputError(f"{self.name} has a row of {uneven[0]} cells for {len(self.columns)} columns")
+
+    def cell(self, row: str, column: str) -> Cell:
+        """The cell in the row whose first cell is this, under this heading."""
+        place = [heading.name for heading in self.columns].index(column)
+        return next(cells[place] for cells in self.rows if cells[0].ours == row)
+
+
+def text(value: Value) -> Cell:
+    """A cell that says what its row is."""
+    return Cell(value)
+
+
+def estimated(estimate: Estimate, paper: Value = None) -> Cell:
+    """An estimate as a cell; without an interval where it has none."""
+    known = estimate.low == estimate.low and estimate.high == estimate.high
+    interval = (float(estimate.low), float(estimate.high)) if known else None
+    return Cell(estimate.value, paper, interval, estimate.items)
+
+
+def not_trained(missing: Iterable[str]) -> tuple[str, ...]:
+    """The note that names missing runs; none if none is."""
+    return _named("Not trained, so left empty", missing)
+
+
+def not_measured(what: str, runs: Iterable[str]) -> tuple[str, ...]:
+    """The note that names runs of which something was not measured; none if there are none."""
+    return _named(f"{what} not measured, so left empty", runs)
+
+
+def cut_short(runs: Iterable[str]) -> tuple[str, ...]:
+    """The note that names runs that were ended soon after grokking; none if there are none."""
+    return _named("Stopped early after grokking, so that their leads are biased", runs)
+
+
+def _named(sentence: str, runs: Iterable[str]) -> tuple[str, ...]:
+    names = sorted(set(runs))
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return (f"{sentence}: {', '.join(names[:NAMED])}{more}.",) if names else ()

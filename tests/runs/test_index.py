@@ -1,0 +1,177 @@
+import hashlib
+import json
+import os
+import shutil
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grokscope.runs import Run, Store, open_runs, run_name
+from grokscope.runs import index as indexing
+from grokscope.runs import runs as reading
+from grokscope.runs.index import INDEX, indexed
+from grokscope.specs import RunSpec
+
+RUNS = 12
+
+
+@pytest.fixture(autouse=True)
+def an_index_pays_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing, "PAYS_FROM", 2)
+    monkeypatch.setattr(indexing, "SETTLED", 0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    store = Store(tmp_path / "runs")
+    for seed in range(RUNS):
+        ended = store.add(RunSpec().with_seed(seed))
+        if seed % 2:
+            ended.finish({"outcome": "grokked", "memorized": 300, "grokked": 4000 + seed})
+    time.sleep(0.02)  # a tick of the clock that stamps files
+    return store.path
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the runs whose folders are read."""
+    names: list[str] = []
+    facts = Run.facts
+    monkeypatch.setattr(reading.Run, "facts", lambda run: names.append(run.name) or facts(run))
+    return names
+
+
+def truth(folder: Path) -> list[dict[str, object]]:
+    return [run.summary() for run in open_runs(folder)]
+
+
+def name_of(seed: int) -> str:
+    return run_name(RunSpec().with_seed(seed))
+
+
+def test_a_second_look_reads_no_folder_and_says_the_same(folder: Path, read: list[str]) -> None:
+    first = open_runs(folder).table()
+    assert len(read) == RUNS
+    read.clear()
+    assert open_runs(folder).table() == first
+    assert read == []
+    assert first == truth(folder)
+    read.clear()
+    assert [RunSpec.from_dict(facts["spec"]) for facts in open_runs(folder).facts()] == [
+        Store(folder).folder(row["run"]).spec for row in first
+    ]
+    assert read == []
+    assert first[1]["run"] == sorted(name_of(seed) for seed in range(RUNS))[1]
+
+
+def test_a_run_that_ends_changes_vanishes_or_comes_is_seen(folder: Path, read: list[str]) -> None:
+    open_runs(folder).table()
+    read.clear()
+    store = Store(folder)
+    store.folder(name_of(0)).finish({"outcome": "never", "memorized": 100, "grokked": None})
+    store.folder(name_of(1)).finish({"outcome": "grokked", "memorized": 300, "grokked": 4002})  # as long as before
+    shutil.rmtree(folder / name_of(2))
+    (folder / name_of(3) / "outcome.json").unlink()
+    store.add(RunSpec().with_seed(99))
+    rows = {row["run"]: row for row in open_runs(folder).table()}
+    assert sorted(read) == sorted(name_of(seed) for seed in (0, 1, 3, 99))
+    assert rows[name_of(0)]["outcome"] == "never"
+    assert rows[name_of(1)]["grokked"] == 4002
+    assert name_of(2) not in rows
+    assert rows[name_of(3)]["outcome"] == "unfinished"
+    assert list(rows.values()) == truth(folder)
+
+
+def test_a_file_changed_in_place_with_its_old_time_is_seen(folder: Path) -> None:
+    open_runs(folder).table()
+    path = folder / name_of(1) / "outcome.json"
+    before = path.stat()
+    facts = json.loads(path.read_text().replace("4001", "9001"))
+    del facts["sha256"]
+    facts["sha256"] = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    path.write_text(json.dumps(facts, indent=1))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    after = path.stat()
+    assert (after.st_size, after.st_mtime_ns, after.st_ino) == (before.st_size, before.st_mtime_ns, before.st_ino)
+    assert {row["run"]: row["grokked"] for row in open_runs(folder).table()}[name_of(1)] == 9001
+
+
+def test_a_folder_that_stands_under_another_runs_name_is_read_again(folder: Path) -> None:
+    open_runs(folder).table()
+    one, other = folder / name_of(1), folder / name_of(5)
+    one.rename(folder / "between")
+    other.rename(one)
+    (folder / "between").rename(other)
+    assert open_runs(folder).table() == truth(folder)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"\xff\n{}", b"0" * 64 + b"\n{}", b"[" * 100_000, json.dumps({"format": "grokscope index 0"}).encode()],
+)
+def test_a_damaged_index_counts_for_nothing_and_is_made_again(content: bytes, folder: Path, read: list[str]) -> None:
+    expected = open_runs(folder).table()
+    whole = (folder / INDEX).read_bytes()
+    (folder / INDEX).write_bytes(content)
+    read.clear()
+    assert open_runs(folder).table() == expected
+    assert len(read) == RUNS
+    assert (folder / INDEX).read_bytes() == whole
+
+
+def test_one_flipped_bit_is_found(folder: Path) -> None:
+    expected = open_runs(folder).table()
+    content = bytearray((folder / INDEX).read_bytes())
+    place = content.index(b"4001")
+    content[place] ^= 1
+    (folder / INDEX).write_bytes(content)
+    assert open_runs(folder).table() == expected
+
+
+def test_what_was_written_a_moment_ago_is_not_trusted_yet(
+    folder: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexing, "SETTLED", 3600 * 10**9)
+    open_runs(folder).table()
+    read.clear()
+    open_runs(folder).table()
+    assert len(read) == RUNS
+
+
+def test_a_folder_that_cannot_be_written_is_listed_all_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "touch", refuse)  # who runs tests may be root, whom no mode of a folder stops
+    monkeypatch.setattr(Path, "open", refuse)
+    names = Store(folder).names()
+    assert indexed(folder, names, ("spec.json",), lambda name: {"run": name}) == [{"run": name} for name in names]
+    assert not (folder / INDEX).exists()
+
+
+def test_a_few_runs_leave_no_index(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing, "PAYS_FROM", RUNS + 1)
+    assert open_runs(folder).table() == truth(folder)
+    assert not (folder / INDEX).exists()
+
+
+def test_nothing_but_the_index_is_left_behind(folder: Path) -> None:
+    open_runs(folder).table()
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == [INDEX]
+
+
+def test_a_word_means_the_run_and_not_its_forks(tmp_path: Path) -> None:
+    from grokscope.specs import Fork
+
+    store = Store(tmp_path / "runs")
+    parent = RunSpec().with_seed(42)
+    store.add(parent)
+    for decay in (2.0, 3.0):
+        training = replace(parent.training, weight_decay=decay)
+        store.add(replace(parent, fork=Fork(parent.content_hash, 1000), training=training))
+    assert store.find("add_mod97_s42").spec == parent
+    store.add(replace(parent, training=replace(parent.training, weight_decay=0.5)))
+    with pytest.raises(ValueError, match="names 4 runs"):
+        store.find("add_mod97_s42")

@@ -1,0 +1,67 @@
+"""Evidence: records under what they were made for, each quantity computed once, nothing guessed."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from planted import run
+
+from grokscope.errors import InputError
+from grokscope.runs.records import RunRecord
+from grokscope.specs import Membership, RunSpec
+from grokscope.studies import Evidence, Measured, Quantity, Selection
+from grokscope.studies.evidence import QUICK, place_records
+
+RUN = run(RunSpec(), grok=1000)
+OTHER = run(RunSpec().with_seed(1), grok=1000)
+
+
+def made_for(record: RunRecord, *places: tuple[str, str, str]) -> RunRecord:
+    return replace(record, made_for=tuple(Membership(*place) for place in places))
+
+
+def test_a_run_is_placed_in_every_experiment_it_was_made_for() -> None:
+    shared = made_for(RUN, ("ours", "a", "x"), ("ours", "b", "y"), ("theirs", "a", "z"))
+    found = place_records("ours", ("a", "b"), [shared])
+    assert {name: list(runs) for name, runs in found.records.items()} == {"a": ["x"], "b": ["y"]}
+    assert found.unplaced == ()
+
+
+def test_what_matches_nothing_is_named() -> None:
+    records = [made_for(RUN, ("ours", "a", "x")), made_for(OTHER, ("ours", "gone", "y")), run(RunSpec().with_seed(2))]
+    found = place_records("ours", ("a",), records)
+    assert found.unplaced == tuple(sorted(record.name for record in records[1:]))
+
+
+def test_records_that_name_no_study_are_rejected_with_the_version_that_reads_them() -> None:
+    with pytest.raises(InputError, match=r"grokscope 0\.1\.0"):
+        place_records("ours", ("a",), [RUN])
+    assert place_records("ours", ("a",), []).records == {"a": {}}
+
+
+def test_the_quick_version_is_read_only_where_nothing_else_is_there() -> None:
+    quick, full = made_for(RUN, ("ours" + QUICK, "a", "x")), made_for(OTHER, ("ours", "a", "x"))
+    assert place_records("ours", ("a",), [quick]).is_quick
+    both = place_records("ours", ("a",), [quick, full])
+    assert not both.is_quick
+    assert both.records["a"]["x"] is full
+    assert both.unplaced == (quick.name,)
+
+
+def test_a_quantity_is_computed_once() -> None:
+    calls = []
+
+    def count(records: Mapping[str, RunRecord]) -> Measured:
+        calls.append(len(records))
+        return Measured.of(len(records))
+
+    evidence = Evidence({"a": {"x": RUN, "y": OTHER}})
+    quantity = Quantity("runs", Selection(("a",)), count)
+    assert evidence.measure(quantity).value == evidence.measure(replace(quantity)).value == 2
+    assert calls == [2]
+    assert evidence.measure(replace(quantity, runs=Selection(("a",), ("x", "z")))).missing.startswith("1 of the 2")
+
+
+def test_an_unknown_experiment_is_named_with_the_nearest() -> None:
+    with pytest.raises(InputError, match=r"negativ.*negatives"):
+        Evidence({"negatives": {}}).experiment("negativ")

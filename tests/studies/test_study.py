@@ -1,0 +1,109 @@
+"""Studies: their plans, what each item needs, and where they are found."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from math import isnan
+from pathlib import Path
+
+import pytest
+from planted import run
+from small_study import STUDY as SMALL
+
+from grokscope.errors import InputError
+from grokscope.jobs import Stopped, run_all
+from grokscope.runs import Measuring, Store
+from grokscope.specs import Membership
+from grokscope.studies import find_study, study_names
+from grokscope.studies.evidence import QUICK
+from grokscope.studies.sources import stored_records
+from grokscope.studies.synchronization import STUDY
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "own_study"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_disk() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
+def test_a_plan_has_every_run_once_and_every_forks_parent() -> None:
+    plan = STUDY.plan(["fork", "spread", "accelerator"], "out", n_seeds=4)
+    hashes = [spec.content_hash for spec in plan.runs]
+    assert len(set(hashes)) == len(hashes)
+    assert {spec.fork.parent for spec in plan.runs if spec.fork} <= set(hashes)
+    assert plan.keep == "forks"
+    assert plan.to_json() == STUDY.plan(["fork", "spread", "accelerator"], "out", n_seeds=4).to_json()
+
+
+def test_every_run_of_a_plan_says_what_it_is_for() -> None:
+    plan = STUDY.plan(["fork"], "out")
+    places = dict(zip(plan.runs, plan.made_for, strict=True))
+    parent = next(spec for spec in plan.runs if spec.fork is None)
+    assert Membership("synchronization", "base", "add_mod97_s42") in places[parent]
+    assert all(places.values())
+    quick = STUDY.plan(["fork"], "out", quick=True)
+    assert {member.study for members in quick.made_for for member in members} == {"synchronization" + QUICK}
+
+
+def test_items_need_their_experiments_and_unknown_ones_are_rejected() -> None:
+    assert SMALL.experiments_for(["tab-norm"]) == ("tiny",)
+    assert SMALL.experiments_for(["all"]) == ("tiny", "forks")
+    assert SMALL.experiments_for(["all"], ["fig-norm"]) == ("forks",)
+    with pytest.raises(InputError, match="small has nothing called 'tab-nrom'; did you mean 'tab-norm'"):
+        SMALL.experiments_for(["tab-nrom"])
+    with pytest.raises(InputError, match="has no quick version"):
+        SMALL.runs(quick=True)
+    with pytest.raises(InputError, match="all that was asked for is left out"):
+        SMALL.plan([], "out")
+
+
+def test_from_plan_through_an_interruption_to_evidence(tmp_path: Path) -> None:
+    plan = SMALL.plan(["tiny", "forks"], str(tmp_path))
+    store, calls = Store(plan.out), iter(range(1000))
+    options = {"keep": plan.keep, "measuring": Measuring.asked_by(plan), "compiled": False, "made_for": plan.made_for}
+    with pytest.raises(Stopped):
+        run_all(plan.runs, store, **options, should_stop=lambda: next(calls) == 6)
+    assert len(stored_records(store)) < len(plan.runs)
+    run_all(plan.runs, store, **options)
+    evidence = SMALL.evidence(stored_records(store))
+    assert {name: list(runs) for name, runs in evidence.records.items()} == {
+        "tiny": ["tiny_s0", "tiny_s1"],
+        "forks": ["tiny_s0_x1", "tiny_s1_x1"],
+    }
+    measured = evidence.experiment("tiny")["tiny_s0"].checkpoints
+    assert measured["step"] == [0, 6, 12]
+    assert [isnan(x) for x in measured["without_mode_loss"]] == [
+        True,
+        True,
+        False,
+    ]  # what is expensive, at the end only
+    assert evidence.experiment("forks")["tiny_s0_x1"].checkpoints == {}
+    assert evidence.experiment("forks")["tiny_s0_x1"].timeline.first == 6
+
+
+def test_records_have_the_studys_order_wherever_they_were_stored() -> None:
+    runs = SMALL.runs(12)["tiny"]
+    records = [run(spec) for spec in runs.values()]
+    places = [Membership("small", "tiny", name) for name in runs]
+    shuffled = [
+        replace(record, made_for=(place,)) for record, place in reversed(list(zip(records, places, strict=True)))
+    ]
+    assert list(SMALL.evidence(shuffled).records["tiny"]) == list(runs)
+
+
+def test_studies_are_found_by_name_and_by_folder(tmp_path: Path) -> None:
+    assert [find_study(name).name for name in study_names()] == list(study_names())
+    assert find_study(str(EXAMPLE)).name == "decay"
+    with pytest.raises(InputError, match="there is no study and no folder 'synchronisation'; did you mean"):
+        find_study("synchronisation")
+    with pytest.raises(InputError, match=r"has no study\.py"):
+        find_study(str(tmp_path))
+    (tmp_path / "study.py").write_text("x = 1\n")
+    with pytest.raises(InputError, match="defines no STUDY"):
+        find_study(str(tmp_path))
+    (tmp_path / "study.py").write_text("def\n")
+    with pytest.raises(InputError, match="cannot be loaded"):
+        find_study(str(tmp_path))
