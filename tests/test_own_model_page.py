@@ -9,7 +9,7 @@ import pytest
 from grokscope.attach import ENCODERS, foreign_measures
 from pages import run_blocks
 
-PATH = Path(__file__).parents[2] / "docs" / "own-model.md"
+PATH = Path(__file__).parents[1] / "docs" / "own-model.md"
 PAGE = PATH.read_text(encoding="utf-8")
 
 
