@@ -37,7 +37,7 @@ def optimizer_with(*decays: float, kind: Any = torch.optim.AdamW) -> torch.optim
     return kind([{"params": [nn.Parameter(torch.ones(2))], "weight_decay": decay} for decay in decays], lr=1e-3)
 
 
-def look(step: int, fsd: float = 0.1, train_accuracy: float = 1.0, validation: float = 0.1) -> dict[str, Any]:
+def logged(step: int, fsd: float = 0.1, train_accuracy: float = 1.0, validation: float = 0.1) -> dict[str, Any]:
     row = {"step": step, "fsd": fsd, "train_accuracy": train_accuracy, "validation_accuracy": validation}
     return row | {"train_loss": 0.01, "undefined": ""}
 
@@ -51,7 +51,7 @@ def steps(controller: WeightDecayController, rows: list[dict[str, Any]]) -> list
 
 
 def test_the_fsd_trigger_raises_holds_and_restores_and_gives_the_reason() -> None:
-    rows = [look(0), look(100, fsd=0.85), look(200, fsd=0.5), look(300, validation=0.96), look(400)]
+    rows = [logged(0), logged(100, fsd=0.85), logged(200, fsd=0.5), logged(300, validation=0.96), logged(400)]
     controller = WeightDecayController(optimizer_with(1.0), watched(), Trigger(restore_after_grokking=True))
     assert steps(controller, rows) == [1.0, 3.0, 3.0, 1.0, 1.0]
     assert [(row["step"], row["was"], row["weight_decay"]) for row in controller.log] == [
@@ -68,7 +68,7 @@ def test_the_fsd_trigger_raises_holds_and_restores_and_gives_the_reason() -> Non
 def test_it_decides_as_the_stacked_engine_does(signal: Any) -> None:
     rule = Trigger(signal, restore_after_grokking=True)
     rows = [
-        look(100 * i, fsd=0.1 * i, train_accuracy=0.3 * i, validation=0.11 * i)
+        logged(100 * i, fsd=0.1 * i, train_accuracy=0.3 * i, validation=0.11 * i)
         | {"fsd": float("nan") if i == 8 else 0.1 * i}
         for i in range(11)
     ]
@@ -77,7 +77,7 @@ def test_it_decides_as_the_stacked_engine_does(signal: Any) -> None:
 
 
 def test_hold_ends_a_raised_decay_that_did_not_grok() -> None:
-    rows = [look(step, fsd=0.9) for step in (0, 100, 200, 300)]
+    rows = [logged(step, fsd=0.9) for step in (0, 100, 200, 300)]
     controller = WeightDecayController(optimizer_with(1.0), watched(), Trigger(), hold=200)
     assert steps(controller, rows) == [3.0, 3.0, 1.0, 1.0]
     assert controller.log[-1]["why"] == "held for 200 steps"
@@ -85,19 +85,19 @@ def test_hold_ends_a_raised_decay_that_did_not_grok() -> None:
 
 def test_a_schedule_is_followed_between_evaluations_too() -> None:
     controller = WeightDecayController(optimizer_with(1.0), watched(), Schedule(((100, 2.0), (250, 0.5))))
-    assert steps(controller, [look(0), look(200), look(300)]) == [1.0, 2.0, 0.5]
+    assert steps(controller, [logged(0), logged(200), logged(300)]) == [1.0, 2.0, 0.5]
 
 
 def test_bounds_are_kept_and_logged() -> None:
-    controller = WeightDecayController(optimizer_with(1.0), watched(), lambda start, looks: 50.0, bounds=(0.5, 4.0))
-    assert steps(controller, [look(0)]) == [4.0]
+    controller = WeightDecayController(optimizer_with(1.0), watched(), lambda start, log: 50.0, bounds=(0.5, 4.0))
+    assert steps(controller, [logged(0)]) == [4.0]
     assert controller.log[0]["why"] == "your rule, kept within 0.5 to 4"
 
 
 def test_groups_keep_their_proportions() -> None:
     optimizer = optimizer_with(2.0, 0.0, 1.0)
     controller = WeightDecayController(optimizer, watched(), Schedule(((0, 4.0),)))
-    steps(controller, [look(0)])
+    steps(controller, [logged(0)])
     assert [group["weight_decay"] for group in optimizer.param_groups] == [4.0, 0.0, 2.0]
 
 
@@ -106,7 +106,7 @@ def test_it_goes_on_with_an_optimiser_whose_state_was_loaded_and_which_was_given
     controller = WeightDecayController(optimizer, watched(), Schedule(((0, 4.0),)))
     optimizer.load_state_dict(optimizer.state_dict())  # torch makes new groups of it
     optimizer.add_param_group({"params": [nn.Parameter(torch.ones(2))], "weight_decay": 1.0})
-    assert steps(controller, [look(0)]) == [4.0]
+    assert steps(controller, [logged(0)]) == [4.0]
     assert [group["weight_decay"] for group in optimizer.param_groups] == [4.0, 0.0, 2.0]
 
 
@@ -117,14 +117,14 @@ def test_a_scheduler_has_weight_decay_to_itself_until_the_rule_decides(rule: Any
     controller = WeightDecayController(optimizer_with(1.0), watched(), rule)
     for step in (0, 100):
         controller.groups[0]["weight_decay"] = 0.1 * step  # what a scheduler does
-        assert steps(controller, [look(step, train_accuracy=0.2)]) == [0.1 * step]
+        assert steps(controller, [logged(step, train_accuracy=0.2)]) == [0.1 * step]
     assert controller.log == []
-    steps(controller, [look(300, fsd=0.9)])
+    steps(controller, [logged(300, fsd=0.9)])
     raised = controller.weight_decay
     assert raised > 1.0
     controller.groups[0]["weight_decay"] = 0.2
-    assert controller.step() == 0.2, "between looks it changes nothing"
-    steps(controller, [look(400, fsd=0.9)])
+    assert controller.step() == 0.2, "between evaluations it changes nothing"
+    steps(controller, [logged(400, fsd=0.9)])
     assert controller.weight_decay >= raised
 
 
@@ -132,19 +132,19 @@ def test_a_decay_that_cannot_be_is_refused_before_any_group_has_it() -> None:
     optimizer = optimizer_with(1.0, 2.0)
     controller = WeightDecayController(optimizer, watched(), Schedule(((0, 1500.0),)), bounds=(0.0, 1e4))
     with pytest.raises(InputError, match="must stay below 1"):
-        steps(controller, [look(0)])
+        steps(controller, [logged(0)])
     assert [group["weight_decay"] for group in optimizer.param_groups] == [1.0, 2.0]
     assert controller.log == []
 
 
 def test_an_optimiser_that_begins_without_decay_can_be_given_some() -> None:
     optimizer = optimizer_with(0.0, 0.0, kind=torch.optim.SGD)
-    steps(WeightDecayController(optimizer, watched(), Schedule(((0, 0.3),))), [look(0)])
+    steps(WeightDecayController(optimizer, watched(), Schedule(((0, 0.3),))), [logged(0)])
     assert [group["weight_decay"] for group in optimizer.param_groups] == [0.3, 0.3]
 
 
 def test_a_restored_controller_goes_on_as_the_first_would_have() -> None:
-    rows = [look(100 * i, fsd=0.2 * i, validation=0.15 * i) for i in range(9)]
+    rows = [logged(100 * i, fsd=0.2 * i, validation=0.15 * i) for i in range(9)]
     rule = Trigger(restore_after_grokking=True)
     whole = WeightDecayController(optimizer_with(1.0), watched(), rule)
     expected = steps(whole, rows)
@@ -175,7 +175,7 @@ def test_it_changes_real_training_and_the_log_shows_it() -> None:
 
 
 def test_the_closed_loop_raises_backs_off_and_restores() -> None:
-    rows = [look(0), look(100), look(200) | {"train_accuracy": 0.9}, look(300), look(400, validation=1.0)]
+    rows = [logged(0), logged(100), logged(200) | {"train_accuracy": 0.9}, logged(300), logged(400, validation=1.0)]
     closed_loop = specs.ClosedLoop(factor=2.0)
     controller = WeightDecayController(optimizer_with(1.0), watched(), closed_loop)
     assert steps(controller, rows) == [2.0, 4.0, 2.0, 2.0, 1.0]
@@ -210,7 +210,7 @@ class Undecayed(torch.optim.Optimizer):
             "the monitor lacks the training pairs",
         ),
         (
-            lambda: steps(WeightDecayController(optimizer_with(1.0), watched(), lambda *_: float("nan")), [look(0)]),
+            lambda: steps(WeightDecayController(optimizer_with(1.0), watched(), lambda *_: float("nan")), [logged(0)]),
             "the rule must give a weight decay, got nan at step 0",
         ),
         (lambda: WeightDecayController(optimizer_with(1.0), watched(), Trigger("random")), "needs the last step"),
@@ -226,13 +226,13 @@ class Undecayed(torch.optim.Optimizer):
         (lambda: WeightDecayController(optimizer_with(1.0), watched(), hold=0), "hold must be a whole number of steps"),
         (lambda: Schedule(((500, -3.0),)), r"each at least 0, got \(500, -3.0\)"),
         (
-            lambda: steps(WeightDecayController(optimizer_with(1.0), watched(), lambda *_: "more"), [look(0)]),
+            lambda: steps(WeightDecayController(optimizer_with(1.0), watched(), lambda *_: "more"), [logged(0)]),
             "the rule must give a weight decay, or None to leave it, got 'more'",
         ),
         (
             lambda: steps(
                 WeightDecayController(optimizer_with(1.0), watched(), Schedule(((0, 2000.0),)), bounds=(0.0, 5000.0)),
-                [look(0)],
+                [logged(0)],
             ),
             "learning_rate × weight_decay must stay below 1, got 0.001 × 2000",
         ),
@@ -338,7 +338,7 @@ def test_a_state_of_something_else_is_rejected() -> None:
 
 
 def test_a_rule_that_decides_nothing_leaves_weight_decay_alone() -> None:
-    control = controller(lambda start, looks: None if looks[-1]["step"] < 100 else 2 * start)
+    control = controller(lambda start, log: None if looks[-1]["step"] < 100 else 2 * start)
     control.groups[0]["weight_decay"] = 0.3
     assert steps(control, [{"step": 0}, {"step": 100}]) == [0.3, 2.0]
 

@@ -158,9 +158,13 @@ def test_a_timeline_is_read_off_the_log() -> None:
 @pytest.mark.parametrize(("task", "synchronised"), [("add_mod7", 200), ("S3", 100)])
 def test_a_groups_timeline_asks_for_what_its_kept_log_asks_for(task: str, synchronised: int) -> None:
     monitor = Monitor(task, train=pairs_of(task)[2])
-    looks = zip([0, 100, 200], [0.1, 0.6, 0.9], strict=True)
+    evaluations = zip([0, 100, 200], [0.1, 0.6, 0.9], strict=True)
     monitor.load_state_dict(
-        {"log": [{"step": at, "fsd": fsd, "train_accuracy": 1.0, "validation_accuracy": 0.1} for at, fsd in looks]}
+        {
+            "log": [
+                {"step": at, "fsd": fsd, "train_accuracy": 1.0, "validation_accuracy": 0.1} for at, fsd in evaluations
+            ]
+        }
     )
     kept = RunRecord(RunSpec(task), RunOutcome("grokked"), monitor.columns(), {})
     assert monitor.timeline().sync.step == kept.timeline.sync.step == synchronised

@@ -16,11 +16,11 @@ from grokscope.runs import Store
 from grokscope.runs.records import RunRecord, record_of, save_records, unpacked
 from grokscope.specs import Plan
 from grokscope.studies.bakeoff.configurations import TASKS, TUNING_TASK, bakeoff_plan, quick_plan, tuning_plan
-from grokscope.studies.bakeoff.figures import fig_bakeoff
-from grokscope.studies.bakeoff.speed import measured_speed, read_speed, save_speed
 from grokscope.studies.bakeoff.tables import bakeoff_results, bakeoff_table, tuned
 from grokscope.studies.figures import write_figure
+from grokscope.studies.bakeoff.figures import fig_bakeoff
 from grokscope.studies.reproduction import run_steps
+from grokscope.studies.bakeoff.speed import measured_speed, read_speed, save_speed
 from grokscope.studies.tables import Table
 from grokscope.view.render import read_aloud, write_table
 

@@ -26,14 +26,14 @@ from grokscope.runs import Store, run_name
 from grokscope.runs.doctor import damaged_runs, set_aside
 from grokscope.runs.records import RunRecord, save_records, unpacked
 from grokscope.specs import Plan
+from grokscope.studies.synchronization.experiments import Precision
 from grokscope.studies.claims import CLAIMS
 from grokscope.studies.evidence import evidence_of
 from grokscope.studies.items import studies_of
+from grokscope.studies.synchronization.models import save_models
 from grokscope.studies.reproduction import records_in, reproduction_plan
 from grokscope.studies.results import provenance_of, write_json, write_results
 from grokscope.studies.sources import PACKED, Scope, records_at, scope_of
-from grokscope.studies.synchronization.experiments import Precision
-from grokscope.studies.synchronization.models import save_models
 from grokscope.version import __version__
 
 __all__ = ["claims", "remake", "reproduce"]

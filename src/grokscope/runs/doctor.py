@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grokscope.errors import InputError
-from grokscope.files import DamagedError, named, write_atomically
 from grokscope.runs.locks import BusyError
 from grokscope.runs.plans import remembered
 from grokscope.runs.remote import Commit, Remote, RemoteStore
 from grokscope.runs.run_folder import CHECKPOINT, LOGS, RunFolder, refuse_other_formats, run_name
 from grokscope.runs.store import Store
+from grokscope.files import DamagedError, named, write_atomically
 from grokscope.specs import RunSpec
 from grokscope.training.checkpoint import MANIFEST, load_tensors
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from grokscope.errors import InputError
-from grokscope.files import named
 from grokscope.runs.store import Store
+from grokscope.files import named
 from grokscope.specs import Plan
 
 __all__ = ["brief", "read_plan", "remember", "remembered"]

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from grokscope.errors import InputError
-from grokscope.files import named, write_atomically
 from grokscope.runs.outcome import EVENTS, RunOutcome
 from grokscope.runs.run_folder import RunFolder, run_name
+from grokscope.files import named, write_atomically
 from grokscope.specs import Membership, ReadingSpec, RunSpec
 from grokscope.tasks import named_task
 from grokscope.timeline import Timeline, timeline_of

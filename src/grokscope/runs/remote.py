@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from grokscope.errors import InputError, shown
-from grokscope.files import DamagedError
 from grokscope.runs.run_folder import Keep, RunFolder, run_name
 from grokscope.runs.store import CANCELLED, Store
+from grokscope.files import DamagedError
 from grokscope.specs import RunSpec
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from grokscope.errors import InputError, shown
-from grokscope.files import DamagedError, disk_error, named, write_atomically
 from grokscope.runs.locks import held, owner_of
+from grokscope.files import DamagedError, disk_error, named, write_atomically
 from grokscope.specs import RunSpec
 
 if TYPE_CHECKING:

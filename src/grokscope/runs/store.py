@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Self
 
 from grokscope.errors import InputError, did_you_mean, shown
-from grokscope.files import DamagedError, named, write_atomically
 from grokscope.runs.locks import held
 from grokscope.runs.run_folder import FORMAT, RunFolder, refuse_other_formats, run_name
+from grokscope.files import DamagedError, named, write_atomically
 from grokscope.specs import RunSpec
 
 __all__ = ["CANCELLED", "Store"]

@@ -5,9 +5,9 @@ from collections.abc import Container
 from pathlib import Path
 
 from grokscope.errors import InputError
-from grokscope.files import named
 from grokscope.runs.remote import RemoteStore
 from grokscope.runs.store import Store
+from grokscope.files import named
 
 __all__ = ["is_remote", "open_store", "pull"]
 

@@ -11,8 +11,8 @@ from grokscope.specs import Architecture, Initialization, RunSpec
 from grokscope.stats import sign_test
 from grokscope.studies.answers.candidates import CANDIDATES, LOGGED, Candidate, Trace, trace_of
 from grokscope.studies.answers.reading import adjusted, arm_of, counted, said
-from grokscope.studies.evidence import Evidence
 from grokscope.studies.synchronization.experiments import STUDIES
+from grokscope.studies.evidence import Evidence
 from grokscope.studies.tables.reading import pooled_leads, precursor_share
 from grokscope.timeline import Lead, lead
 from grokscope.view.table import Cell, Column, Row, Table, text

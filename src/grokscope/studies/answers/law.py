@@ -8,8 +8,8 @@ from grokscope.law import CensoredFit, Ending, ForkedRun, fit_censored, fit_law,
 from grokscope.law.censored import CensoredForm
 from grokscope.runs.records import RunRecord
 from grokscope.studies.answers.reading import counted, empty_row, listed, said
-from grokscope.studies.evidence import Evidence
 from grokscope.studies.synchronization.experiments import DECAYS
+from grokscope.studies.evidence import Evidence
 from grokscope.studies.tables.reading import SEED, pooled_steps
 from grokscope.view.table import Cell, Column, Row, Table, estimated, text
 

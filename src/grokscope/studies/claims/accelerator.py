@@ -3,10 +3,10 @@
 from statistics import fmean
 
 from grokscope.runs.records import RunRecord
+from grokscope.studies.synchronization.experiments import seeds_of
 from grokscope.studies.claims.chosen import grokked, triggered_late
 from grokscope.studies.claims.claim import Claim, Finding, Verdict, graded, inconsistent, percent, too_few
 from grokscope.studies.evidence import Evidence
-from grokscope.studies.synchronization.experiments import seeds_of
 
 __all__ = ["CLAIMS"]
 

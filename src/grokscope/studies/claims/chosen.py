@@ -8,9 +8,9 @@ from statistics import median
 from grokscope.law import ForkedRun, forked_run
 from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
+from grokscope.studies.synchronization.experiments import TABLE_1
 from grokscope.studies.claims.claim import Finding, Verdict, of_runs
 from grokscope.studies.evidence import Evidence
-from grokscope.studies.synchronization.experiments import TABLE_1
 from grokscope.timeline import first_step
 
 __all__ = [

@@ -12,11 +12,11 @@ from grokscope.law import (
     fit_each_draw,
 )
 from grokscope.stats import bootstrap
+from grokscope.studies.synchronization.experiments import DECAYS
 from grokscope.studies.claims.chosen import forks
 from grokscope.studies.claims.claim import Claim, Finding, Verdict, graded, inconsistent, number, spoken, too_few
 from grokscope.studies.claims.forks import fitted, never_groks
 from grokscope.studies.evidence import Evidence
-from grokscope.studies.synchronization.experiments import DECAYS
 from grokscope.timeline import Outcome
 
 __all__ = ["CLAIMS"]

@@ -5,10 +5,10 @@ from math import isnan
 from statistics import pstdev
 
 from grokscope.law import Ending, norm_decay, threshold_norm
+from grokscope.studies.synchronization.experiments import DECAYS
 from grokscope.studies.claims.chosen import forks, known, mean
 from grokscope.studies.claims.claim import Claim, Finding, Verdict, graded, inconsistent, near, number, spoken, too_few
 from grokscope.studies.evidence import Evidence
-from grokscope.studies.synchronization.experiments import DECAYS
 
 __all__ = ["CLAIMS"]
 

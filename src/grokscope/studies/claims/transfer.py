@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from grokscope.activations import conditioning_basis
 from grokscope.runs.records import RunRecord
 from grokscope.stats import bootstrap, share, sign_test
+from grokscope.studies.synchronization.experiments import S5_SEEDS
 from grokscope.studies.claims.chosen import Score, crossed, grok_checkpoint, grokked, known, lead_of, mean, named
 from grokscope.studies.claims.claim import (
     Claim,
@@ -19,7 +20,6 @@ from grokscope.studies.claims.claim import (
     too_few,
 )
 from grokscope.studies.evidence import Evidence
-from grokscope.studies.synchronization.experiments import S5_SEEDS
 from grokscope.tasks import named_task
 
 __all__ = ["CLAIMS"]

@@ -14,7 +14,7 @@ from grokscope.studies.figures.captions import THEORY_CONSTANT
 from grokscope.studies.figures.reading import OPEN, curve, ends_of, paper_points, shown_until
 from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.studies.tables.forks import DECAYS, FITTED, PRINTED_RUN, STABLE, law_of, left_out, pooled_wait
-from grokscope.studies.tables.reading import seen_every, span_of
+from grokscope.studies.tables.reading import REPORTED_LOOKS, seen_every, span_of
 from grokscope.view.charts.figure import Figure, Panel, Series
 from grokscope.view.table import not_trained
 

@@ -8,10 +8,10 @@ import numpy as np
 from grokscope.law import ThresholdNorm, norm_decay, threshold_norm
 from grokscope.runs.records import RunRecord
 from grokscope.stats import bootstrap
+from grokscope.studies.synchronization.experiments import DECAYS
 from grokscope.studies.evidence import Evidence
 from grokscope.studies.figures.captions import DECAY_SHARE, THRESHOLD_NORM
 from grokscope.studies.figures.reading import curve, ends_of, quartiles, shown_until
-from grokscope.studies.synchronization.experiments import DECAYS
 from grokscope.studies.tables.reading import SEED
 from grokscope.view.charts.figure import Ends, Figure, Panel, Series
 from grokscope.view.table import Cell, estimated, not_trained

@@ -7,7 +7,7 @@ from math import isnan, nan
 from grokscope.runs.records import RunRecord
 from grokscope.studies.evidence import Evidence
 from grokscope.studies.synchronization.reported import REPORTED
-from grokscope.studies.tables.reading import at_or_nan, number, pooled_values, seen_every
+from grokscope.studies.tables.reading import REPORTED_LOOKS, at_or_nan, number, pooled_values, seen_every
 from grokscope.tasks import named_task
 from grokscope.view.table import Cell, Column, Row, Table, not_measured, not_trained, text
 

@@ -10,7 +10,7 @@ from grokscope.runs.records import RunRecord
 from grokscope.stats import bootstrap, share
 from grokscope.studies.evidence import Evidence
 from grokscope.studies.synchronization.reported import REPORTED
-from grokscope.studies.tables.reading import SEED, came, number, pooled_steps, seen_every
+from grokscope.studies.tables.reading import REPORTED_LOOKS, SEED, came, number, pooled_steps, seen_every
 from grokscope.view.table import Cell, Column, Row, Table, Value, estimated, not_trained, text
 
 __all__ = ["law_of", "left_out", "pooled_wait", "tab_crossprime", "tab_timing", "tab_wd"]
