@@ -338,7 +338,7 @@ def test_a_state_of_something_else_is_rejected() -> None:
 
 
 def test_a_rule_that_decides_nothing_leaves_weight_decay_alone() -> None:
-    control = controller(lambda start, log: None if looks[-1]["step"] < 100 else 2 * start)
+    control = controller(lambda start, log: None if log[-1]["step"] < 100 else 2 * start)
     control.groups[0]["weight_decay"] = 0.3
     assert steps(control, [{"step": 0}, {"step": 100}]) == [0.3, 2.0]
 

@@ -1,4 +1,4 @@
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
 
 import pytest
@@ -137,7 +137,7 @@ def test_a_run_of_nan_stays_alone() -> None:
     weights = {name: value.clone() for name, value in healthy.weights.items()}
     for value in weights.values():
         value[1] = torch.nan
-    sick = RunStack(weights, healthy.architecture, healthy.task, healthy.is_train, healthy.labels, healthy.names)
+    sick = replace(healthy, weights=weights)
     chosen = [Component("blocks.0.hook_mlp_out"), Component("blocks.1.attn.hook_z", 1)]
     for method in METHODS:
         for one, other in zip(ablation(healthy, chosen, method), ablation(sick, chosen, method), strict=True):
@@ -157,8 +157,7 @@ def test_a_head_that_is_not_there_is_named() -> None:
 
 def on_cuda(subject: RunStack) -> RunStack:
     weights = {name: value.cuda() for name, value in subject.weights.items()}
-    tables = (subject.is_train.cuda(), subject.labels.cuda())
-    return RunStack(weights, subject.architecture, subject.task, *tables, subject.names)
+    return replace(subject, weights=weights, is_train=subject.is_train.cuda(), labels=subject.labels.cuda())
 
 
 @pytest.mark.gpu

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -30,7 +31,7 @@ def with_nan(subject: RunStack, run: int) -> RunStack:
     weights = {name: value.clone() for name, value in subject.weights.items()}
     for value in weights.values():
         value[run] = torch.nan
-    return RunStack(weights, subject.architecture, subject.task, subject.is_train, subject.labels, subject.names)
+    return replace(subject, weights=weights)
 
 
 def drawn_modes(seed: int, runs: int, basis: Basis) -> Tensor:
@@ -41,7 +42,7 @@ def edited(subject: RunStack, site: str, edit) -> Tensor:
     """The site's value at every position after an edit, as neurons."""
     several = site not in ("logits", "ln_final.hook_normalized")
     parts = [values[site] for _, values in subject.parts([site], {site: edit}, every_position=several)]
-    return torch.cat([(part.movedim(1, 2) if several else part[:, :, None]).flatten(3) for part in parts], dim=1)
+    return torch.cat([(part if several else part[:, :, None]).flatten(3) for part in parts], dim=1)
 
 
 @pytest.mark.parametrize("site", site_names(TWO_LAYERS))
@@ -177,8 +178,7 @@ def test_a_run_of_nan_stays_alone() -> None:
 
 def on_cuda(subject: RunStack) -> RunStack:
     weights = {name: value.cuda() for name, value in subject.weights.items()}
-    tables = (subject.is_train.cuda(), subject.labels.cuda())
-    return RunStack(weights, subject.architecture, subject.task, *tables, subject.names)
+    return replace(subject, weights=weights, is_train=subject.is_train.cuda(), labels=subject.labels.cuda())
 
 
 @pytest.mark.gpu

@@ -1,4 +1,5 @@
 from collections import Counter
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -27,7 +28,7 @@ def with_nan(subject: RunStack, run: int) -> RunStack:
     weights = {name: value.clone() for name, value in subject.weights.items()}
     for value in weights.values():
         value[run] = torch.nan
-    return RunStack(weights, subject.architecture, subject.task, subject.is_train, subject.labels, subject.names)
+    return replace(subject, weights=weights)
 
 
 def votes_of(subject: RunStack, run: int) -> tuple[Counter, np.ndarray]:
@@ -81,7 +82,7 @@ def test_who_has_no_power_has_no_top_modes() -> None:
 ])  # fmt: skip
 def test_key_modes_are_the_winners_of_eight_terms(name: str, symbols: list[int]) -> None:
     subject = trained(name, 12, 5, ONE_NEURON)
-    site, n = subject.last_site, len(symbols)
+    site, n = subject.hidden_sites[1], len(symbols)
     place = {(a, b): i for i, (a, b) in enumerate(subject.task.inputs.tolist())}
     rows = [place[a, b] for a in symbols for b in symbols]
     a, b = (v.ravel() for v in np.meshgrid(np.arange(n), np.arange(n), indexing="ij"))
@@ -101,7 +102,7 @@ def test_key_modes_are_the_winners_of_eight_terms(name: str, symbols: list[int])
 
 def test_key_modes_of_a_group_are_the_winners_of_its_functions_of_a_b_and_both() -> None:
     subject = trained("S3", 12, 5, ONE_NEURON)
-    basis, site = subject.task.basis(), subject.last_site
+    basis, site = subject.task.basis(), subject.hidden_sites[1]
     values = subject.read(site).view(12, 6, 6, -1).numpy()
     constant = np.full((6, 6), 1 / 6)
     for run in range(12):

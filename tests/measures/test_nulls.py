@@ -26,7 +26,7 @@ from grokscope.measures.rank import fourier_rank
 from grokscope.measures.spectrum import Spectrum, spectrum
 from grokscope.measures.surrogates import answer_permutation_null, permuted_answers, phase_randomized, untrained_null
 from grokscope.measures.synchronization import FsdResult, fsd, fsd_gen
-from grokscope.model import first_hidden_site
+from grokscope.model import hidden_sites
 from grokscope.specs import Architecture, RunSpec
 from grokscope.stats.multinomial import critical_peak, peak_tail
 from grokscope.tasks import named_task
@@ -306,8 +306,8 @@ def untrained() -> tuple[Tensor, FsdResult]:
     """Activations and FSD of a hundred untrained networks."""
     cohort = Cohort([RunSpec(task="add_mod23", architecture=SMALL).with_seed(seed) for seed in range(100)])
     subject = subject_of(cohort.specs, cohort.initial())
-    means = subject.means(first_hidden_site(SMALL)).means
-    return subject.read(first_hidden_site(SMALL)), fsd(spectrum(means, subject.task.basis()).density)
+    means = subject.means(hidden_sites(SMALL)[0]).means
+    return subject.read(hidden_sites(SMALL)[0]), fsd(spectrum(means, subject.task.basis()).density)
 
 
 def test_untrained_networks_are_significant_to_independent_neurons(untrained: tuple[Tensor, FsdResult]) -> None:

@@ -196,7 +196,7 @@ def test_a_run_of_nan_stays_alone() -> None:
     weights = {name: value.clone() for name, value in healthy.weights.items()}
     for value in weights.values():
         value[1] = torch.nan
-    sick = RunStack(weights, healthy.architecture, healthy.task, healthy.is_train, healthy.labels, healthy.names)
+    sick = replace(healthy, weights=weights)
     x, other = drawn_pairs(healthy.task, 10, seed=8)
     one, two = (path_patching(s, x, other, Head(0, 0), Receiver("v", 1, 0)) for s in (healthy, sick))
     assert torch.equal(one.patched[[0, 2]], two.patched[[0, 2]])
@@ -240,8 +240,7 @@ def test_what_cannot_be_patched_is_named() -> None:
 
 def on_cuda(subject: RunStack) -> RunStack:
     weights = {name: value.cuda() for name, value in subject.weights.items()}
-    tables = (subject.is_train.cuda(), subject.labels.cuda())
-    return RunStack(weights, subject.architecture, subject.task, *tables, subject.names)
+    return replace(subject, weights=weights, is_train=subject.is_train.cuda(), labels=subject.labels.cuda())
 
 
 @pytest.mark.gpu

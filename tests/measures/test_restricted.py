@@ -1,5 +1,5 @@
 from collections import Counter
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
 from itertools import permutations
 
@@ -461,7 +461,7 @@ def test_a_stack_is_read_as_each_run_alone_and_nan_stays_alone(name: str) -> Non
     weights = {key: value.clone() for key, value in healthy.weights.items()}
     for value in weights.values():
         value[1] = torch.nan
-    sick = RunStack(weights, healthy.architecture, healthy.task, healthy.is_train, healthy.labels, healthy.names)
+    sick = replace(healthy, weights=weights)
     one, other = variant_loss(healthy, name), variant_loss(sick, name)
     for f in fields(Scores):
         before, after = getattr(one.scores, f.name), getattr(other.scores, f.name)
@@ -497,8 +497,7 @@ def test_float32_runs_are_scored_in_float64() -> None:
 
 def on_cuda(subject: RunStack) -> RunStack:
     weights = {name: value.cuda() for name, value in subject.weights.items()}
-    tables = (subject.is_train.cuda(), subject.labels.cuda())
-    return RunStack(weights, subject.architecture, subject.task, *tables, subject.names)
+    return replace(subject, weights=weights, is_train=subject.is_train.cuda(), labels=subject.labels.cuda())
 
 
 @pytest.mark.gpu

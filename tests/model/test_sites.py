@@ -6,8 +6,7 @@ from grokscope.model import (
     Head,
     Receiver,
     components_of,
-    first_hidden_site,
-    last_hidden_site,
+    hidden_sites,
     receivers_of,
     site_names,
 )
@@ -15,10 +14,9 @@ from grokscope.specs import Architecture
 
 
 def test_hidden_sites_are_mlp_neurons_or_the_attention_output() -> None:
-    assert first_hidden_site(Architecture()) == "blocks.0.mlp.hook_post"
-    assert first_hidden_site(Architecture(mlp="dropped")) == "blocks.0.hook_attn_out"
-    assert last_hidden_site(TWO_LAYERS) == "blocks.1.mlp.hook_post"
-    assert last_hidden_site(ARCHITECTURES["attention_only"]) == "blocks.1.hook_attn_out"
+    assert hidden_sites(Architecture(mlp="dropped")) == ("blocks.0.hook_attn_out", "blocks.1.hook_attn_out")
+    assert hidden_sites(TWO_LAYERS) == ("blocks.0.mlp.hook_post", "blocks.1.mlp.hook_post")
+    assert hidden_sites(Architecture(layers=1)) == ("blocks.0.mlp.hook_post",) * 2
 
 
 def test_components_are_those_the_architecture_has() -> None:

@@ -1,7 +1,7 @@
 """Runs of one task and one architecture, each at one step, or one run at several steps."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
@@ -11,11 +11,11 @@ from torch import Tensor
 from grokscope.activations.conditioned import ConditionedMeans, Conditioning, RunningMeans, condition_of
 from grokscope.activations.subject import Edits, InputEdit, Need, Subject
 from grokscope.errors import InputError
-from grokscope.model import Taps, Weights, first_hidden_site, forward, last_hidden_site, layout_of, padded_size
+from grokscope.model import Taps, Weights, forward, hidden_sites, layout_of, padded_size
 from grokscope.model.sites import READ_POSITION_ONLY
-from grokscope.shapes import Bool, Float, Int
+from grokscope.shapes import Float, Int
 from grokscope.specs import Architecture, RunSpec
-from grokscope.tasks import Task, named_task, shuffled_labels, split
+from grokscope.tasks import named_task, shuffled_labels, split
 
 __all__ = ["RunStack", "subject_of"]
 
@@ -35,10 +35,6 @@ class RunStack(Subject):
     """Parameters [runs, …], by name."""
     architecture: Architecture
     """The model that all of them share."""
-    task: Task
-    is_train: Bool[Tensor, "runs inputs"]
-    labels: Int[Tensor, "runs inputs"]
-    names: tuple[str, ...]
 
     @property
     def offers(self) -> frozenset[Need]:
@@ -46,14 +42,9 @@ class RunStack(Subject):
         return frozenset(get_args(Need))
 
     @property
-    def first_site(self) -> str:
-        """Block 0's neurons, or its attention output without MLPs."""
-        return first_hidden_site(self.architecture)
-
-    @property
-    def last_site(self) -> str:
-        """The last block's neurons, or its attention output without MLPs."""
-        return last_hidden_site(self.architecture)
+    def hidden_sites(self) -> tuple[str, str]:
+        """The first and the last block's neurons, or their attention outputs without MLPs."""
+        return hidden_sites(self.architecture)
 
     def chunks(self) -> Iterator[slice]:
         """Rows of `task.inputs`, as many at once as the device likes."""
@@ -66,7 +57,7 @@ class RunStack(Subject):
     ) -> Iterator[tuple[slice, dict[str, Tensor]]]:
         """Sites' values chunk by chunk of the inputs, with the rows that each chunk holds.
 
-        A value is [runs, inputs, …] at the last position, or [runs, positions, inputs, …] if every one is wanted; an
+        A value is [runs, inputs, …] at the last position, or [runs, inputs, positions, …] if every one is wanted; an
         attention pattern is what the last position (or each) sees, [runs, inputs, heads, positions].
         """
         tokens = torch.tensor(self.task.tokens.T, device=self.device)
@@ -74,7 +65,7 @@ class RunStack(Subject):
         for rows in self.chunks():
             bound = {site: _bound(edit, rows) for site, edit in (edits or {}).items()}
             values = self.run(tokens[:, rows], Taps(read=wanted, edits=bound, stops=True))
-            yield rows, {site: self._seen(site, values[site], every_position) for site in wanted}
+            yield rows, {site: self.view(site, values[site], every_position) for site in wanted}
 
     def run(self, tokens: Int[Tensor, "3 inputs"], taps: Taps) -> dict[str, Tensor]:
         """One forward pass of all runs over the same inputs; the values that were read."""
@@ -93,8 +84,7 @@ class RunStack(Subject):
         condition = torch.tensor(condition_of(self.task, by), device=self.device)
         total = RunningMeans(self.task.symbols, condition)
         for rows, values in self.parts([site], every_position=every_position):
-            value = values[site]
-            total.add(value.movedim(1, 2) if every_position else value, rows)
+            total.add(values[site], rows)
         found = total.means()
         self.require_numbers(f"activations at {site}", found.finite)
         return found
@@ -112,16 +102,15 @@ class RunStack(Subject):
         index = torch.tensor(list(runs), device=self.device)
         weights = {name: value[index] for name, value in self.weights.items()}
         names = tuple(self.names[i] for i in runs)
-        return RunStack(weights, self.architecture, self.task, self.is_train[index], self.labels[index], names)
+        return replace(self, weights=weights, is_train=self.is_train[index], labels=self.labels[index], names=names)
 
-    def _seen(self, site: str, value: Tensor, every_position: bool) -> Tensor:
-        if site == "logits":
-            return value[..., : self.task.classes]
+    def view(self, site: str, value: Tensor, every_position: bool) -> Tensor:
+        """What is read of a site's value [runs, positions, inputs, …]: a view [runs, inputs, …]."""
         if site in READ_POSITION_ONLY:
-            return value
+            return value[..., : self.task.classes] if site == "logits" else value
         if site.endswith("hook_pattern"):  # [runs, queries, keys, inputs, heads]
             value = value.movedim(2, -1)
-        return value if every_position else value[:, -1]
+        return value.movedim(1, 2) if every_position else value[:, -1]
 
 
 def _bound(edit: InputEdit, rows: slice) -> Callable[[Tensor], Tensor]:
@@ -147,4 +136,4 @@ def subject_of(
     called = tuple(names) or tuple(f"run {i}" for i in range(len(specs)))
     device = weights.device
     tables = (torch.from_numpy(is_train).to(device), torch.from_numpy(labels).to(device))
-    return RunStack(layout.views(weights), architecture, task, *tables, called)
+    return RunStack(task, *tables, called, layout.views(weights), architecture)

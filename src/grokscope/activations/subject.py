@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -32,17 +33,18 @@ NEEDS: dict[Need, str] = {
 """What a measure can ask of a subject, in words."""
 
 
+@dataclass(frozen=True, eq=False)
 class Subject(ABC):
     """Models of one task, each with the pairs it is read on. Reading never changes them."""
 
     task: Task
     """What all of them learn."""
-    names: tuple[str, ...]
-    """What to call each in a sentence."""
     is_train: Bool[Tensor, "runs inputs"]
     """Pairs trained on, in the order of `task.inputs`; all of them where that is not known."""
     labels: Int[Tensor, "runs inputs"]
     """What the loss sees: the answers, or shuffled ones."""
+    names: tuple[str, ...]
+    """What to call each in a sentence."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -54,13 +56,8 @@ class Subject(ABC):
 
     @property
     @abstractmethod
-    def first_site(self) -> str:
-        """Where FSD is read, if no other site is named."""
-
-    @property
-    @abstractmethod
-    def last_site(self) -> str:
-        """The last hidden activations, of which key modes are taken."""
+    def hidden_sites(self) -> tuple[str, str]:
+        """The first hidden activations, where FSD is read, and the last, of which key modes are taken."""
 
     @abstractmethod
     def means(self, site: str, by: Conditioning = "answer") -> ConditionedMeans:

@@ -10,8 +10,7 @@ from grokscope.activations import ConditionedMeans, Conditioning, Edits, Need, S
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.measures import MEASURES, Measure
 from grokscope.measures.catalogue import lacking
-from grokscope.shapes import Bool, Float, Int
-from grokscope.tasks import Task
+from grokscope.shapes import Bool, Float
 
 __all__ = ["ForeignModel", "foreign_measure", "foreign_measures"]
 
@@ -27,10 +26,6 @@ class ForeignModel(Subject):
     owner is training it. Values that are not numbers are NaN: a monitor logs them and goes on.
     """
 
-    task: Task
-    names: tuple[str, ...]
-    is_train: Bool[Tensor, "1 inputs"]
-    labels: Int[Tensor, "1 inputs"]
     knows_split: bool
     """Whether the training pairs are known; else all pairs count as training pairs."""
     scored: Float[Tensor, "2 1 inputs"]
@@ -51,19 +46,13 @@ class ForeignModel(Subject):
     @property
     def offers(self) -> frozenset[Need]:
         """Means, activations and logits; the split where it is known, and modes where the task has a basis."""
-        lacks: set[Need] = set() if self.task.bases else {"basis"}
         known: set[Need] = {"split"} if self.knows_split else set()
-        return (OFFERS | known) - lacks
+        return (OFFERS if self.task.bases else OFFERS - {"basis"}) | known
 
     @property
-    def first_site(self) -> str:
-        """The site that is measured."""
-        return self.site
-
-    @property
-    def last_site(self) -> str:
-        """The same: key modes are those of the site that is measured."""
-        return self.site
+    def hidden_sites(self) -> tuple[str, str]:
+        """The site that is measured, of which key modes are taken, too."""
+        return self.site, self.site
 
     def means(self, site: str, by: Conditioning = "answer") -> ConditionedMeans:
         """A[s, j] of a site, conditioned as the pass was."""

@@ -11,7 +11,6 @@ from grokscope.activations import Conditioning, InputEdit, RunStack, condition_o
 from grokscope.errors import InputError
 from grokscope.measures.mode_choice import RESTRICTED_MODES, chosen_modes
 from grokscope.measures.projections import kept_means, mode_part, pair_part, pair_rows
-from grokscope.model.sites import READ_POSITION_ONLY
 from grokscope.shapes import Bool, Float, Int
 from grokscope.tasks import Basis
 
@@ -64,8 +63,7 @@ def _answer_table(
     subject: RunStack, site: str, modes: Tensor, change: Change, basis: Basis, by: Conditioning, every_position: bool
 ) -> Table:
     """What an activation becomes, or loses, for each answer, and the answer of each input."""
-    several = every_position and site not in READ_POSITION_ONLY
-    means = subject.means(site, by, every_position=several).means
+    means = subject.means(site, by, every_position=every_position).means
     index = torch.tensor(condition_of(subject.task, by), device=subject.device)
     part = mode_part(means, basis, modes)
     return part if change == "remove" else kept_means(means, part, basis, with_mean=change == "keep"), index
@@ -94,9 +92,8 @@ def _pair_table(
 
 def read_neurons(subject: RunStack, site: str, *, every_position: bool = False) -> Float[Tensor, "runs inputs neurons"]:
     """A site's value for every input, all further axes (and positions, if wanted) taken as neurons."""
-    several = every_position and site not in READ_POSITION_ONLY
-    parts = [values[site] for _, values in subject.parts([site], every_position=several)]
-    return torch.cat([(value.movedim(1, 2) if several else value).flatten(2) for value in parts], dim=1)
+    parts = subject.parts([site], every_position=every_position)
+    return torch.cat([values[site].flatten(2) for _, values in parts], dim=1)
 
 
 def neuron_edit(
@@ -106,17 +103,8 @@ def neuron_edit(
 
     def edit(value: Tensor, rows: slice) -> Tensor:
         copy = value.clone(memory_format=torch.contiguous_format)
-        part = _neurons_in(copy, site, subject.task.classes, every_position)
+        part = subject.view(site, copy, every_position)
         part.copy_(change(part.flatten(2).double(), rows).reshape(part.shape))
         return copy
 
     return edit
-
-
-def _neurons_in(value: Tensor, site: str, classes: int, every_position: bool) -> Tensor:
-    """The view of a site's value [runs, inputs, …] that `read_neurons` reads."""
-    if site in READ_POSITION_ONLY:
-        return value[..., :classes] if site == "logits" else value
-    if site.endswith("hook_pattern"):  # [runs, queries, keys, inputs, heads]
-        value = value.movedim(2, -1)
-    return value.movedim(1, 2) if every_position else value[:, -1]

@@ -76,7 +76,7 @@ def key_modes(subject: Subject, site: str = "", *, basis: Basis | None = None) -
     are its functions of a, of b and their products, divided by their number 2d + d² where modes differ in dimension d.
     Pairs with a symbol outside the group (0, for multiplication) are left out; constant neurons do not vote.
     """
-    basis, site = basis or subject.task.basis(), site or subject.last_site
+    basis, site = basis or subject.task.basis(), site or subject.hidden_sites[1]
     neurons = subject.read(site).flatten(2)
     subject.require_numbers(f"activations at {site}", neurons.isfinite())
     return voted_modes(neurons, subject.task, basis)

@@ -73,7 +73,7 @@ class Question:
         """Where FSD is read: block 0's neurons, or its attention output (`ReadingSpec.fsd_site`)."""
         chosen = self.reading.fsd_site
         if chosen == "auto":
-            return self.subject.first_site
+            return self.subject.hidden_sites[0]
         if chosen == "mlp" and self.stack.architecture.mlp != "on":
             raise InputError("fsd_site 'mlp' needs a model with MLPs; this one has none")
         return "blocks.0.mlp.hook_post" if chosen == "mlp" else "blocks.0.hook_attn_out"

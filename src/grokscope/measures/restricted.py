@@ -111,7 +111,7 @@ def variant_loss(
     if modes is None:
         chosen = key_modes(subject, basis=basis)
     else:
-        chosen = chosen_modes(subject, subject.last_site, modes, basis=basis, by=by)
+        chosen = chosen_modes(subject, subject.hidden_sites[1], modes, basis=basis, by=by)
     if variant.level != "neurons":
         logits = _logit_filter(subject, variant, basis, by)(chosen)
     elif isinstance(subject, RunStack):
@@ -168,7 +168,7 @@ def _through_neurons(
     subject: RunStack, variant: Variant, modes: Tensor, basis: Basis, by: Conditioning
 ) -> Float[Tensor, "runs inputs classes"]:
     """Logits with the last block's hidden activations filtered at the read position."""
-    site = subject.last_site
+    site = subject.hidden_sites[1]
     edits = {site: mode_filter(subject, site, modes, variant.change, basis=basis, by=by)}
     logits = subject.logits(edits if variant.skip else edits | _without_skip(subject)).double()
     if not variant.corrected:
@@ -228,7 +228,7 @@ def _paper_loss(question: Question) -> FilteredLoss:
     keys = _keys(question, reading.restricted_modes)
     return filtered_loss(
         subject,
-        subject.last_site,
+        subject.hidden_sites[1],
         reading.restricted_modes if keys is None else keys,
         kind=reading.restricted_filter,
         basis=question.basis,
@@ -246,7 +246,9 @@ def _keys(question: Question, count: int | None) -> Bool[Tensor, "#runs modes"] 
         return question.once("key modes", lambda: key_modes(source, basis=question.basis))
     if question.reference is None:
         return None
-    return top_modes(question.reference, question.reference.last_site, count, basis=question.basis, by=question.by)
+    return top_modes(
+        question.reference, question.reference.hidden_sites[1], count, basis=question.basis, by=question.by
+    )
 
 
 def _entry(name: str, variant: Variant) -> Measure:

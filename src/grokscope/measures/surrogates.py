@@ -123,6 +123,6 @@ def untrained_null(
     for first in range(0, draws, at_once):
         cohort = Cohort(others[first : first + at_once], device)
         subject = subject_of(cohort.specs, cohort.initial())
-        means = subject.means(site or subject.first_site, by).means
+        means = subject.means(site or subject.hidden_sites[0], by).means
         found.append(statistic(spectrum(means, conditioning_basis(subject.task, by, basis))))
     return NullSample(torch.cat(found))

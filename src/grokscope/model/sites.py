@@ -12,8 +12,7 @@ __all__ = [
     "Head",
     "Receiver",
     "components_of",
-    "first_hidden_site",
-    "last_hidden_site",
+    "hidden_sites",
     "receivers_of",
     "site_names",
 ]
@@ -43,22 +42,14 @@ def site_names(architecture: Architecture) -> tuple[str, ...]:
     return (*names, *(["ln_final.hook_normalized"] * architecture.layer_norm), "logits")
 
 
-def first_hidden_site(architecture: Architecture) -> str:
-    """Block 0's MLP neurons, or its attention output where there are none: where FSD is read (Table 8).
+def hidden_sites(architecture: Architecture) -> tuple[str, str]:
+    """The first and the last block's MLP neurons, or their attention outputs where there are none (Table 8).
 
-    >>> first_hidden_site(Architecture())
-    'blocks.0.mlp.hook_post'
+    >>> hidden_sites(Architecture())
+    ('blocks.0.mlp.hook_post', 'blocks.1.mlp.hook_post')
     """
-    return _hidden_site(architecture, 0)
-
-
-def last_hidden_site(architecture: Architecture) -> str:
-    """The last block's MLP neurons, or its attention output without MLPs: where hidden activations are filtered."""
-    return _hidden_site(architecture, architecture.layers - 1)
-
-
-def _hidden_site(architecture: Architecture, block: int) -> str:
-    return f"blocks.{block}.{'mlp.hook_post' if architecture.mlp == 'on' else 'hook_attn_out'}"
+    end = "mlp.hook_post" if architecture.mlp == "on" else "hook_attn_out"
+    return f"blocks.0.{end}", f"blocks.{architecture.layers - 1}.{end}"
 
 
 @dataclass(frozen=True)
