@@ -4,7 +4,6 @@ from grokscope.measures.ablation import Ablation, Method, ablation
 from grokscope.measures.catalogue import MEASURES, measure
 from grokscope.measures.concentration import Concentration, gini, inverse_participation_ratio, spectral_entropy
 from grokscope.measures.control import control_basis
-from grokscope.measures.entry import Measure
 from grokscope.measures.filters import Change, FilterKind, mode_filter
 from grokscope.measures.formula import Formula, Wave
 from grokscope.measures.fourier_kan import FourierKan, formulas, fourier_kan, refitted, trained_fourier_kan
@@ -22,7 +21,7 @@ from grokscope.measures.nulls import (
     uniform_p_value,
 )
 from grokscope.measures.patching import PatchEffect, drawn_pairs, head_patching, path_patching
-from grokscope.measures.question import Question
+from grokscope.measures.question import Measure, Question
 from grokscope.measures.rank import RankResult, explained_at_rank, fourier_rank, mean_explained
 from grokscope.measures.restricted import (
     FilteredLoss,

@@ -9,9 +9,8 @@ from torch import Tensor
 
 from grokscope.activations import InputEdit, RunStack
 from grokscope.errors import InputError
-from grokscope.measures.entry import FORWARD, NOT_NUMBERS, Columns, Measure
 from grokscope.measures.filters import neuron_edit, read_neurons
-from grokscope.measures.question import Question
+from grokscope.measures.question import FORWARD, NOT_NUMBERS, Columns, Measure, Question
 from grokscope.measures.scores import Scores, scores
 from grokscope.model import Component, components_of
 from grokscope.model.sites import SITES_WITH_HEADS

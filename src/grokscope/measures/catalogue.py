@@ -8,8 +8,7 @@ from pkgutil import iter_modules
 import grokscope.measures as package
 from grokscope.activations import NEEDS, Need
 from grokscope.errors import InputError, did_you_mean, shown
-from grokscope.measures.entry import Measure
-from grokscope.measures.question import Question
+from grokscope.measures.question import Measure, Question
 
 __all__ = ["MEASURES", "Row", "gather", "lacking", "measure", "measure_named", "select", "undefined_reason"]
 

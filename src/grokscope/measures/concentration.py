@@ -12,8 +12,7 @@ from math import log
 import torch
 from torch import Tensor
 
-from grokscope.measures.entry import BLOCK_0, MOSTLY_CONSTANT, Columns, Measure
-from grokscope.measures.question import Question
+from grokscope.measures.question import BLOCK_0, MOSTLY_CONSTANT, Columns, Measure, Question
 from grokscope.measures.spectrum import mostly_varies
 from grokscope.measures.weight_spectra import embedding_spectrum
 from grokscope.shapes import Float

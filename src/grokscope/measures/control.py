@@ -4,8 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grokscope.measures.entry import BLOCK_0, MOSTLY_CONSTANT, UNTRAINED, Columns, Measure
-from grokscope.measures.question import Question
+from grokscope.measures.question import BLOCK_0, MOSTLY_CONSTANT, UNTRAINED, Columns, Measure, Question
 from grokscope.measures.spectrum import spectrum
 from grokscope.measures.synchronization import fsd
 from grokscope.randomness import permutation

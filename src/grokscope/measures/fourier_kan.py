@@ -7,9 +7,8 @@ import torch
 from torch import Tensor
 
 from grokscope.errors import InputError
-from grokscope.measures.entry import BLOCK_0, MOSTLY_CONSTANT, Columns, Measure
 from grokscope.measures.formula import Formula, Wave
-from grokscope.measures.question import Question
+from grokscope.measures.question import BLOCK_0, MOSTLY_CONSTANT, Columns, Measure, Question
 from grokscope.measures.spectrum import Spectrum, mostly_varies, spectrum
 from grokscope.randomness import normal
 from grokscope.shapes import Bool, Float, Int

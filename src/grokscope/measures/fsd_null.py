@@ -5,9 +5,8 @@ from functools import lru_cache
 import torch
 
 from grokscope.activations import Conditioning
-from grokscope.measures.entry import MOSTLY_CONSTANT, Columns, Measure
 from grokscope.measures.nulls import NullSample, exact_test, gaussian_null, strongest_mode_chances, uniform_p_value
-from grokscope.measures.question import Question
+from grokscope.measures.question import MOSTLY_CONSTANT, Columns, Measure, Question
 from grokscope.measures.surrogates import answer_permutation_null, untrained_null
 from grokscope.measures.synchronization import fsd
 from grokscope.specs import RunSpec

@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from grokscope.activations import Conditioning, Edits, Subject, answer_sums, condition_of, conditioning_basis
-from grokscope.measures.entry import FORWARD, Columns, Measure
-from grokscope.measures.question import Question
+from grokscope.measures.question import FORWARD, Columns, Measure, Question
 from grokscope.measures.spectrum import CONSTANT_SHARE, mode_number
 from grokscope.shapes import Float, Int
 from grokscope.tasks import Basis

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from grokscope.activations import RunStack
-from grokscope.measures.entry import NOT_NUMBERS, Columns, Measure
-from grokscope.measures.question import Question
+from grokscope.measures.question import NOT_NUMBERS, Columns, Measure, Question
 from grokscope.model import layout_of, padded_size
 from grokscope.shapes import Float
 

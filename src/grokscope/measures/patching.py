@@ -24,8 +24,7 @@ from torch import Tensor
 from grokscope.activations import RunStack
 from grokscope.activations.run_stack import PAIRS_AT_ONCE
 from grokscope.errors import InputError, shown
-from grokscope.measures.entry import Columns, Measure
-from grokscope.measures.question import Question
+from grokscope.measures.question import Columns, Measure, Question
 from grokscope.model import Head, Receiver, Taps, receivers_of
 from grokscope.randomness import uniform
 from grokscope.shapes import Float, Int

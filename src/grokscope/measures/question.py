@@ -1,6 +1,9 @@
-"""What is asked of a subject, and what was read of it already: several measures share one pass over the inputs."""
+"""What is asked of a subject, and what a measure is: an entry of the catalogue that answers a question.
 
-from collections.abc import Callable
+Several measures of one question share one pass over the inputs.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -14,9 +17,18 @@ from grokscope.specs import ReadingSpec, RunSpec
 from grokscope.specs.spec import WORD_LIMIT, require
 from grokscope.tasks import Basis
 
-__all__ = ["Question"]
+__all__ = ["BLOCK_0", "FORWARD", "MOSTLY_CONSTANT", "NOT_NUMBERS", "UNTRAINED", "Columns", "Measure", "Question"]
 
 Result = TypeVar("Result")
+Columns = Mapping[str, Tensor]
+"""Named values, one for each run."""
+
+# Phrases that several entries share.
+FORWARD = "one forward pass of all pairs"
+BLOCK_0 = "block 0 of all pairs, shared by all measures that read it"
+MOSTLY_CONSTANT = "most neurons are constant over the answers, or activations are not numbers"
+NOT_NUMBERS = "weights or logits are not numbers"
+UNTRAINED = "untrained networks of the same spec (see fsd_null): their neurons agree before anything is learnt"
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,3 +104,27 @@ class Question:
         if what not in self._known:
             self._known[what] = compute()
         return self._known[what]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure as the catalogue lists it; its module has it in the dictionary `ENTRIES`, after its function."""
+
+    title: str
+    """What it is, in a few words."""
+    formula: str
+    """Its definition."""
+    source: str
+    """Who defined it, and where."""
+    cost: str
+    """What has to be computed."""
+    null: str
+    """What it is where nothing has been learnt, and how that is known."""
+    undefined: str
+    """When it is NaN."""
+    columns: Mapping[str, str]
+    """The columns it gives, each with its meaning; `{a,b}` stands for several, `…` for all there are in the model."""
+    compute: Callable[[Question], Columns]
+    """The columns, with one value for each run."""
+    needs: frozenset[Need] = frozenset({"basis", "means"})
+    """What a subject must offer. Columns that need more are left out of a subject that does not offer it."""

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from grokscope.errors import InputError
-from grokscope.measures.entry import BLOCK_0, MOSTLY_CONSTANT, Columns, Measure
-from grokscope.measures.question import Question
+from grokscope.measures.question import BLOCK_0, MOSTLY_CONSTANT, Columns, Measure, Question
 from grokscope.measures.spectrum import mostly_varies
 from grokscope.shapes import Float
 

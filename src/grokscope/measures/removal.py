@@ -2,8 +2,7 @@
 
 import torch
 
-from grokscope.measures.entry import FORWARD, MOSTLY_CONSTANT, Columns, Measure
-from grokscope.measures.question import Question
+from grokscope.measures.question import FORWARD, MOSTLY_CONSTANT, Columns, Measure, Question
 from grokscope.measures.restricted import filtered_loss
 from grokscope.measures.spectrum import mostly_varies
 

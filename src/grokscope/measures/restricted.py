@@ -21,11 +21,10 @@ from grokscope.activations import (
     means_of,
 )
 from grokscope.errors import InputError, did_you_mean, shown
-from grokscope.measures.entry import FORWARD, NOT_NUMBERS, Columns, Measure
 from grokscope.measures.filters import Change, FilterKind, mode_filter
 from grokscope.measures.mode_choice import RESTRICTED_MODES, chosen_modes, key_modes, top_modes
 from grokscope.measures.projections import cube_part, kept_means, mode_part
-from grokscope.measures.question import Question
+from grokscope.measures.question import FORWARD, NOT_NUMBERS, Columns, Measure, Question
 from grokscope.measures.scores import Scores, scores, scores_of
 from grokscope.measures.variants import VARIANTS, Pairs, Variant
 from grokscope.shapes import Bool, Float

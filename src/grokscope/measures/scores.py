@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from grokscope.activations import Edits, Subject
-from grokscope.measures.entry import FORWARD, NOT_NUMBERS, Columns, Measure
-from grokscope.measures.question import Question
+from grokscope.measures.question import FORWARD, NOT_NUMBERS, Columns, Measure, Question
 from grokscope.model import pair_scores
 from grokscope.shapes import Bool, Float
 

@@ -7,8 +7,7 @@ from torch import Tensor
 
 from grokscope.activations import RunStack
 from grokscope.errors import InputError
-from grokscope.measures.entry import NOT_NUMBERS, Columns, Measure
-from grokscope.measures.question import Question
+from grokscope.measures.question import NOT_NUMBERS, Columns, Measure, Question
 from grokscope.measures.rank import fourier_rank
 from grokscope.measures.spectrum import Spectrum, mode_number, spectrum
 from grokscope.measures.synchronization import fsd
