@@ -24,7 +24,6 @@ ORDER = (
     "weight_spectra",
     "logit_structure",
     "restricted",
-    "removal",
     "fourier_kan",
     "ablation",
     "patching",

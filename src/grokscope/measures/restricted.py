@@ -24,8 +24,9 @@ from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.measures.filters import Change, FilterKind, mode_filter
 from grokscope.measures.mode_choice import RESTRICTED_MODES, chosen_modes, key_modes, top_modes
 from grokscope.measures.projections import cube_part, kept_means, mode_part
-from grokscope.measures.question import FORWARD, NOT_NUMBERS, Columns, Measure, Question
+from grokscope.measures.question import FORWARD, MOSTLY_CONSTANT, NOT_NUMBERS, Columns, Measure, Question
 from grokscope.measures.scores import Scores, scores, scores_of
+from grokscope.measures.spectrum import mostly_varies
 from grokscope.measures.variants import VARIANTS, Pairs, Variant
 from grokscope.shapes import Bool, Float
 from grokscope.tasks import Basis
@@ -272,4 +273,23 @@ def _entry(name: str, variant: Variant) -> Measure:
     )
 
 
-ENTRIES = {name: _entry(name, variant) for name, variant in VARIANTS.items()}
+def _removal_columns(question: Question) -> Columns:
+    found = filtered_loss(question.stack, question.site, 1, "remove", basis=question.basis, by=question.by)
+    names = ("accuracy", "train_accuracy", "validation_accuracy", "loss")
+    has_mode = mostly_varies(question.spectrum().power)
+    return {f"without_mode_{name}": getattr(found.scores, name).where(has_mode, torch.nan) for name in names}
+
+
+ENTRIES = {name: _entry(name, variant) for name, variant in VARIANTS.items()} | {
+    "removal": Measure(
+        title="What is left without the dominant mode of block 0",
+        formula="accuracy with mode k* of A[s, j] subtracted from every neuron that FSD reads",
+        source="docs/paper-audit.md §4: the causal test of a causal precursor",
+        cost=FORWARD + " with the edit, and block 0 once",
+        null="the accuracy without the edit (memorization)",
+        undefined=MOSTLY_CONSTANT,
+        columns={"without_mode_{accuracy,train_accuracy,validation_accuracy,loss}": "scores after the removal"},
+        compute=_removal_columns,
+        needs=frozenset({"basis", "edits"}),
+    ),
+}

@@ -6,6 +6,7 @@ with theirs.
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -104,14 +105,11 @@ class _Reader:
             task: torch.tensor(np.bincount(task.answers, minlength=task.classes), device=self.home)
             for task in cohort.slots_by_task
         }
-        self.scores: Callable[..., Tensor] = self._scores
-        self.sums: Callable[..., tuple[Tensor, Tensor]] = self._sums
-        self.both: Callable[..., tuple[Tensor, Tensor, Tensor]] = self._both
+        compiler = partial(torch.compile, fullgraph=True, dynamic=False) if compiled else lambda function: function
+        self.scores: Callable[..., Tensor] = compiler(self._scores)
+        self.sums: Callable[..., tuple[Tensor, Tensor]] = compiler(self._sums)
+        self.both: Callable[..., tuple[Tensor, Tensor, Tensor]] = compiler(self._both)
         self.is_exact = cohort.key.precision in ("float32", "float64")
-        if compiled:
-            self.both = torch.compile(self._both, fullgraph=True, dynamic=False)
-            self.scores = torch.compile(self._scores, fullgraph=True, dynamic=False)
-            self.sums = torch.compile(self._sums, fullgraph=True, dynamic=False)
 
     def read(self, flat: Tensor, scores: bool = True) -> Snapshot:
         totals = torch.zeros(self.runs, 6, dtype=self.exact, device=flat.device)
