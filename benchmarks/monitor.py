@@ -63,7 +63,7 @@ def main() -> None:
         )
         for batch, steps in STEPS.items()
     }
-    works |= {name: lambda monitor=monitor: monitor.look(model) for name, monitor in looks.items()}
+    works |= {name: lambda monitor=monitor: monitor.evaluate(model) for name, monitor in looks.items()}
     turns = dict(zip(works, [*STEPS.values(), *(1 for _ in looks)], strict=True))
     for work in works.values():
         work()

@@ -1,4 +1,4 @@
-"""Writes docs/measures.md from the registry, with a picture of each measure over one real run.
+"""Writes docs/measures.md from the catalogue of measures, with a picture of each measure over one real run.
 
 `python docs/make_measures.py` writes the page; with `--run DIR RUN` it first measures that run at all its checkpoints,
 stores the numbers beside the page, and draws the pictures from them.
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from grokscope.errors import InputError
-from grokscope.measures.registry import MEASURES
+from grokscope.measures.catalogue import MEASURES
 from grokscope.runs import Reading, Run, measure_checkpoints, open_runs
 from grokscope.runs.provenance import provenance
 
@@ -39,14 +39,14 @@ SHOWN = {  # what the picture of a measure shows, where that is not its first co
 
 
 def page() -> str:
-    """The whole page; `tests/measures/test_registry.py` compares it with the file."""
+    """The whole page; `tests/measures/test_catalogue.py` compares it with the file."""
     about = json.loads((DOCS / "measures.json").read_text())
     made = about["provenance"]
     lines = [
         "# Measures",
         "",
         "Every measure that `grokscope measures` lists, in its order. This page is written by `docs/make_measures.py`",
-        f"from the registry. The pictures are of one run, `{about['run']}`, which",
+        f"from the catalogue. The pictures are of one run, `{about['run']}`, which",
         f"{_happened(about['outcome'])}, measured at its checkpoints; the numbers are in",
         f"[measures.csv](measures.csv), computed by commit `{made['commit']}` with torch {made['torch']} on",
         f"{made['device']}. The dotted line is the step of grokking. Definitions and guards that the paper",

@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from grokscope.studies.reproduction import records_in
+
 from grokscope.cli.progress import run_with_progress
 from grokscope.runs import Store
 from grokscope.specs import Plan
 from grokscope.studies.synchronization.experiments import base_run
 from grokscope.studies.synchronization.models import MODELS, save_models
-from grokscope.studies.reproduction import records_in
 
 SEED = 42
 SETTLING = 500  # steps after grokking, in which the last pairs come right

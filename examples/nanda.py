@@ -23,7 +23,7 @@ from grokscope import Monitor, named_task
 from grokscope.activations import means_of
 from grokscope.files import write_atomically
 from grokscope.measures import spectrum
-from grokscope.measures.filters import voted_modes
+from grokscope.measures.mode_choice import voted_modes
 from grokscope.runs.provenance import provenance
 from grokscope.tasks import Basis, Task, split
 

@@ -22,7 +22,7 @@ def main() -> tuple[float, float]:
         for a, b in ((batch[:, 0], batch[:, 1]) for batch in pairs.split(100)):
             metric.update(model[:2](one_hot(a, b, 23)), a, b)
     by_metric = float(metric.compute())
-    by_monitor = Monitor("add_mod23", "1", encode="one_hot").look(model)["fsd"]
+    by_monitor = Monitor("add_mod23", "1", encode="one_hot").evaluate(model)["fsd"]
     print(f"FSD {by_metric:.4f} by the metric, {by_monitor:.4f} by the monitor")
     return by_metric, by_monitor
 

@@ -14,7 +14,7 @@ import grokscope
 from grokscope.runs import Store
 from grokscope.specs import RunSpec
 
-LAZY = ["grokscope", "grokscope.runs", "grokscope.jobs"]
+LAZY = ["grokscope", "grokscope.runs", "grokscope.jobs", "grokscope.stats"]
 HEAVY = ["torch", "scipy", "numpy", "rich.console", "grokscope.cli.train", "grokscope.studies"]
 WHAT_IS_LOADED = f"print('loaded:', *[name for name in {HEAVY} if name in sys.modules])"
 COMMAND = f"""

@@ -8,6 +8,8 @@ from torch import Tensor, nn
 
 from grokscope.tasks import named_task, split
 
+SITE = "mlp.1"  # the neurons of `Attended`
+
 
 class Attended(nn.Module):
     """One block of attention and MLP with dropout and batch norm: everything that has a mode or draws by chance."""
@@ -25,6 +27,13 @@ class Attended(nn.Module):
         stream = stream + self.attention(stream, stream, stream, need_weights=False)[0]
         stream = stream + self.mlp(stream)
         return self.head(self.norm(stream[:, -1]))
+
+
+def attended(task: str = "add_mod7") -> Attended:
+    """The same model every time, for tokens [a, b, n]."""
+    torch.manual_seed(0)
+    symbols = named_task(task).symbols
+    return Attended(symbols + 1, symbols)
 
 
 def pairs_of(task_name: str, fraction: float = 0.5) -> tuple[Tensor, Tensor, Tensor]:

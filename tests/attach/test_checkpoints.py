@@ -97,7 +97,7 @@ def test_a_pickle_with_a_program_inside_is_refused_and_not_run(tmp_path: Path, s
         ({"w": torch.eye(3).to_sparse()}, r"'w' is not a dense tensor \(torch.sparse_coo\)"),
     ],
 )
-def test_names_that_clash_and_tensors_that_cannot_be_written_are_refused(
+def test_names_that_clash_and_tensors_that_cannot_be_written_are_rejected(
     tmp_path: Path, content: Any, sentence: str
 ) -> None:
     torch.save(content, tmp_path / "a.pt")

@@ -17,8 +17,8 @@ import torch
 import grokscope
 from grokscope.cli import run
 from grokscope.jobs import run_all
-from grokscope.measures import columns
-from grokscope.measures.registry import MEASURES
+from grokscope.measures import fsd_null, patching
+from grokscope.measures.catalogue import MEASURES
 from grokscope.runs import (
     Reading,
     Run,
@@ -58,7 +58,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def here(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every command runs in a folder with three runs in it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(columns, "NULL_DRAWS", 4)
+    monkeypatch.setattr(fsd_null, "NULL_DRAWS", 4)
     shutil.copytree(trained, tmp_path / "runs")
     return tmp_path
 
@@ -119,7 +119,7 @@ def test_the_list_for_programs_is_whole(capsys: pytest.CaptureFixture[str]) -> N
 def test_a_measure_is_explained_with_an_example_that_was_computed(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(columns, "PATCHED_PAIRS", 20)
+    monkeypatch.setattr(patching, "PATCHED_PAIRS", 20)
     assert run(["measures", name]) == 0
     shown, one = capsys.readouterr().out, MEASURES[name]
     for text in (one.title, one.formula, one.source, one.cost, one.null, one.undefined, *one.columns.values()):

@@ -109,6 +109,6 @@ def test_a_transformer_lens_model_without_the_site_names_its_nearest_hooks() -> 
     ):
         Monitor("add_mod7", ["blocks.1.mlp.hook_post"]).check(model)
     before = {name: len(module._forward_hooks) for name, module in model.named_modules()}
-    row = Monitor("add_mod7", ["blocks.0.mlp.hook_post", "blocks.0.attn.hook_z"]).look(model)
+    row = Monitor("add_mod7", ["blocks.0.mlp.hook_post", "blocks.0.attn.hook_z"]).evaluate(model)
     assert row["fsd"] == row["fsd"]
     assert before == {name: len(module._forward_hooks) for name, module in model.named_modules()}

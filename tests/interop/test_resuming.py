@@ -154,7 +154,7 @@ def test_mixed_precision_of_the_trainer_does_not_reach_what_is_read(tmp_path: Pa
     run.train()
     model = gpt2()
     model.load_state_dict(weights_of(run))
-    assert Monitor("add_mod7", [SITE]).look(model, 3) == {
+    assert Monitor("add_mod7", [SITE]).evaluate(model, 3) == {
         name: value for name, value in monitor.log[-1].items() if name != "weight_decay"
     }
     assert "autocast" in repr(vars(run.model)["forward"]) or hasattr(run.model.forward, "__wrapped__")
@@ -273,11 +273,11 @@ def test_fabrics_and_nnsights_wrappers_are_read_inside() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(14, 16), nn.ReLU(), nn.Linear(16, 7))
     monitor = Monitor("add_mod7", "1", encode="one_hot")
-    plain = monitor.look(model)
-    assert monitor.look(nnsight.NNsight(model)) == plain
+    plain = monitor.evaluate(model)
+    assert monitor.evaluate(nnsight.NNsight(model)) == plain
     fabric = Fabric(accelerator="cpu", precision="bf16-mixed")
     wrapped, _ = fabric.setup(model, torch.optim.AdamW(model.parameters()))
-    assert monitor.look(wrapped) == plain
+    assert monitor.evaluate(wrapped) == plain
 
 
 def test_nnsight_leaves_nothing_in_the_model_that_it_read() -> None:
@@ -285,6 +285,6 @@ def test_nnsight_leaves_nothing_in_the_model_that_it_read() -> None:
     model = nn.Sequential(nn.Linear(14, 16), nn.ReLU(), nn.Linear(16, 7))
     before = [dict(vars(module)) for module in model.modules()]
     monitor = Monitor("add_mod7", ["1", nnsight_site(lambda traced: traced[1].output)], encode="one_hot", chunk=20)
-    row = monitor.look(model)
+    row = monitor.evaluate(model)
     assert row["fsd"] == row["fsd@nnsight"]
     assert before == [vars(module) for module in model.modules()]

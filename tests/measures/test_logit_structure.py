@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from plain_runs import ARCHITECTURES, PlainRun, fresh, small_run, twin_in
 from torch import Tensor
 
-from grokscope.activations import InputEdit, Subject, subject_of
+from grokscope.activations import InputEdit, RunStack, subject_of
 from grokscope.errors import InputError
 from grokscope.measures.logit_structure import LogitStructure, logit_structure
 from grokscope.specs import RunSpec
@@ -121,7 +121,7 @@ def test_another_basis_can_be_asked_for() -> None:
 # Planted logits.
 
 
-def planted(task: str, logits: np.ndarray) -> tuple[Subject, dict[str, InputEdit]]:
+def planted(task: str, logits: np.ndarray) -> tuple[RunStack, dict[str, InputEdit]]:
     """A subject whose logits are these."""
     run = small_run(task, 0)
     state, _ = fresh([run])
@@ -222,7 +222,7 @@ def test_stacked_equals_solo_and_chunks_do_not_matter(monkeypatch: pytest.Monkey
     for i in range(3):
         alone = logit_structure(subject.select([i]))
         assert torch.allclose(together.explained[i], alone.explained[0], rtol=1e-9, atol=1e-15)
-    monkeypatch.setattr(Subject, "chunks", lambda self: iter([slice(0, 961)]))
+    monkeypatch.setattr(RunStack, "chunks", lambda self: iter([slice(0, 961)]))
     whole = logit_structure(subject)
     assert torch.allclose(together.explained, whole.explained, rtol=1e-9, atol=1e-15)
 

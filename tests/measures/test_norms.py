@@ -4,14 +4,14 @@ import pytest
 import torch
 from plain_runs import ARCHITECTURES, by_name, fresh, mixed_runs, small_run, twin_in
 
-from grokscope.activations import Subject, subject_of
+from grokscope.activations import RunStack, subject_of
 from grokscope.measures import snapshot
 from grokscope.measures.norms import norms
 from grokscope.specs import RunSpec
 from grokscope.training import advance
 
 
-def subject_at(runs: list[RunSpec], steps: int = 0) -> Subject:
+def subject_at(runs: list[RunSpec], steps: int = 0) -> RunStack:
     state, cohort = fresh(list(runs))
     advance(state, cohort, steps)
     return subject_of(runs, state.weights)

@@ -1,7 +1,6 @@
 from collections import Counter
-from fractions import Fraction
-from itertools import permutations, product
-from math import comb, prod
+from itertools import permutations
+from math import prod
 
 import numpy as np
 import pytest
@@ -11,16 +10,14 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from torch import Tensor
 
-from grokscope.activations import conditioned_means, means_of, subject_of
+from grokscope.activations import means_of, subject_of
 from grokscope.errors import InputError
 from grokscope.measures.concentration import inverse_participation_ratio
 from grokscope.measures.nulls import (
     NullSample,
-    critical_peak,
     exact_test,
     fsd_of,
     gaussian_null,
-    peak_tail,
     strongest_mode_chances,
     uniform_null,
     uniform_p_value,
@@ -28,8 +25,10 @@ from grokscope.measures.nulls import (
 from grokscope.measures.rank import fourier_rank
 from grokscope.measures.spectrum import Spectrum, spectrum
 from grokscope.measures.surrogates import answer_permutation_null, permuted_answers, phase_randomized, untrained_null
-from grokscope.measures.synchronization import FsdResult, fsd, fsd_gen, fsd_site
+from grokscope.measures.synchronization import FsdResult, fsd, fsd_gen
+from grokscope.model import hidden_sites
 from grokscope.specs import Architecture, RunSpec
+from grokscope.stats.multinomial import critical_peak, peak_tail
 from grokscope.tasks import named_task
 from grokscope.training import Cohort
 
@@ -112,34 +111,7 @@ def test_several_votes_per_neuron_are_refused() -> None:
             test(found)
 
 
-# The exact tail.
-
-
-@given(st.integers(1, 6), st.lists(st.integers(1, 5), min_size=1, max_size=3))
-def test_the_tail_equals_counting_every_outcome(neurons: int, weights: list[int]) -> None:
-    chances = [Fraction(weight, sum(weights)) for weight in weights]
-    law: Counter[int] = Counter()
-    for choice in product(range(len(weights)), repeat=neurons):
-        law[max(Counter(choice).values())] += prod((chances[mode] for mode in choice), start=Fraction(1))
-    for peak in range(neurons + 2):
-        expected = float(sum(chance for count, chance in law.items() if count >= peak))
-        assert peak_tail(peak, neurons, tuple(map(float, chances))) == pytest.approx(expected, rel=1e-12, abs=0)
-
-
-@pytest.mark.parametrize(("neurons", "modes"), [(512, 48), (512, 6), (128, 65), (3, 2)])
-def test_the_far_tail_keeps_its_digits(neurons: int, modes: int) -> None:
-    # Past one half a single mode can hold the peak: then the tail is a sum of binomial ones.
-    for peak in sorted({neurons // 2 + 1, neurons * 3 // 4, neurons}):
-        terms = (comb(neurons, count) * (modes - 1) ** (neurons - count) for count in range(peak, neurons + 1))
-        exact = Fraction(modes * sum(terms), modes**neurons)
-        assert peak_tail(peak, neurons, even(modes)) == pytest.approx(float(exact), rel=1e-10, abs=1e-300)
-
-
-def test_the_critical_peak_is_the_least() -> None:
-    for neurons, modes in ((512, 48), (64, 6), (10, 3)):
-        peak = critical_peak(neurons, even(modes))
-        assert peak_tail(peak, neurons, even(modes)) <= 0.05 < peak_tail(peak - 1, neurons, even(modes))
-    assert critical_peak(2, even(2)) == 3  # two neurons can prove nothing
+# The exact test.
 
 
 def test_the_exact_test_brackets_the_randomised_p_value() -> None:
@@ -334,8 +306,8 @@ def untrained() -> tuple[Tensor, FsdResult]:
     """Activations and FSD of a hundred untrained networks."""
     cohort = Cohort([RunSpec(task="add_mod23", architecture=SMALL).with_seed(seed) for seed in range(100)])
     subject = subject_of(cohort.specs, cohort.initial())
-    means = conditioned_means(subject, fsd_site(SMALL)).means
-    return subject.read(fsd_site(SMALL)), fsd(spectrum(means, subject.task.basis()).density)
+    means = subject.means(hidden_sites(SMALL)[0]).means
+    return subject.read(hidden_sites(SMALL)[0]), fsd(spectrum(means, subject.task.basis()).density)
 
 
 def test_untrained_networks_are_significant_to_independent_neurons(untrained: tuple[Tensor, FsdResult]) -> None:

@@ -8,17 +8,10 @@ from hypothesis import strategies as st
 from plain_runs import ARCHITECTURES, NORMAL, SMALL, TWO_LAYERS, fresh, small_run
 from torch import Tensor
 
-from grokscope.activations import Subject, subject_of
+from grokscope.activations import RunStack, subject_of
 from grokscope.errors import InputError
-from grokscope.measures.patching import (
-    Head,
-    Receiver,
-    drawn_pairs,
-    head_patching,
-    path_patching,
-    receivers_of,
-)
-from grokscope.model import Twin, twin_of
+from grokscope.measures.patching import drawn_pairs, head_patching, path_patching
+from grokscope.model import Head, Receiver, Twin, receivers_of, twin_of
 from grokscope.specs import Initialization
 from grokscope.tasks import named_task
 from grokscope.training import advance
@@ -27,7 +20,7 @@ NAMES = ["one_layer", "two_layers", "nanda", "three_layers", "norm_for_mlp", "at
 
 
 @lru_cache
-def trained(name: str = "two_layers", runs: int = 2) -> Subject:
+def trained(name: str = "two_layers", runs: int = 2) -> RunStack:
     architecture = replace(SMALL, heads=1) if name == "one_head" else ARCHITECTURES[name]
     start = Initialization() if architecture.layer_norm else NORMAL
     specs = [small_run("add_mod7", seed, architecture, initialization=start) for seed in range(runs)]
@@ -36,7 +29,7 @@ def trained(name: str = "two_layers", runs: int = 2) -> Subject:
     return subject_of(cohort.specs, state.weights)
 
 
-def twin(subject: Subject, run: int) -> Twin:
+def twin(subject: RunStack, run: int) -> Twin:
     weights = {name: value[run : run + 1] for name, value in subject.weights.items()}
     return twin_of(subject.architecture, subject.task.symbols, weights)
 
@@ -63,14 +56,14 @@ def with_head(value: Tensor, other: Tensor, head: int) -> Tensor:
     return out
 
 
-def frozen_outputs(subject: Subject, clean: dict[str, Tensor], sender: Head) -> dict:
+def frozen_outputs(subject: RunStack, clean: dict[str, Tensor], sender: Head) -> dict:
     """Edits that hold every branch after the sender's at its clean output."""
     sites = [site for site in clean if site.endswith(("attn_out", "mlp_out"))]
     after = [s for s in sites if int(s.split(".")[1]) > sender.block or s == f"blocks.{sender.block}.hook_mlp_out"]
     return {site: lambda out, site=site: clean[site] for site in after}
 
 
-def plain_path(subject: Subject, run: int, x: Tensor, other: Tensor, sender: Head, receiver: Receiver) -> Tensor:
+def plain_path(subject: RunStack, run: int, x: Tensor, other: Tensor, sender: Head, receiver: Receiver) -> Tensor:
     """Logits on x by the definition: freeze all but the sender, see what the receiver reads, replace that alone."""
     module, tokens = twin(subject, run), torch.tensor(subject.task.tokens)
     layers, z = subject.architecture.layers, f"blocks.{sender.block}.attn.hook_z"
@@ -93,7 +86,7 @@ def plain_path(subject: Subject, run: int, x: Tensor, other: Tensor, sender: Hea
     return hooked(module, tokens[x], [], {site: lambda out: read[site]})[1]
 
 
-def difference(subject: Subject, logits: Tensor, x: Tensor, other: Tensor) -> Tensor:
+def difference(subject: RunStack, logits: Tensor, x: Tensor, other: Tensor) -> Tensor:
     answers, rows = torch.tensor(subject.task.answers), torch.arange(len(x))
     return logits[rows, answers[x]] - logits[rows, answers[other]]
 
@@ -203,7 +196,7 @@ def test_a_run_of_nan_stays_alone() -> None:
     weights = {name: value.clone() for name, value in healthy.weights.items()}
     for value in weights.values():
         value[1] = torch.nan
-    sick = Subject(weights, healthy.architecture, healthy.task, healthy.is_train, healthy.labels, healthy.names)
+    sick = replace(healthy, weights=weights)
     x, other = drawn_pairs(healthy.task, 10, seed=8)
     one, two = (path_patching(s, x, other, Head(0, 0), Receiver("v", 1, 0)) for s in (healthy, sick))
     assert torch.equal(one.patched[[0, 2]], two.patched[[0, 2]])
@@ -245,10 +238,9 @@ def test_what_cannot_be_patched_is_named() -> None:
         head_patching(blind, x, other, Head(0, 0))
 
 
-def on_cuda(subject: Subject) -> Subject:
+def on_cuda(subject: RunStack) -> RunStack:
     weights = {name: value.cuda() for name, value in subject.weights.items()}
-    tables = (subject.is_train.cuda(), subject.labels.cuda())
-    return Subject(weights, subject.architecture, subject.task, *tables, subject.names)
+    return replace(subject, weights=weights, is_train=subject.is_train.cuda(), labels=subject.labels.cuda())
 
 
 @pytest.mark.gpu

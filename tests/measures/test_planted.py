@@ -9,10 +9,8 @@ from torch import Tensor
 from grokscope.activations import condition_of, conditioning_basis, means_of
 from grokscope.measures.concentration import gini, inverse_participation_ratio, spectral_entropy
 from grokscope.measures.nulls import (
-    critical_peak,
     exact_test,
     gaussian_null,
-    peak_tail,
     strongest_mode_chances,
     uniform_p_value,
 )
@@ -20,6 +18,7 @@ from grokscope.measures.rank import explained_at_rank, fourier_rank, mean_explai
 from grokscope.measures.spectrum import Spectrum, spectrum
 from grokscope.measures.surrogates import answer_permutation_null
 from grokscope.measures.synchronization import FsdResult, fsd, fsd_gen, fsd_top_k
+from grokscope.stats.multinomial import critical_peak, peak_tail
 from grokscope.tasks import named_task
 
 NEURONS = 60

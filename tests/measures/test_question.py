@@ -7,22 +7,22 @@ import pytest
 import torch
 from plain_runs import ARCHITECTURES, SMALL, TWO_LAYERS, fresh, small_run
 
-from grokscope.activations import Subject, conditioned_means, subject_of
+from grokscope.activations import RunStack, subject_of
 from grokscope.errors import InputError
-from grokscope.measures import columns
-from grokscope.measures import question as home
-from grokscope.measures.filters import key_modes, top_modes
+from grokscope.measures import fsd_null, patching
+from grokscope.measures.catalogue import measure
 from grokscope.measures.fourier_kan import fourier_kan
+from grokscope.measures.mode_choice import key_modes, top_modes
 from grokscope.measures.question import Question
-from grokscope.measures.registry import measure
-from grokscope.measures.restricted import VARIANTS, filtered_loss, variant_loss
+from grokscope.measures.restricted import filtered_loss, variant_loss
+from grokscope.measures.variants import VARIANTS
 from grokscope.measures.weight_spectra import embedding_spectrum
 from grokscope.specs import Architecture, ReadingSpec
 from grokscope.training import advance
 
 
 @lru_cache
-def trained(task: str = "add_mod11", architecture: Architecture = SMALL, steps: int = 30) -> Subject:
+def trained(task: str = "add_mod11", architecture: Architecture = SMALL, steps: int = 30) -> RunStack:
     state, cohort = fresh([small_run(task, seed, architecture, learning_rate=0.003) for seed in range(3)])
     advance(state, cohort, steps)
     return subject_of(cohort.specs, state.weights)
@@ -32,18 +32,18 @@ def trained(task: str = "add_mod11", architecture: Architecture = SMALL, steps: 
 def passes(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often means were taken at each site, and how often the inputs were gone through."""
     counts: Counter[str] = Counter()
-    through = Subject.parts
+    through, means = RunStack.parts, RunStack.means
 
-    def counted_means(subject: Subject, site: str, by: str):
+    def counted_means(self: RunStack, site: str, *arguments: object, **options: object):
         counts[site] += 1
-        return conditioned_means(subject, site, by)
+        return means(self, site, *arguments, **options)
 
-    def counted_parts(self: Subject, *arguments: object, **options: object):
+    def counted_parts(self: RunStack, *arguments: object, **options: object):
         counts["passes"] += 1
         return through(self, *arguments, **options)
 
-    monkeypatch.setattr(home, "conditioned_means", counted_means)
-    monkeypatch.setattr(Subject, "parts", counted_parts)
+    monkeypatch.setattr(RunStack, "means", counted_means)
+    monkeypatch.setattr(RunStack, "parts", counted_parts)
     return counts
 
 
@@ -65,8 +65,8 @@ def test_what_needs_the_weights_alone_reads_no_input(passes: Counter[str]) -> No
 def test_means_of_another_site_are_kept_apart(passes: Counter[str]) -> None:
     question = Question(trained(architecture=TWO_LAYERS))
     for site in ("blocks.0.mlp.hook_post", "blocks.1.mlp.hook_post"):
-        for _ in range(2):
-            assert question.means(site).means.equal(conditioned_means(question.subject, site).means)
+        first = question.means(site)
+        assert question.means(site) is first
     assert question.means() is question.means("blocks.0.mlp.hook_post")
     assert passes["blocks.0.mlp.hook_post"] == passes["blocks.1.mlp.hook_post"] == 1
     assert question.spectrum("blocks.1.mlp.hook_post").power.shape == (3, 5, 32)
@@ -89,10 +89,10 @@ def test_means_of_another_site_are_kept_apart(passes: Counter[str]) -> None:
 def test_the_site_is_the_readings_choice(architecture: str, chosen: str, site: str, last: str) -> None:
     subject = trained("add_mod7", ARCHITECTURES[architecture], 2)
     question = Question(subject, ReadingSpec(fsd_site=chosen))
-    assert (question.site, question.last_site) == (site, last)
+    assert (question.site, subject.hidden_sites[1]) == (site, last)
     width = 32 if site.endswith("post") else 16
     assert question.means().means.shape == (3, 7, width)
-    assert question.means().means.equal(conditioned_means(subject, site).means)
+    assert question.means().means.equal(subject.means(site).means)
 
 
 @pytest.mark.parametrize("architecture", ["attention_only", "norm_for_mlp"])
@@ -155,20 +155,14 @@ def test_a_reading_that_the_task_does_not_have_is_refused(task: str, by, basis: 
 # Whose key modes.
 
 
-def test_without_a_reference_every_run_has_its_own_keys() -> None:
-    assert Question(trained()).keys(None) is None
-    assert Question(trained()).keys(7) is None
-
-
-def test_a_reference_gives_its_keys_to_all() -> None:
-    early, late = trained(steps=4), trained(steps=60)
-    reference = late.select([1])
-    question = Question(early, reference=reference)
-    for count in (1, 2, 7):
-        assert question.keys(count).equal(top_modes(reference, "blocks.0.mlp.hook_post", count))
-    assert question.keys(None).equal(key_modes(reference))
-    own = top_modes(early, "blocks.0.mlp.hook_post", 2)
-    assert not own.equal(question.keys(2).expand(3, -1)), "the reference has other keys than the runs themselves"
+def test_given_keys_are_taken_whatever_the_runs_own_are() -> None:
+    subject = trained("add_mod17")
+    keys = torch.zeros(1, 8, dtype=torch.bool)
+    keys[0, :3] = True
+    for name in ("trig", "excluded", "paper_restricted"):
+        rows = measure(Question(subject, keys=keys), [name])
+        assert [row[name] for row in rows] == pytest.approx(variant_loss(subject, name, keys).loss.tolist(), rel=1e-12)
+        assert [row[f"{name}_modes"] for row in rows] == [3] * 3
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -247,8 +241,8 @@ def test_the_control_has_as_many_orders_as_the_reading_says() -> None:
 
 
 def test_what_is_drawn_is_drawn_from_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "NULL_DRAWS", 4)
-    monkeypatch.setattr(columns, "PATCHED_PAIRS", 20)
+    monkeypatch.setattr(fsd_null, "NULL_DRAWS", 4)
+    monkeypatch.setattr(patching, "PATCHED_PAIRS", 20)
     spec = small_run("add_mod11", 0, SMALL)
     drawn = ("fsd_null", "fourier_kan", "ablation", "patching")
 

@@ -17,7 +17,8 @@ from plain_runs import (
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from grokscope.measures import Snapshot, snapshot
+from grokscope.activations import subject_of
+from grokscope.measures import Question, Snapshot, measure, snapshot
 from grokscope.model import Twin
 from grokscope.specs import RunSpec
 from grokscope.training import Cohort, State, advance
@@ -138,6 +139,40 @@ def assert_reads(found: Snapshot, state: State, cohort: Cohort) -> None:
         assert row["fsd"] == pytest.approx(plain_fsd(run, twin), abs=1e-12), run.task
         assert row["rank"] == plain_median_rank(run, twin), run.task
         assert row["answer_share"] == pytest.approx(plain_answer_share(run, twin), rel=1e-9), run.task
+
+
+# The catalogue of which it is the fast path.
+
+
+@pytest.mark.parametrize("name", ["two_layers", "attention_only", "mlp_only_pooled", "norm_for_mlp", "nanda"])
+@pytest.mark.parametrize("task", ["add_mod31", "mult_mod11", "S3"])
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_every_logged_column_is_the_catalogues(name: str, task: str, precision: str) -> None:
+    runs = [
+        small_run(task, seed, ARCHITECTURES[name], shuffled_labels=seed == 2, precision=precision) for seed in range(3)
+    ]
+    state, cohort = trained(list(runs))
+    logged = snapshot(state.weights, cohort)
+    rows = measure(Question(subject_of(runs, state.weights)), ["memorization", "norms", "fsd", "rank"])
+    tolerance = 1e-11 if precision == "float64" else 1e-5
+    for slot, row in enumerate(rows):
+        columns = logged.row(slot)
+        assert set(columns) <= set(row), "every logged column is one of the catalogue's"
+        for column, value in columns.items():
+            assert value == pytest.approx(row[column], rel=tolerance, abs=tolerance, nan_ok=True), column
+
+
+def test_undefined_columns_are_the_catalogues() -> None:
+    state, cohort = trained([small_run("add_mod11", seed, TWO_LAYERS) for seed in range(3)])
+    views = cohort.layout.views(state.weights)
+    views["blocks.0.mlp.W_in"][0] = 0  # constant neurons
+    views["blocks.1.mlp.W_in"][1, 0, 0] = torch.nan
+    logged = snapshot(state.weights, cohort)
+    rows = measure(Question(subject_of(cohort.specs, state.weights)), ["memorization", "norms", "fsd", "rank"])
+    for slot, row in enumerate(rows):
+        columns = logged.row(slot)
+        assert columns == pytest.approx({name: row[name] for name in columns}, rel=1e-9, abs=1e-11, nan_ok=True)
+    assert np.isnan([rows[0]["fsd"], rows[1]["norm"], rows[1]["train_accuracy"]]).all()
 
 
 @pytest.mark.parametrize("name", ["two_layers", "attention_only", "mlp_only_pooled", "norm_for_mlp", "nanda"])

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from grokscope.errors import InputError
 from grokscope.measures.spectrum import spectrum
-from grokscope.measures.synchronization import FsdResult, fsd, fsd_gen, fsd_site, fsd_top_k
-from grokscope.specs import Architecture
+from grokscope.measures.synchronization import FsdResult, fsd, fsd_gen, fsd_top_k
 from grokscope.tasks import named_task
 
 random_seeds = st.integers(0, 2**32 - 1)
@@ -196,8 +195,3 @@ def test_where_every_mode_counts_there_is_nothing_to_agree_on(measure: Callable[
     for top_k in (0, 4):
         with pytest.raises(InputError, match=f"between 1 and the number of modes, 3, got {top_k}"):
             measure(powers(0, 3, 8), top_k)
-
-
-def test_fsd_is_read_at_the_mlp_or_the_attention() -> None:
-    assert fsd_site(Architecture()) == "blocks.0.mlp.hook_post"
-    assert fsd_site(Architecture(mlp="dropped")) == "blocks.0.hook_attn_out"

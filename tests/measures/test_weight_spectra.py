@@ -8,7 +8,7 @@ from plain_runs import ARCHITECTURES, NORMAL, PlainRun, fresh, small_run, twin_i
 from torch import Tensor
 from torch.autograd.functional import jacobian
 
-from grokscope.activations import Subject, subject_of
+from grokscope.activations import RunStack, subject_of
 from grokscope.errors import InputError
 from grokscope.measures.spectrum import spectrum
 from grokscope.measures.weight_spectra import embedding_spectrum, neuron_logit_map, neuron_logit_spectrum
@@ -20,7 +20,7 @@ from grokscope.training import Cohort, State, advance
 TWO = ARCHITECTURES["two_layers"]
 
 
-def trained(runs: list[RunSpec], steps: int = 20) -> tuple[Subject, State, Cohort]:
+def trained(runs: list[RunSpec], steps: int = 20) -> tuple[RunStack, State, Cohort]:
     state, cohort = fresh(list(runs))
     advance(state, cohort, steps)
     return subject_of(runs, state.weights), state, cohort

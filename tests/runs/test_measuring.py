@@ -11,10 +11,9 @@ import torch
 import grokscope
 from grokscope.errors import InputError
 from grokscope.jobs import run_all
-from grokscope.measures import columns
-from grokscope.measures.filters import key_modes
+from grokscope.measures import MEASURES, fsd_null, measure, patching
+from grokscope.measures.mode_choice import key_modes
 from grokscope.measures.question import Question
-from grokscope.measures.registry import MEASURES, measure
 from grokscope.measures.restricted import variant_loss
 from grokscope.runs import (
     Reading,
@@ -52,8 +51,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "NULL_DRAWS", 4)
-    monkeypatch.setattr(columns, "PATCHED_PAIRS", 20)
+    monkeypatch.setattr(fsd_null, "NULL_DRAWS", 4)
+    monkeypatch.setattr(patching, "PATCHED_PAIRS", 20)
 
 
 def stored(path: Path, spec: RunSpec = ADD) -> Run:
@@ -152,8 +151,8 @@ def test_the_reading_is_passed_on(path: Path) -> None:
 
 
 def test_untrained_networks_are_drawn_once_for_a_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, drawn = [], columns.untrained_null
-    monkeypatch.setattr(columns, "untrained_null", lambda *a, **k: calls.append(k["seed"]) or drawn(*a, **k))
+    calls, drawn = [], fsd_null.untrained_null
+    monkeypatch.setattr(fsd_null, "untrained_null", lambda *a, **k: calls.append(k["seed"]) or drawn(*a, **k))
     in_stacks_of(1, monkeypatch)
     rows = rows_of(stored(path), ["fsd_null"], Reading(seed=77))
     assert calls == [77]

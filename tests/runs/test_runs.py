@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import grokscope
-from grokscope.activations import subject
+from grokscope.activations import run_stack
 from grokscope.errors import InputError
 from grokscope.jobs import run_all
 from grokscope.model import site_names
@@ -66,8 +66,8 @@ def at_the_last_position(name: str, value: Tensor) -> Tensor:
 def test_activations_are_those_of_the_plain_module(
     spec: RunSpec, at_once: int, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subject, "PAIRS_AT_ONCE", {"cpu": at_once})
-    monkeypatch.setattr(subject, "LEAST_PAIRS", 1)
+    monkeypatch.setattr(run_stack, "PAIRS_AT_ONCE", {"cpu": at_once})
+    monkeypatch.setattr(run_stack, "LEAST_PAIRS", 1)
     run = grokscope.open(path)[run_name(spec)]
     checkpoint = run.at(STEPS)
     names = set(site_names(spec.architecture))

@@ -6,24 +6,25 @@ from grokscope.activations.conditioned import (
     RunningMeans,
     answer_sums,
     condition_of,
-    conditioned_means,
     conditioning_basis,
-    control_basis,
     means_of,
 )
-from grokscope.activations.subject import InputEdit, Subject, subject_of
+from grokscope.activations.run_stack import RunStack, subject_of
+from grokscope.activations.subject import NEEDS, Edits, InputEdit, Need, Subject
 
 __all__ = [
+    "NEEDS",
     "ConditionedMeans",
     "Conditioning",
+    "Edits",
     "InputEdit",
+    "Need",
+    "RunStack",
     "RunningMeans",
     "Subject",
     "answer_sums",
     "condition_of",
-    "conditioned_means",
     "conditioning_basis",
-    "control_basis",
     "means_of",
     "subject_of",
 ]

@@ -7,9 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grokscope.activations.subject import Subject
 from grokscope.errors import InputError, shown
-from grokscope.randomness import permutation
 from grokscope.shapes import Bool, Float, Int
 from grokscope.tasks import Basis, Task
 from grokscope.tasks.modes import fourier_modes
@@ -20,9 +18,7 @@ __all__ = [
     "RunningMeans",
     "answer_sums",
     "condition_of",
-    "conditioned_means",
     "conditioning_basis",
-    "control_basis",
     "means_of",
 ]
 
@@ -63,18 +59,6 @@ def conditioning_basis(task: Task, by: Conditioning = "answer", name: str = "") 
     return Basis("additive", np.arange(task.symbols), fourier_modes(task.symbols))
 
 
-def control_basis(task: Task, relabelling: int | None = None) -> Basis:
-    """The Z_n-Fourier control of §7: frequencies over the answers' index, whatever the operation's own group.
-
-    The order of the elements matters and is not stated: lexicographic if `relabelling` is None, else a random order
-    drawn from that seed.
-    """
-    order = np.arange(task.symbols)
-    if relabelling is not None:
-        order = permutation(torch.tensor(relabelling), "labels", torch.tensor(0), task.symbols).numpy()
-    return Basis("additive", order, fourier_modes(task.symbols))
-
-
 def answer_sums(
     activation: Float[Tensor, "runs inputs neurons"], answers: Int[Tensor, "runs inputs"], size: int
 ) -> Float[Tensor, "runs answers neurons"]:
@@ -102,29 +86,8 @@ def means_of(
     return total.means()
 
 
-def conditioned_means(
-    subject: Subject, site: str, by: Conditioning = "answer", *, every_position: bool = False
-) -> ConditionedMeans:
-    """A[s, j] = mean{act_j(a, b) : a ∘ b = s} of a site at the last position (paper: Eq. 2, and φ_j of §7).
-
-    Sums are float64: A varies by 1e-4 of the activations, and a sum over p pairs in float32 would lose half of that.
-    With `every_position`, the positions stand beside each other as further neurons.
-    """
-    condition = torch.tensor(condition_of(subject.task, by), device=subject.device)
-    total = RunningMeans(subject.task.symbols, condition)
-    for rows, values in subject.parts([site], every_position=every_position):
-        value = values[site]
-        total.add(value.movedim(1, 2) if every_position else value, rows)
-    found = total.means()
-    if len(subject) == 1 and not bool(found.finite):
-        raise InputError(
-            f"{subject.names[0]} has activations at {site} that are not numbers: nothing can be read there"
-        )
-    return found
-
-
 class RunningMeans:
-    """Σ x for each condition and Σ x, Σ x² overall, chunk by chunk: no more than a chunk is ever held."""
+    """Σ x for each condition and Σ x, Σ x² overall, chunk by chunk: no more than a chunk is in memory."""
 
     def __init__(self, size: int, condition: Int[Tensor, " inputs"]) -> None:
         self.size, self.condition = size, condition

@@ -6,19 +6,20 @@ The core needs torch and numpy; an adapter imports its framework when it is call
 from grokscope.attach.checkpoints import convert, load_weights, read_weights
 from grokscope.attach.controller import Schedule, WeightDecayController
 from grokscope.attach.encoders import ENCODERS, a_b_sep, a_op_b_equals, one_hot
-from grokscope.attach.measures import ATTACHED
+from grokscope.attach.foreign_model import ForeignModel, foreign_measures
 from grokscope.attach.monitor import Monitor
 from grokscope.attach.operations import own_task
 
 __all__ = [
-    "ATTACHED",
     "ENCODERS",
+    "ForeignModel",
     "Monitor",
     "Schedule",
     "WeightDecayController",
     "a_b_sep",
     "a_op_b_equals",
     "convert",
+    "foreign_measures",
     "load_weights",
     "one_hot",
     "own_task",

@@ -23,7 +23,7 @@ SECONDS = 600
 
 
 def read_weights(path: Path | str) -> dict[str, Tensor]:
-    """The tensors of a safetensors file. A pickle is refused, and never opened."""
+    """The tensors of a safetensors file. A pickle is rejected, and never opened."""
     path = Path(path)
     if path.suffix.lower() != SAFE:
         hint = f"; make one with: grokscope convert {path.name}" if path.suffix.lower() in PICKLES else ""
@@ -89,7 +89,7 @@ def convert(source: Path | str, target: Path | str | None = None) -> Path:
         except subprocess.TimeoutExpired:
             raise InputError(f"{named(source)} was not read within {SECONDS} seconds") from None
     if done.returncode != 0:
-        said = [line for line in done.stderr.splitlines() if line.strip()]
-        why = said[-1].removeprefix("grokscope: ") if said else "no reason given"
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        why = lines[-1].removeprefix("grokscope: ") if lines else "no reason given"
         raise InputError(f"{named(source)} could not be converted: {why}")
     return target

@@ -1,4 +1,4 @@
-"""Weight decay that follows what a monitor sees, for any optimiser that has it."""
+"""Weight decay set by what a monitor measures, for any optimiser that has it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from grokscope.attach.given import whole
+from grokscope.attach.arguments import whole_number
 from grokscope.attach.monitor import Monitor, Row
 from grokscope.errors import InputError, shown
 from grokscope.specs import ClosedLoop, ReadingSpec, Trigger
@@ -17,14 +17,14 @@ from grokscope.steering import controlled, decision
 __all__ = ["Rule", "Schedule", "Verdict", "WeightDecayController"]
 
 Rule = Any
-"""A `Trigger`, a `Schedule`, the closed loop's settings, or a function of (λ at the start, looks) that gives λ, or
+"""A `Trigger`, a `Schedule`, the closed loop's settings, or a function of (λ at the start, log) that gives λ, or
 None to leave it alone."""
 WATCHED = {"fsd": ("fsd",), "train_accuracy": ("train_accuracy",), "step": ()}
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """λ by step, whatever is seen.
+    """λ by step, whatever is measured.
 
     >>> Schedule(((500, 3.0), (2000, 1.0))).at(700, before=1.0)
     (500, 3.0)
@@ -34,7 +34,7 @@ class Schedule:
     """(step, λ): from that step on λ is this."""
 
     def __post_init__(self) -> None:
-        """Refuse what is not (step, λ), each a number of at least 0."""
+        """Reject what is not (step, λ), each a number of at least 0."""
         for change in self.changes:
             is_pair = isinstance(change, tuple | list) and len(change) == 2 and all(map(_is_number, change))
             if not is_pair or min(change) < 0:
@@ -51,7 +51,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a rule says after everything seen so far."""
+    """What a rule decides after everything logged so far."""
 
     weight_decay: float
     """λ from now on."""
@@ -60,11 +60,11 @@ class Verdict:
 
 
 class WeightDecayController:
-    """Sets an optimiser's weight decay by a rule: raise, hold, restore, within bounds, and say why.
+    """Sets an optimiser's weight decay by a rule: raise, hold, restore, within bounds, and give the reason.
 
     A rule is a pure function of the monitor's log, so that training continued from a checkpoint goes on as it would
     have. Groups keep their proportions: one without decay (biases) stays without, unless none has any. Until a rule has
-    something to say λ is left alone, so that a scheduler may change it; from then on it is set at every look.
+    given a λ it is left alone, so that a scheduler may change it; from then on it is set at every evaluation.
 
     >>> model = torch.nn.Linear(2, 2)
     >>> optimizer = torch.optim.AdamW(model.parameters(), weight_decay=1.0)
@@ -84,7 +84,7 @@ class WeightDecayController:
         bounds: tuple[float, float] = (0.0, 10.0),
         hold: int | None = None,
     ) -> None:
-        """What is controlled, by what it sees, and how.
+        """What is controlled, by which log, and how.
 
         Args:
             optimizer: Any with `param_groups` that have a `weight_decay`.
@@ -103,7 +103,7 @@ class WeightDecayController:
             raise InputError(f"bounds must be 0 ≤ lowest ≤ highest, got {shown(bounds)}")
         if isinstance(rule, ClosedLoop) and not bounds[1]:
             raise InputError(f"the closed loop raises λ, and bounds keep it at 0: got {shown(bounds)}")
-        self.hold = None if hold is None else whole(hold, "hold", "steps")
+        self.hold = None if hold is None else whole_number(hold, "hold", "steps")
         self.monitor, self.rule, self.bounds = monitor, rule, bounds
         self.start = max(float(group["weight_decay"]) for group in self.groups)
         if isinstance(rule, ClosedLoop) and not self.start:
@@ -114,7 +114,7 @@ class WeightDecayController:
         self.shares = [self._share(group) for group in self.groups]
         self.log: list[Row] = []
         self._decided_at: int | None = None
-        self._refuse_blind(rule)
+        self._reject_blind(rule)
         monitor.optimizer = optimizer
 
     @property
@@ -128,16 +128,16 @@ class WeightDecayController:
         return max(float(group["weight_decay"]) for group in self.groups)
 
     def step(self) -> float:
-        """Let the rule decide on what the monitor has logged, and set λ; λ from now on.
+        """Apply the rule to what the monitor has logged, and set λ; λ from now on.
 
-        Call it after `monitor.step`; between looks it changes nothing.
+        Call it after `monitor.step`; between evaluations it changes nothing.
         """
-        looks = self.monitor.log
-        if looks and looks[-1]["step"] != self._decided_at:
-            self._decided_at = looks[-1]["step"]
-            verdict = self._verdict(looks)
+        log = self.monitor.log
+        if log and log[-1]["step"] != self._decided_at:
+            self._decided_at = log[-1]["step"]
+            verdict = self._verdict(log)
             if verdict is not None:
-                self._follow(verdict, int(looks[-1]["step"]))
+                self._follow(verdict, int(log[-1]["step"]))
         return self.weight_decay
 
     def state_dict(self) -> dict[str, Any]:
@@ -191,12 +191,12 @@ class WeightDecayController:
         for group, decay in zip(groups, decays, strict=True):
             group["weight_decay"] = decay
 
-    def _verdict(self, looks: Sequence[Row]) -> Verdict | None:
-        """What the rule says; None as long as it has said nothing."""
+    def _verdict(self, log: Sequence[Row]) -> Verdict | None:
+        """What the rule decides; None as long as it has decided nothing."""
         if isinstance(self.rule, Trigger):
-            return self._triggered(self.rule, looks)
+            return self._triggered(self.rule, log)
         if isinstance(self.rule, Schedule):
-            first, step = self.rule.begins(), int(looks[-1]["step"])
+            first, step = self.rule.begins(), int(log[-1]["step"])
             if first is None or step < first:
                 return None
             since, decay = self.rule.at(step, self.start)
@@ -204,31 +204,31 @@ class WeightDecayController:
         if isinstance(self.rule, ClosedLoop):
             # Within the bounds from the start, so that backing off begins at the λ that is in force.
             within = replace(self.rule, highest=max(self.start, min(self.rule.highest, self.bounds[1])))
-            found = controlled(within, self.start, looks)
+            found = controlled(within, self.start, log)
             return Verdict(found.weight_decay, str(found.phase)) if found.changes else None
-        said = self.rule(self.start, looks)
-        if said is None:
+        found_by_rule = self.rule(self.start, log)
+        if found_by_rule is None:
             return None
-        wanted = getattr(said, "weight_decay", said)
+        wanted = getattr(found_by_rule, "weight_decay", found_by_rule)
         if not _is_number(wanted):
             raise InputError(f"the rule must give a weight decay, or None to leave it, got {shown(wanted)}")
-        return Verdict(float(wanted), str(getattr(said, "phase", "your rule")))
+        return Verdict(float(wanted), str(getattr(found_by_rule, "phase", "your rule")))
 
-    def _triggered(self, rule: Trigger, looks: Sequence[Row]) -> Verdict | None:
-        found, grokked = decision(rule, self.start, looks), ReadingSpec().grokked
+    def _triggered(self, rule: Trigger, log: Sequence[Row]) -> Verdict | None:
+        found, grokked = decision(rule, self.start, log), ReadingSpec().grokked
         if found.restored_at is not None:
             why = f"validation accuracy reached {grokked:g} at step {found.restored_at}"
             return Verdict(found.weight_decay, why)
         if found.fired_at is None:
             return None
-        if self.hold is not None and looks[-1]["step"] >= found.fired_at + self.hold:
+        if self.hold is not None and log[-1]["step"] >= found.fired_at + self.hold:
             return Verdict(self.start, f"held for {self.hold} steps")
         return Verdict(found.weight_decay, f"{rule.signal} reached {rule.threshold:g} at step {found.fired_at}")
 
-    def _refuse_blind(self, rule: Rule) -> None:
-        """Say what a rule looks at and the monitor does not see."""
+    def _reject_blind(self, rule: Rule) -> None:
+        """Say what a rule log at and the monitor does not see."""
         if isinstance(rule, Trigger) and rule.signal == "random":
-            raise InputError("a random trigger needs the last step: draw one, and use Trigger('step', at_least=…)")
+            raise InputError("a random trigger needs the last step: choose one, and use Trigger('step', at_least=…)")
         is_closed_loop = isinstance(rule, ClosedLoop)
         if not isinstance(rule, Trigger | Schedule) and not is_closed_loop and not callable(rule):
             raise InputError(f"rule must be a Trigger, a Schedule, a closed loop or a function, got {shown(rule)}")
@@ -236,9 +236,9 @@ class WeightDecayController:
         if isinstance(rule, Trigger) and rule.restore_after_grokking:
             needed = (*needed, "validation_accuracy")
         if "fsd" in needed and ("fsd" not in self.monitor.measures or not self.monitor.sites):
-            raise InputError("the rule looks at fsd, and the monitor does not measure it: give it a site and 'fsd'")
+            raise InputError("the rule reads fsd, and the monitor does not measure it: give it a site and 'fsd'")
         if {"train_accuracy", "validation_accuracy"} & {*needed} and self.monitor.is_train is None:
-            raise InputError("the rule looks at accuracies, and the monitor lacks the training pairs: Monitor(train=…)")
+            raise InputError("the rule reads accuracies, and the monitor lacks the training pairs: Monitor(train=…)")
 
 
 def _is_number(value: Any) -> bool:

@@ -9,7 +9,7 @@ from torch import Tensor
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.shapes import Float, Int
 
-__all__ = ["ENCODERS", "Encode", "a_b_sep", "a_op_b_equals", "called_with", "encoder", "one_hot"]
+__all__ = ["ENCODERS", "Encode", "a_b_sep", "a_op_b_equals", "call_model", "encoder", "one_hot"]
 
 Encode = Callable[[Tensor, Tensor], Any]
 """From a and b, each [inputs], to a model's input: a tensor, a tuple of arguments, or a dict of named ones."""
@@ -34,7 +34,7 @@ def a_op_b_equals(a: Int[Tensor, " inputs"], b: Int[Tensor, " inputs"], symbols:
 
 
 def one_hot(a: Int[Tensor, " inputs"], b: Int[Tensor, " inputs"], symbols: int) -> Float[Tensor, "inputs twice"]:
-    """The one-hot vectors of a and b beside each other, 2n numbers: the input of an MLP.
+    """The one-hot vectors of a and b, one after the other, 2n numbers: the input of an MLP.
 
     >>> one_hot(torch.tensor([1]), torch.tensor([0]), 2)
     tensor([[0., 1., 1., 0.]])
@@ -62,7 +62,7 @@ def encoder(encode: str | Encode, symbols: int) -> Encode:
     return lambda a, b: ENCODERS[encode](a, b, symbols)
 
 
-def called_with(model: Callable[..., Any], inputs: Any) -> Any:
+def call_model(model: Callable[..., Any], inputs: Any) -> Any:
     """The model's output: a dict is passed by name, a tuple as several arguments, anything else as one."""
     if isinstance(inputs, Mapping):
         return model(**inputs)

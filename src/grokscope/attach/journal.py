@@ -1,4 +1,4 @@
-"""The log of a monitored run in a folder of runs, beside grokscope's own."""
+"""The log of a monitored run in a folder of runs, in the format of grokscope's own."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from grokscope.attach.operations import OWN
-from grokscope.attach.undisturbed import bare, device_of
+from grokscope.attach.preservation import device_of, unwrap
 from grokscope.errors import InputError
 from grokscope.files import named, write_atomically
 from grokscope.runs.logs import columns_from
@@ -22,7 +22,7 @@ from grokscope.tasks import Task, pinned_task_name
 
 __all__ = ["Journal"]
 
-NEEDED = ("fsd", "rank")  # columns that lists and stories read of every run
+NEEDED = ("fsd", "rank")  # columns that lists and summaries read of every run
 
 
 class Journal:
@@ -47,9 +47,9 @@ class Journal:
         self.continues_from: int | None = None
 
     def append(self, row: Mapping[str, Any], model: Any, weight_decay: float | None) -> None:
-        """Add one look; the first one makes the folder."""
+        """Add one evaluation; the first one makes the folder."""
         if self.folder is None:
-            self.folder = self._begun(model, weight_decay or 0.0)
+            self.folder = self._begin(model, weight_decay or 0.0)
         numbers = {name: value for name, value in row.items() if not isinstance(value, str)}
         self.folder.append(dict.fromkeys(NEEDED, float("nan")) | numbers)
 
@@ -60,15 +60,15 @@ class Journal:
             self.folder.rewind(self.continues_from)
 
     def finish(self, log: Sequence[Mapping[str, Any]]) -> None:
-        """Write how the run ended so far; nothing to write if nothing was looked at since it was loaded."""
+        """Write how the run ended so far; nothing is written if nothing was evaluated since it was loaded."""
         if self.folder is None:
             return
         undefined = {str(row["step"]): row["undefined"] for row in log if row["undefined"]}
         facts: dict[str, Any] = {"undefined": undefined, "provenance": provenance(self.device)}
         self.folder.finish(RunOutcome.from_evaluations(columns_from(log), **facts))
 
-    def _begun(self, model: Any, weight_decay: float) -> RunFolder:
-        inside = bare(model)
+    def _begin(self, model: Any, weight_decay: float) -> RunFolder:
+        inside = unwrap(model)
         self.device = str(device_of(inside))
         name = re.sub(r"[^ -~]", "?", self.model_name or type(inside).__name__)[:80]
         spec = RunSpec(
@@ -90,7 +90,7 @@ class Journal:
         return folder
 
     def _task_name(self) -> str:
-        """The task's name; somebody's own group is written as a table beside the runs."""
+        """The task's name; somebody's own group is written as a table into the folder of runs."""
         if self.task.name != OWN:
             return pinned_task_name(self.task.name)
         assert self.task.group is not None

@@ -3,23 +3,25 @@
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import isfinite, nan
+from math import nan
 from pathlib import Path
 from typing import Any, SupportsInt, get_args
 
 import torch
 from torch import Tensor, nn
 
-from grokscope.activations import Conditioning, condition_of, conditioning_basis
+from grokscope.activations import Conditioning, conditioning_basis
+from grokscope.attach.arguments import as_tuple, is_whole, plain_step, train_pairs, whole_number
 from grokscope.attach.encoders import Encode, encoder
-from grokscope.attach.given import is_whole, listed, step_of, whole
+from grokscope.attach.foreign_model import ForeignModel, foreign_measure
 from grokscope.attach.journal import Journal
-from grokscope.attach.measures import ATTACHED, attached_measure, why_undefined
 from grokscope.attach.operations import own_task, without_group
-from grokscope.attach.pass_over import Pass, train_pairs
+from grokscope.attach.passes import Pass
+from grokscope.attach.preservation import home_of, preserve_state, unwrap
 from grokscope.attach.sites import Site, find_sites, site_name
-from grokscope.attach.undisturbed import bare, home_of, undisturbed
 from grokscope.errors import InputError, shown
+from grokscope.measures import Question, measure, scores
+from grokscope.measures.catalogue import undefined_reason
 from grokscope.runs.logs import Columns, columns_from
 from grokscope.specs import ReadingSpec
 from grokscope.tasks import Basis
@@ -28,8 +30,8 @@ from grokscope.timeline import Timeline, timeline_of
 __all__ = ["Monitor", "Row"]
 
 Row = dict[str, Any]
-"""One look: step, accuracies, losses, norm, λ, every measure's columns, and why any of them is undefined."""
-ALWAYS = ("memorization", "norms")  # what every look has, asked for or not
+"""One evaluation: step, accuracies, losses, norm, λ, every measure's columns, and why any of them is undefined."""
+ALWAYS = ("memorization", "norms", "answer_share")  # what every evaluation has, named or not
 
 
 class Monitor:
@@ -68,8 +70,8 @@ class Monitor:
         Args:
             task: The operation: a task's name, a function of (a, b), or a table; a `Task` too.
             sites: Where activations are read; columns of the first have plain names, those of others end in `@SITE`.
-            measures: Names from `ATTACHED`; accuracies, losses, norm and answer share are always there.
-            every: Steps between looks.
+            measures: Names from `foreign_measures()`; accuracies, losses, norm and answer share are always there.
+            every: Steps between evaluations.
             symbols: n, for an operation given as a function.
             encode: From (a, b) to the model's inputs: a ready encoder's name, or a function.
             readout: From the model's output to logits [inputs, classes]; by default found, at the last position.
@@ -77,16 +79,14 @@ class Monitor:
             train: The training pairs: a mask over `task.inputs`, an n × n mask, or pairs [k, 2].
             by: What activations are conditioned on, `answer` or `sum`.
             basis: The basis in which they are read; the task's faithful one by default.
-            keys: Key modes, counted from 1, for `trig` and `excluded`; those of each look if not given.
+            keys: Key modes, counted from 1, for `trig` and `excluded`; those of each evaluation if not given.
             chunk: Pairs in one forward pass; as many as the device likes if not given.
             out: A folder of runs in which the log is kept, for `grokscope list`, `show` and `report`.
             model_name: What to call the model there; its class if not given.
             seed: What tells apart monitored runs of one model there.
         """
-        self.every, self.chunk = (
-            whole(every, "every", "steps"),
-            None if chunk is None else whole(chunk, "chunk", "pairs"),
-        )
+        self.every = whole_number(every, "every", "steps")
+        self.chunk = None if chunk is None else whole_number(chunk, "chunk", "pairs")
         if position is not None and not is_whole(position):
             raise InputError(f"position must be a whole number, or None for all of them, got {shown(position)}")
         if readout is not None and not callable(readout):
@@ -94,10 +94,10 @@ class Monitor:
         if by not in get_args(Conditioning):
             raise InputError(f"by must be one of {', '.join(get_args(Conditioning))}, got {shown(by)}")
         self.task = own_task(task, symbols)
-        self.position, self.by = position, by
-        self.sites = _told_apart((sites,) if isinstance(sites, str) or callable(sites) else listed(sites, "sites"))
+        self.position, self.by, self.basis_name = position, by, basis
+        self.sites = _distinct((sites,) if isinstance(sites, str) or callable(sites) else as_tuple(sites, "sites"))
         self.basis: Basis | None = conditioning_basis(self.task, by, basis) if self.task.bases else None
-        names = (measures,) if isinstance(measures, str) else listed(measures, "measures")
+        names = (measures,) if isinstance(measures, str) else as_tuple(measures, "measures")
         self.measures = self._offered([name for name in dict.fromkeys(names) if name not in ALWAYS])
         self.encode, self.readout = encoder(encode, self.task.symbols), readout
         self.encodes_by_name = isinstance(encode, str)
@@ -110,7 +110,7 @@ class Monitor:
 
     @contextmanager
     def attach(self, model: Any, optimizer: torch.optim.Optimizer | None = None) -> Iterator["Monitor"]:
-        """Watch this model inside: sites, inputs and classes are checked at once, before any training.
+        """Monitor this model inside: sites, inputs and classes are checked at once, before any training.
 
         With the optimiser, λ is logged too. A log that is kept on the disk is closed at the end.
         """
@@ -125,20 +125,20 @@ class Monitor:
         self.finish()
 
     def step(self, step: SupportsInt) -> Row | None:
-        """Look at the attached model if the step is due; what was seen, or None."""
+        """Evaluate the attached model if the step is due; the row, or None."""
         if self._model is None:
             raise InputError("the monitor watches no model: use `with monitor.attach(model):`, or monitor.measure")
-        return self.measure(self._model, step) if step_of(step) % self.every == 0 else None
+        return self.measure(self._model, step) if plain_step(step) % self.every == 0 else None
 
     def measure(self, model: Any, step: SupportsInt) -> Row:
-        """Look at a model now, and log it. Training goes on as if nobody had looked, bit for bit."""
-        step = step_of(step)
+        """Evaluate a model now, and log it. Training goes on as if it had not been evaluated, bit for bit."""
+        step = plain_step(step)
         if self.log and step < self.log[-1]["step"]:
             raise InputError(
                 f"step {step} comes after step {self.log[-1]['step']} was logged; go back with load_state_dict"
             )
-        row = self.look(model, step)
-        if self.log and self.log[-1]["step"] == step:  # looked at again: the last look counts
+        row = self.evaluate(model, step)
+        if self.log and self.log[-1]["step"] == step:  # evaluated again: the last evaluation counts
             self.log.pop()
             if self.journal is not None:
                 self.journal.rewind(self.log)
@@ -147,31 +147,29 @@ class Monitor:
             self.journal.append(row, model, self.log[0].get("weight_decay"))
         return row
 
-    def look(self, model: Any, step: int = 0) -> Row:
-        """What is seen of a model now, without logging it."""
-        inside = bare(model)
-        with undisturbed(inside):
-            seen = self._pass().over(inside)
-            row: Row = {"step": step, **seen.scores, "norm": _norm(inside)}
+    def evaluate(self, model: Any, step: int = 0) -> Row:
+        """Evaluate a model now, without logging it."""
+        inside = unwrap(model)
+        with preserve_state(inside):
+            found = self._pass().evaluate(inside)
+            row: Row = {"step": step, **self._scores(found), "norm": _norm(inside)}
             decay = self._weight_decay()
             if decay is not None:
                 row["weight_decay"] = decay
             reasons = []
-            for i, site in enumerate(self.sites):
-                reading, name = seen.reading(i), site_name(site)
-                columns = self._columns(reading)
+            for i, name in enumerate(map(site_name, self.sites)):
+                columns = self._columns(found.at(name))
+                reasons.append(columns.pop("undefined"))
                 row |= {column if i == 0 else f"{column}@{name}": value for column, value in columns.items()}
-                if any(value != value for value in columns.values()):
-                    reasons.append(why_undefined(reading, name))
-        if seen.scores.get("loss", 0.0) != seen.scores.get("loss", 0.0):
+        if row["loss"] != row["loss"]:
             reasons.append("logits are not numbers")
-        return row | {"undefined": "; ".join(reasons)}
+        return row | {"undefined": "; ".join(filter(None, reasons))}
 
     def check(self, model: Any) -> None:
-        """Refuse a model that cannot be read: a site it lacks, inputs it refuses, too few or too many classes."""
-        inside = bare(model)
+        """Reject a model that cannot be read: a site it lacks, inputs it rejects, too few or too many classes."""
+        inside = unwrap(model)
         find_sites(inside, self.sites)
-        with undisturbed(inside):
+        with preserve_state(inside):
             self._pass().probe(inside)
 
     def finish(self) -> None:
@@ -180,7 +178,7 @@ class Monitor:
             self.journal.finish(self.log)
 
     def columns(self) -> Columns:
-        """The log by columns, text left out; NaN where a look lacks one."""
+        """The log by columns, text left out; NaN where an evaluation lacks one."""
         return columns_from(self.log)
 
     def timeline(self) -> Timeline:
@@ -201,35 +199,45 @@ class Monitor:
         if not isinstance(state, Mapping) or "log" not in state:
             raise InputError("the state is not a monitor's: it has no entry 'log'")
         if not all(isinstance(row, Mapping) and "step" in row for row in state["log"]):
-            raise InputError("the state is not a monitor's: its log has something that is no look")
+            raise InputError("the state is not a monitor's: its log has something that is no evaluation")
         self.log = [dict(row) for row in state["log"]]
         if self.journal is not None:
             self.journal.rewind(self.log)
 
     def _pass(self) -> Pass:
+        needs = frozenset().union(*(foreign_measure(name).needs for name in self.measures))
         return Pass(
             task=self.task,
-            basis=self.basis,
-            condition=torch.tensor(condition_of(self.task, self.by)),
+            by=self.by,
             sites=self.sites,
             encode=self.encode,
             casts=self.encodes_by_name,
             readout=self.readout,
             position=self.position,
             is_train=self.is_train,
-            keys=self.keys,
-            holds_all=any(attached_measure(name).needs_all for name in self.measures),
+            keeps_all=bool(needs & {"activations", "logits"}),
             chunk=self.chunk,
         )
 
-    def _columns(self, reading: Any) -> dict[str, float]:
-        names = [*self.measures, *([] if "answer_share" in self.measures else ["answer_share"])]
-        found = {column: float(value) for name in names for column, value in ATTACHED[name].compute(reading).items()}
-        return {column: value if isfinite(value) else nan for column, value in found.items()}
+    def _scores(self, found: ForeignModel) -> Row:
+        """Accuracy and loss on all pairs, and on training and validation pairs where they are known."""
+        parts = ("train_", "validation_", "") if found.knows_split else ("",)
+        names = [f"{part}{word}" for word in ("accuracy", "loss") for part in parts]
+        all_scores = scores(found)
+        return {name: float(getattr(all_scores, name)) for name in names}
+
+    def _columns(self, found: ForeignModel) -> Row:
+        """The columns of every measure at one site, and why any of them is undefined."""
+        question = Question(found, by=self.by, basis_name=self.basis_name, keys=self.keys)
+        row: Row = {**measure(question, self.measures)[0]} if self.measures else {"undefined": ""}
+        share = row.setdefault("answer_share", float(question.means().answer_share))
+        if share != share and not row["undefined"]:
+            row["undefined"] = undefined_reason(question, 0, ["answer_share"])
+        return row
 
     def _offered(self, names: list[str]) -> tuple[str, ...]:
-        """The measures that this operation has; what it lacks is told once."""
-        lacking = [name for name in names if attached_measure(name).needs_basis and self.basis is None]
+        """The measures that this operation has; a warning names what it lacks."""
+        lacking = [name for name in names if "basis" in foreign_measure(name).needs and self.basis is None]
         if lacking:
             warnings.warn(
                 f"{without_group(self.task)}: {', '.join(lacking)} need a basis and are left out; accuracies, losses, "
@@ -254,8 +262,8 @@ class Monitor:
         return max((float(group["weight_decay"]) for group in groups if "weight_decay" in group), default=None)
 
 
-def _told_apart(sites: tuple[Site, ...]) -> tuple[Site, ...]:
-    """The sites, if no two of them would have the same columns."""
+def _distinct(sites: tuple[Site, ...]) -> tuple[Site, ...]:
+    """The sites, unless two of them would have the same columns."""
     for i, site in enumerate(sites):
         if isinstance(site, nn.Module) or not (isinstance(site, str) or callable(site)):
             raise InputError(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from grokscope.attach.given import is_whole, one_line
+from grokscope.attach.arguments import is_whole, one_line
 from grokscope.errors import InputError, shown
 from grokscope.tasks import MAX_ORDER, OPERATIONS, Basis, Group, Task, group_modes, named_task
 from grokscope.tasks.group import frozen
@@ -34,7 +34,7 @@ def own_task(operation: str | Task | Operation | Any, symbols: int | None = None
     if isinstance(operation, str):
         return named_task(operation)
     table = _tabulated(operation, symbols) if callable(operation) else _table(operation)
-    return _known(table) or _of_group(table) or _without_basis(table)
+    return _known(table) or _own(table)
 
 
 def without_group(task: Task) -> str:
@@ -102,21 +102,14 @@ def _known(table: np.ndarray) -> Task | None:
     return None
 
 
-def _of_group(table: np.ndarray) -> Task | None:
+def _own(table: np.ndarray) -> Task:
+    """Read in the irreps of its group; without a basis, and with the reason as its title, where it is no group's."""
     try:
         group = Group(OWN, table)
-    except InputError:
-        return None
-    basis = Basis("isotypic", np.arange(group.order), group_modes(group))
-    return _task(table, f"a group of order {group.order}", {"isotypic": lambda: basis}, group)
-
-
-def _without_basis(table: np.ndarray) -> Task:
-    try:
-        Group(OWN, table)
     except InputError as error:
         return _task(table, str(error), {}, None)
-    raise AssertionError("a group has a basis")
+    basis = Basis("isotypic", np.arange(group.order), group_modes(group))
+    return _task(table, f"a group of order {group.order}", {"isotypic": lambda: basis}, group)
 
 
 def _task(table: np.ndarray, title: str, bases: Any, group: Group | None) -> Task:

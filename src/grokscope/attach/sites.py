@@ -14,7 +14,7 @@ from torch.jit import ScriptModule
 from grokscope.errors import InputError, shown
 from grokscope.shapes import Float
 
-__all__ = ["Caught", "Place", "Site", "at_position", "caught", "find_sites", "site_name"]
+__all__ = ["Capture", "Place", "Site", "at_position", "capture", "find_sites", "site_name"]
 
 Site = str | Callable[[nn.Module, Any], Tensor]
 """A module's dotted name (its output; with `.input` at the end, its input; with `#2` after that, its second call in a
@@ -36,18 +36,18 @@ class Place:
 
 
 @dataclass
-class Caught:
-    """What one site held in a forward pass."""
+class Capture:
+    """The activations of one site in a forward pass."""
 
     call: int | None
     """The call that is wanted; None for the only one."""
     calls: int = 0
     """How often its module was called."""
     neurons: Float[Tensor, "inputs neurons"] | None = None
-    """A copy of what it held then."""
+    """A copy of its activations in that call."""
 
     def only(self, site: str) -> Float[Tensor, "inputs neurons"]:
-        """What was held, or a refusal to choose one of several calls."""
+        """The activations, unless one of several calls has to be chosen."""
         if not self.calls:
             raise InputError(f"the site {shown(site)} was not reached in the forward pass")
         if self.neurons is None:
@@ -66,7 +66,7 @@ def site_name(site: Site) -> str:
 
 
 def find_sites(model: nn.Module, sites: Sequence[Site]) -> dict[str, Place]:
-    """The place of every named site, or a refusal that suggests the nearest names."""
+    """The place of every named site; an unknown one is rejected with the nearest names."""
     known = _modules(model)
     found = {}
     for site in sites:
@@ -85,21 +85,23 @@ def find_sites(model: nn.Module, sites: Sequence[Site]) -> dict[str, Place]:
 
 
 @contextmanager
-def caught(places: Mapping[str, Place], inputs: int, position: int | None) -> Iterator[dict[str, Caught]]:
-    """What each site holds at a position in a forward pass over some inputs; all hooks are gone afterwards."""
-    held = {site: Caught(place.call) for site, place in places.items()}
+def capture(places: Mapping[str, Place], inputs: int, position: int | None) -> Iterator[dict[str, Capture]]:
+    """Record each site at a position in a forward pass over some inputs; all hooks are gone afterwards."""
+    captured = {site: Capture(place.call) for site, place in places.items()}
     handles = []
     try:
         for site, place in places.items():
-            handles.append(_hooked(place, held[site], partial(at_position, site, inputs=inputs, position=position)))
-        yield held
+            handles.append(
+                _add_hook(place, captured[site], partial(at_position, site, inputs=inputs, position=position))
+            )
+        yield captured
     finally:
         for handle in handles:
             handle.remove()
 
 
 def at_position(site: str, value: Any, inputs: int, position: int | None) -> Float[Tensor, "inputs neurons"]:
-    """One position of [inputs, positions, …], the rest beside each other as neurons; all positions if None."""
+    """One position of [inputs, positions, …], the rest taken as neurons; all positions if None."""
     value = _first(value)
     if not isinstance(value, Tensor):
         raise InputError(f"the site {shown(site)} must give a tensor, got {type(value).__name__}")
@@ -131,12 +133,12 @@ def _suggestion(site: str, known: Mapping[str, nn.Module]) -> str:
     return f"; the nearest are {', '.join(map(repr, near))}"
 
 
-def _hooked(place: Place, held: Caught, read: Callable[[Any], Tensor]) -> Any:
+def _add_hook(place: Place, capture: Capture, read: Callable[[Any], Tensor]) -> Any:
     def keep(value: Any) -> None:
-        held.calls += 1
-        if held.calls == (place.call or 1):
+        capture.calls += 1
+        if capture.calls == (place.call or 1):
             # A copy: what comes next may change it in place, as ReLU(inplace=True) does.
-            held.neurons = read(value).detach().clone()
+            capture.neurons = read(value).detach().clone()
 
     if not place.is_input:
         return place.module.register_forward_hook(lambda module, inputs, output: keep(output))

@@ -17,8 +17,8 @@ from grokscope.activations import Conditioning
 from grokscope.cli.arguments import JsonFlag
 from grokscope.errors import InputError
 from grokscope.files import disk_error, named, write_atomically
+from grokscope.measures.catalogue import MEASURES, Row, measure, measure_named
 from grokscope.measures.question import Question
-from grokscope.measures.registry import MEASURES, Row, measure, measure_named
 from grokscope.runs import Reading, measure_checkpoints, open_runs
 from grokscope.specs import ReadingSpec
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.files import named
-from grokscope.measures.registry import measure_named
+from grokscope.measures.catalogue import measure_named
 from grokscope.runs.run_folder import run_name
 from grokscope.runs.store import Store
 from grokscope.specs import RunSpec

@@ -1,48 +1,36 @@
-"""Numbers made of activations: pure functions, batched over any leading run axes; `MEASURES` lists them by name."""
+"""Numbers made of activations and weights: pure functions over any leading run axes; `MEASURES` lists them by name."""
 
-from grokscope.measures.ablation import Ablation, Component, Method, ablation, components_of
+from grokscope.measures.ablation import Ablation, Method, ablation
+from grokscope.measures.catalogue import MEASURES, measure
 from grokscope.measures.concentration import Concentration, gini, inverse_participation_ratio, spectral_entropy
-from grokscope.measures.filters import Change, FilterKind, key_modes, last_hidden_site, mode_filter, top_modes
+from grokscope.measures.control import control_basis
+from grokscope.measures.filters import Change, FilterKind, mode_filter
 from grokscope.measures.formula import Formula, Wave
 from grokscope.measures.fourier_kan import FourierKan, formulas, fourier_kan, refitted, trained_fourier_kan
 from grokscope.measures.logit_structure import LogitStructure, logit_structure
-from grokscope.measures.memorization import Memorization, memorization
+from grokscope.measures.mode_choice import key_modes, top_modes
 from grokscope.measures.norms import Norms, norms
 from grokscope.measures.nulls import (
     ExactTest,
     NullSample,
     Statistic,
-    critical_peak,
     exact_test,
     gaussian_null,
-    peak_tail,
     strongest_mode_chances,
     uniform_null,
     uniform_p_value,
 )
-from grokscope.measures.patching import (
-    Head,
-    PatchEffect,
-    Receiver,
-    drawn_pairs,
-    head_patching,
-    path_patching,
-    receivers_of,
-)
-from grokscope.measures.question import Question
+from grokscope.measures.patching import PatchEffect, drawn_pairs, head_patching, path_patching
+from grokscope.measures.question import Measure, Question
 from grokscope.measures.rank import RankResult, explained_at_rank, fourier_rank, mean_explained
-from grokscope.measures.registry import MEASURES, Measure, chosen, measure
 from grokscope.measures.restricted import (
-    VARIANTS,
     FilteredLoss,
-    Scores,
-    Variant,
     excluded_loss_by_mode,
     filtered_loss,
     loss_ratio,
-    scores,
     variant_loss,
 )
+from grokscope.measures.scores import Scores, scores
 from grokscope.measures.snapshot import Snapshot, snapshot
 from grokscope.measures.spectrum import Spectrum, spectrum
 from grokscope.measures.surrogates import (
@@ -52,7 +40,8 @@ from grokscope.measures.surrogates import (
     phase_randomized,
     untrained_null,
 )
-from grokscope.measures.synchronization import FsdResult, fsd, fsd_gen, fsd_site, fsd_top_k
+from grokscope.measures.synchronization import FsdResult, fsd, fsd_gen, fsd_top_k
+from grokscope.measures.variants import VARIANTS, Variant
 from grokscope.measures.weight_spectra import (
     WeightSpectrum,
     embedding_spectrum,
@@ -65,7 +54,6 @@ __all__ = [
     "VARIANTS",
     "Ablation",
     "Change",
-    "Component",
     "Concentration",
     "ExactTest",
     "FilterKind",
@@ -73,18 +61,15 @@ __all__ = [
     "Formula",
     "FourierKan",
     "FsdResult",
-    "Head",
     "Kept",
     "LogitStructure",
     "Measure",
-    "Memorization",
     "Method",
     "Norms",
     "NullSample",
     "PatchEffect",
     "Question",
     "RankResult",
-    "Receiver",
     "Scores",
     "Snapshot",
     "Spectrum",
@@ -94,9 +79,7 @@ __all__ = [
     "WeightSpectrum",
     "ablation",
     "answer_permutation_null",
-    "chosen",
-    "components_of",
-    "critical_peak",
+    "control_basis",
     "drawn_pairs",
     "embedding_spectrum",
     "exact_test",
@@ -108,28 +91,23 @@ __all__ = [
     "fourier_rank",
     "fsd",
     "fsd_gen",
-    "fsd_site",
     "fsd_top_k",
     "gaussian_null",
     "gini",
     "head_patching",
     "inverse_participation_ratio",
     "key_modes",
-    "last_hidden_site",
     "logit_structure",
     "loss_ratio",
     "mean_explained",
     "measure",
-    "memorization",
     "mode_filter",
     "neuron_logit_map",
     "neuron_logit_spectrum",
     "norms",
     "path_patching",
-    "peak_tail",
     "permuted_answers",
     "phase_randomized",
-    "receivers_of",
     "refitted",
     "scores",
     "snapshot",

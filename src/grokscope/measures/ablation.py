@@ -7,35 +7,20 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from grokscope.activations import InputEdit, Subject
+from grokscope.activations import InputEdit, RunStack
 from grokscope.errors import InputError
 from grokscope.measures.filters import neuron_edit, read_neurons
-from grokscope.measures.restricted import Scores, scores
-from grokscope.model import site_names
+from grokscope.measures.question import FORWARD, NOT_NUMBERS, Columns, Measure, Question
+from grokscope.measures.scores import Scores, scores
+from grokscope.model import Component, components_of
+from grokscope.model.sites import SITES_WITH_HEADS
 from grokscope.randomness import permutation
 from grokscope.shapes import Float, Int
-from grokscope.specs import Architecture
 
-__all__ = ["Ablation", "Component", "Method", "ablation", "ablation_edit", "components_of", "other_inputs"]
+__all__ = ["ENTRIES", "Ablation", "Method", "ablation", "ablation_edit", "other_inputs"]
 
 Method = Literal["zero", "mean", "resample"]
 """`zero`: zeros; `mean`: the mean over all inputs; `resample`: the value that another input has."""
-WITH_HEADS = ("hook_q", "hook_k", "hook_v", "hook_z")  # sites whose last axes are heads and head width
-
-
-@dataclass(frozen=True)
-class Component:
-    """What is ablated: a site, or one head of it."""
-
-    site: str
-    """Its name in the forward pass."""
-    head: int | None = None
-    """One attention head of a site that has heads; None is all of the site."""
-
-    @property
-    def name(self) -> str:
-        """What to call it."""
-        return self.site if self.head is None else f"{self.site}[{self.head}]"
 
 
 @dataclass(frozen=True)
@@ -43,11 +28,9 @@ class Ablation:
     """One component's ablation: a row of Table 7 for each run."""
 
     component: Component
-    """What was ablated."""
     method: Method
-    """What it gave instead."""
     scores: Scores
-    """Accuracies and losses without it."""
+    """Without the component."""
     accuracy_drop: Float[Tensor, " runs"]
     """Δ_c = acc_orig − acc_c over all pairs."""
     train_accuracy_drop: Float[Tensor, " runs"]
@@ -56,23 +39,8 @@ class Ablation:
     """The same over all other pairs."""
 
 
-def components_of(architecture: Architecture) -> tuple[Component, ...]:
-    """Every block's attention and MLP, then every head.
-
-    A branch is ablated where it joins the stream, with its output bias, as a hook on the module would do it. A head is
-    ablated before the output map, whose bias stays: it belongs to no head.
-
-    >>> [component.name for component in components_of(Architecture(layers=1, heads=2))]
-    ['blocks.0.hook_attn_out', 'blocks.0.hook_mlp_out', 'blocks.0.attn.hook_z[0]', 'blocks.0.attn.hook_z[1]']
-    """
-    sites = site_names(architecture)
-    branches = [Component(site) for site in sites if site.endswith(("hook_attn_out", "hook_mlp_out"))]
-    with_heads = [site for site in sites if site.endswith("hook_z")]
-    return (*branches, *(Component(site, head) for site in with_heads for head in range(architecture.heads)))
-
-
 def ablation(
-    subject: Subject,
+    subject: RunStack,
     components: Sequence[Component] | None = None,
     method: Method = "zero",
     *,
@@ -98,7 +66,7 @@ def ablation(
 
 
 def ablation_edit(
-    subject: Subject, component: Component, method: Method = "zero", *, every_position: bool = True, seed: int = 0
+    subject: RunStack, component: Component, method: Method = "zero", *, every_position: bool = True, seed: int = 0
 ) -> InputEdit:
     """The edit that ablates a component; means and other inputs' values are those of the unedited model."""
     site = component.site
@@ -131,8 +99,8 @@ def other_inputs(count: int, seed: int) -> Int[Tensor, " inputs"]:
 def _of_head(edit: InputEdit, component: Component, heads: int) -> InputEdit:
     """The edit, for one head only."""
     head = component.head
-    if head is None or not component.site.endswith(WITH_HEADS):
-        raise InputError(f"only {', '.join(WITH_HEADS)} have heads, got {component.name}")
+    if head is None or not component.site.endswith(SITES_WITH_HEADS):
+        raise InputError(f"only {', '.join(SITES_WITH_HEADS)} have heads, got {component.name}")
     if not 0 <= head < heads:
         raise InputError(f"the heads are 0 to {heads - 1}, got {component.name}")
 
@@ -141,3 +109,36 @@ def _of_head(edit: InputEdit, component: Component, heads: int) -> InputEdit:
         return torch.where(is_head, edit(value, rows), value)
 
     return of_head
+
+
+def _columns(question: Question) -> Columns:
+    """Zeros for every component, mean and resampling for whole branches."""
+    found: dict[str, Tensor] = {}
+    methods: tuple[Method, ...] = ("zero", "mean", "resample")
+    for method in methods:
+        components = components_of(question.stack.architecture)
+        chosen = [component for component in components if component.head is None or method == "zero"]
+        for row in ablation(question.stack, chosen, method, seed=question.seed):
+            name = f"{row.component.short_name}_{method}"
+            found[f"drop_{name}"] = row.accuracy_drop
+            found[f"validation_drop_{name}"] = row.validation_accuracy_drop
+    return found
+
+
+ENTRIES = {
+    "ablation": Measure(
+        title="Accuracy lost without each block's attention and MLP, and without each head",
+        formula="Δ_c = accuracy − accuracy with component c's output replaced by zeros, its mean, or another input's",
+        source="the paper, §4 and Table 7",
+        cost=FORWARD + " for each component and kind",
+        null="0 for a component that is not used",
+        undefined=NOT_NUMBERS,
+        columns={
+            "drop_{attn0,mlp0,…}_{zero,mean,resample}": "accuracy lost on all pairs without a branch",
+            "drop_head{0.0,…}_zero": "without one head",
+            "validation_drop_…": "the same on the validation pairs",
+        },
+        compute=_columns,
+        needs=frozenset({"edits"}),
+    ),
+}

@@ -12,10 +12,12 @@ from math import log
 import torch
 from torch import Tensor
 
+from grokscope.measures.question import BLOCK_0, MOSTLY_CONSTANT, Columns, Measure, Question
 from grokscope.measures.spectrum import mostly_varies
+from grokscope.measures.weight_spectra import embedding_spectrum
 from grokscope.shapes import Float
 
-__all__ = ["Concentration", "gini", "inverse_participation_ratio", "spectral_entropy"]
+__all__ = ["ENTRIES", "Concentration", "gini", "inverse_participation_ratio", "spectral_entropy"]
 
 
 @dataclass(frozen=True)
@@ -70,3 +72,31 @@ def _concentration(power: Tensor, of_shares: Callable[[Tensor], Tensor]) -> Conc
     return Concentration(
         neuron, neuron.nanquantile(0.5, dim=-1).where(defined, torch.nan), pooled.where(defined, torch.nan)
     )
+
+
+def _columns(question: Question) -> Columns:
+    """Of the neurons, and of the embedding where the weights are at hand."""
+    kinds = {"ipr": inverse_participation_ratio, "gini": gini, "entropy": spectral_entropy}
+    power = question.spectrum().power
+    found = {name: of(power).median for name, of in kinds.items()}
+    if question.has("weights"):
+        embedding = embedding_spectrum(question.stack, question.basis).power[..., None]
+        found |= {f"embedding_{name}": of(embedding).pooled for name, of in kinds.items()}
+    return found
+
+
+ENTRIES = {
+    "concentration": Measure(
+        title="Rivals of rank: inverse participation ratio, Gini, spectral entropy",
+        formula="IPR = Σ q_k²; G = Σ_i (2i − m − 1) q_(i) / m; H = −Σ q_k ln q_k / ln m, of the shares q of m modes",
+        source="standard; used on embeddings and neurons by work on grokking before the paper",
+        cost=BLOCK_0 + "; the embedding costs nothing",
+        null="white noise over m modes of dimension 2: IPR 2/(m + 1), G about 1/2, H about 1 − 0.42/ln m",
+        undefined=MOSTLY_CONSTANT,
+        columns={
+            "{ipr,gini,entropy}": "median over the neurons that vary",
+            "embedding_{ipr,gini,entropy}": "of the embedding's power over modes",
+        },
+        compute=_columns,
+    ),
+}

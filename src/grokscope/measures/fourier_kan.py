@@ -8,18 +8,19 @@ from torch import Tensor
 
 from grokscope.errors import InputError
 from grokscope.measures.formula import Formula, Wave
+from grokscope.measures.question import BLOCK_0, MOSTLY_CONSTANT, Columns, Measure, Question
 from grokscope.measures.spectrum import Spectrum, mostly_varies, spectrum
 from grokscope.randomness import normal
 from grokscope.shapes import Bool, Float, Int
 from grokscope.tasks import Basis
 
-__all__ = ["FourierKan", "formulas", "fourier_kan", "refitted", "trained_fourier_kan"]
+__all__ = ["ENTRIES", "FourierKan", "formulas", "fourier_kan", "refitted", "trained_fourier_kan"]
 
 PENALTY = 0.1
 STEPS = 500
 LEARNING_RATE = 0.05  # of targets with variance 1; 500 steps falling to 0 reach 12, the largest coefficient is √2
 INITIAL_STD = 0.1
-ROUNDING = 1e-12  # a mean this small beside the waves is what is left of 0
+ROUNDING = 1e-12  # a mean this small relative to the waves is what rounding leaves of 0
 ADAM = (0.9, 0.999, 1e-8)
 
 
@@ -112,7 +113,7 @@ def trained_fourier_kan(
     steps: int = STEPS,
     learning_rate: float = LEARNING_RATE,
 ) -> FourierKan:
-    """The objective of `fourier_kan` by gradient descent: the `agreement` of Table 6, whose training is not printed.
+    """The objective of `fourier_kan` by gradient descent: the `agreement` of Table 6, whose training is not reported.
 
     Adam on each neuron's variation divided by its standard deviation, from coefficients N(0, 0.1²) drawn from the seed
     (the same in every run of a stack), with a rate that falls linearly to 0. Coefficients come near 0, never to it.
@@ -238,3 +239,36 @@ def formulas(fit: FourierKan, *run: int) -> tuple[Formula, ...]:
         is_rounding = bool(ranked) and abs(constant) < ROUNDING * ranked[0].amplitude
         found.append(Formula(order, ranked, 0.0 if is_rounding else constant, root, is_constant))
     return tuple(found)
+
+
+def _columns(question: Question) -> Columns:
+    """The exact fit, and the trained one where there is time for it."""
+    means, reading = question.means().means, question.reading
+    options = (question.basis, reading.fourier_kan_penalty, reading.fourier_kan_frequencies)
+    exact = fourier_kan(means, *options)
+    kept = exact.kept.double().where(~exact.is_constant, torch.nan).nanquantile(0.5, dim=-1)
+    found = {"kan_r2": exact.r_squared.nanmean(dim=-1), "kan_kept": kept}
+    if question.has("time"):
+        trained = trained_fourier_kan(means, *options, seed=question.seed)
+        found |= {"kan_trained_r2": trained.r_squared.nanmean(dim=-1), "kan_agreement": trained.agreement}
+    varies = mostly_varies(question.spectrum().power)
+    return {name: value.where(varies, torch.nan) for name, value in found.items()}
+
+
+ENTRIES = {
+    "fourier_kan": Measure(
+        title="FourierKAN: each neuron as a sparse sum of cosines and sines",
+        formula="A_j(s) ≈ Σ_{k ≤ K} a_k cos(2πks/p) + b_k sin(2πks/p) with an L1 penalty relative to its largest term",
+        source="the paper, §4 and Table 6",
+        cost=BLOCK_0 + "; the exact fit costs nothing, the trained one some seconds",
+        null="untrained networks: their fits keep most frequencies, and R² and agreement are high already at step 0",
+        undefined="the basis is not a Fourier basis (rejected); " + MOSTLY_CONSTANT,
+        columns={
+            "kan_r2": "mean R² of the exact fit over the neurons that vary",
+            "kan_trained_r2": "mean R² of the fit by gradient descent (Table 6)",
+            "kan_kept": "median number of frequencies the exact fit keeps",
+            "kan_agreement": "share of neurons whose trained fit has the DFT's dominant frequency",
+        },
+        compute=_columns,
+    ),
+}

@@ -1,18 +1,18 @@
 """How much of the logits is the algorithm's own shape, cos(2πk(a + b − c)/p) or a group's characters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from grokscope.activations import Conditioning, InputEdit, Subject, answer_sums, condition_of, conditioning_basis
-from grokscope.errors import InputError
-from grokscope.measures.spectrum import CONSTANT_SHARE
+from grokscope.activations import Conditioning, Edits, Subject, answer_sums, condition_of, conditioning_basis
+from grokscope.measures.question import FORWARD, Columns, Measure, Question
+from grokscope.measures.spectrum import CONSTANT_SHARE, mode_number
 from grokscope.shapes import Float, Int
 from grokscope.tasks import Basis
 
-__all__ = ["LogitStructure", "logit_structure"]
+__all__ = ["ENTRIES", "LogitStructure", "logit_structure"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def logit_structure(
     subject: Subject,
     by: Conditioning = "answer",
     basis: Basis | None = None,
-    edits: Mapping[str, InputEdit] | None = None,
+    edits: Edits | None = None,
 ) -> LogitStructure:
     """Share of the logit variance over all pairs along C_m[x, c] = Σ_{ρ ∈ m} χ_ρ(s_x c⁻¹), s_x the answer of pair x.
 
@@ -66,25 +66,21 @@ def logit_structure(
     place[elements] = torch.arange(len(elements), device=subject.device)
     condition = place[torch.tensor(condition_of(subject.task, by), device=subject.device)]
     sums, squares, sizes = _totals(subject, elements, condition, edits)
-    if len(subject) == 1 and not bool(squares.isfinite()):
-        raise InputError(f"{subject.names[0]} has logits that are not numbers: nothing can be read there")
+    subject.require_numbers("logits", squares.isfinite())
     # Logits that are all alike up to rounding have no structure; never true of NaN.
     squares = squares.where(~(squares <= CONSTANT_SHARE * sizes), torch.nan)
     return _structure(sums, squares, int((condition >= 0).sum()), read_in)
 
 
 def _totals(
-    subject: Subject,
-    elements: Int[Tensor, " elements"],
-    condition: Int[Tensor, " inputs"],
-    edits: Mapping[str, InputEdit] | None,
+    subject: Subject, elements: Int[Tensor, " elements"], condition: Int[Tensor, " inputs"], edits: Edits | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """S[s, c] over the group, and Σ of the squares of centred and of raw logits of the pairs whose answer is in it."""
     n = len(elements)
     sums = torch.zeros(len(subject), n, n, dtype=torch.float64, device=subject.device)
     squares, sizes = sums.new_zeros(2, len(subject))
-    for rows, values in subject.parts(["logits"], edits):
-        logits = values["logits"][..., elements].double()
+    for rows, part in subject.logit_parts(edits):
+        logits = part[..., elements].double()
         centred = logits - logits.mean(dim=-1, keepdim=True)
         own = condition[rows]
         sums += answer_sums(centred, own.expand(len(subject), -1), n)
@@ -105,3 +101,28 @@ def _structure(
     # C_m = (n/dim) B_m B_mᵀ is 1 at the right answer and has the squared norm pairs · n/dim over all pairs and classes.
     explained = height.square() * pairs * n / dimensions / squares[:, None]
     return LogitStructure(explained, height.where(squares.isfinite()[:, None], torch.nan), squares / (pairs * n))
+
+
+def _columns(question: Question) -> Columns:
+    found = logit_structure(question.subject, question.by, question.basis)
+    share, mode = found.explained.max(dim=-1)
+    return {"logit_share": found.total, "logit_peak_share": share, "logit_mode": mode_number(mode, share)}
+
+
+ENTRIES = {
+    "logits": Measure(
+        title="Share of the logits along cos(2πk(a + b − c)/p)",
+        formula="Σ_k ⟨L, C_k⟩² / (‖C_k‖² ‖L‖²), C_k[x, c] = Σ_ρ χ_ρ(s_x c⁻¹), L centred over the classes",
+        source="the paper, Eq. 1 and §2; Nanda et al. 2023; Chughtai et al. 2023 for groups",
+        cost=FORWARD,
+        null="untrained networks: near 0",
+        undefined="the logits do not vary over the classes, or are not numbers",
+        columns={
+            "logit_share": "share along all modes' directions",
+            "logit_peak_share": "share along the strongest",
+            "logit_mode": "that one, counted from 1",
+        },
+        compute=_columns,
+        needs=frozenset({"basis", "logits"}),
+    ),
+}

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from grokscope.activations import Subject
+from grokscope.activations import RunStack
+from grokscope.measures.question import NOT_NUMBERS, Columns, Measure, Question
 from grokscope.model import layout_of, padded_size
 from grokscope.shapes import Float
 
-__all__ = ["Norms", "norms"]
+__all__ = ["ENTRIES", "Norms", "norms"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Norms:
         return {name: (norm / self.total) ** 2 for name, norm in self.by_block.items()}
 
 
-def norms(subject: Subject) -> Norms:
+def norms(subject: RunStack) -> Norms:
     """Norms of all parameters of every run, padding cut off.
 
     >>> from grokscope.activations import subject_of
@@ -74,3 +75,23 @@ def _place(block: str) -> tuple[int, int]:
     """In the order of the forward pass, the norms before the head."""
     kind, _, number = block.partition(".")
     return ("embed", "pos_embed", "blocks", "norms", "unembed").index(kind), int(number or 0)
+
+
+def _columns(question: Question) -> Columns:
+    found = norms(question.stack)
+    return {"norm": found.total} | {f"norm_{block}": value for block, value in found.by_block.items()}
+
+
+ENTRIES = {
+    "norms": Measure(
+        title="Weight norms",
+        formula="‖W‖_F = √Σ w², of all parameters together and of each block",
+        source="the paper, §5.3 and §6",
+        cost="the weights alone",
+        null="the norm at initialisation",
+        undefined=NOT_NUMBERS,
+        columns={"norm": "all parameters", "norm_…": "one block's"},
+        compute=_columns,
+        needs=frozenset({"weights"}),
+    ),
+}

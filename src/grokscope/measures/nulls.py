@@ -7,7 +7,6 @@ independent: what decides is in `surrogates`.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import lgamma, log
 
 import numpy as np
 import torch
@@ -18,16 +17,15 @@ from grokscope.measures.spectrum import Spectrum
 from grokscope.measures.synchronization import FsdResult, fsd
 from grokscope.randomness import bits, uniform
 from grokscope.shapes import Float
+from grokscope.stats.multinomial import SIGNIFICANCE, critical_peak, peak_tail
 
 __all__ = [
     "ExactTest",
     "NullSample",
     "Statistic",
-    "critical_peak",
     "exact_test",
     "fsd_of",
     "gaussian_null",
-    "peak_tail",
     "strongest_mode_chances",
     "uniform_null",
     "uniform_p_value",
@@ -35,7 +33,6 @@ __all__ = [
 
 Statistic = Callable[[Spectrum], Float[Tensor, "*runs"]]
 """What is compared with its null: a number for each run, made of its spectrum."""
-SIGNIFICANCE = 0.05
 TIE = 1e-6  # nearer values are equal: FSD moves in steps of 1/neurons, and may have been rounded to float32
 WORDS_AT_ONCE = 2**22  # random words, or numbers of a surrogate: some 100 MB of intermediates
 
@@ -102,47 +99,6 @@ def uniform_p_value(found: FsdResult, resamples: int = 1000, seed: int = 0) -> F
             null = uniform_null(neurons, found.participation.shape[-1], resamples, seed, value.device)
             value = null.p_value(found.fsd).where(found.responding == neurons, value)
     return value
-
-
-@lru_cache(maxsize=4096)
-def peak_tail(peak: int, neurons: int, chances: tuple[float, ...]) -> float:
-    """P(max_k n_k ≥ peak) for multinomial counts n of so many neurons, each in mode k with chance q_k: exact.
-
-    Independent Poisson(N q_k) counts given their sum N are multinomial, so mode after mode is convolved; what has
-    reached the peak is carried along rather than found as 1 − P(max < peak), so small tails keep all their digits.
-
-    >>> round(peak_tail(9, 10, (0.5, 0.5)) * 2**10)  # one of 1 + 10 sets of neurons, in either mode
-    22
-    """
-    if peak > neurons:
-        return 0.0
-    counts = np.arange(neurons + 1)
-    log_factorial = np.array([lgamma(count + 1) for count in counts])
-    below, reached = np.eye(1, neurons + 1)[0], np.zeros(neurons + 1)
-    for chance in chances:
-        if chance > 0:
-            law = np.exp(counts * log(neurons * chance) - neurons * chance - log_factorial)
-            is_low = counts < peak
-            reached = _convolved(reached, law) + _convolved(below, law * ~is_low)
-            below = _convolved(below, law * is_low)
-    return float(reached[-1] / (reached[-1] + below[-1]))
-
-
-def _convolved(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    return np.convolve(one, other)[: len(one)]
-
-
-def critical_peak(neurons: int, chances: tuple[float, ...], significance: float = SIGNIFICANCE) -> int:
-    """The least peak whose exact p-value is at most the significance. Its tail is the size that the test attains.
-
-    >>> critical_peak(10, (0.5, 0.5)), round(peak_tail(9, 10, (0.5, 0.5)), 6)
-    (9, 0.021484)
-    """
-    low, high = 0, neurons + 1  # the tail of `low` is above the significance, that of `high` is not
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if peak_tail(middle, neurons, chances) <= significance else (middle, high)
-    return high
 
 
 @dataclass(frozen=True)

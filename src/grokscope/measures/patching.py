@@ -17,53 +17,24 @@ every receiver at once it is activation patching of the head.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-from grokscope.activations import Subject
-from grokscope.activations.subject import PAIRS_AT_ONCE
+from grokscope.activations import RunStack
+from grokscope.activations.run_stack import PAIRS_AT_ONCE
 from grokscope.errors import InputError, shown
-from grokscope.model import Taps, forward
+from grokscope.measures.question import Columns, Measure, Question
+from grokscope.model import Head, Receiver, Taps, receivers_of
 from grokscope.randomness import uniform
 from grokscope.shapes import Float, Int
 from grokscope.specs import Architecture
 from grokscope.tasks import Task
 
-__all__ = [
-    "Head",
-    "PatchEffect",
-    "Receiver",
-    "drawn_pairs",
-    "head_patching",
-    "path_patching",
-    "receivers_of",
-]
+__all__ = ["ENTRIES", "PatchEffect", "drawn_pairs", "head_patching", "path_patching"]
 
-Edits = dict[str, Callable[[Tensor], Tensor]]
-
-
-@dataclass(frozen=True)
-class Head:
-    """An attention head that sends."""
-
-    block: int
-    """Its block."""
-    index: int
-    """Its number within the block."""
-
-
-@dataclass(frozen=True)
-class Receiver:
-    """What reads the residual stream: a head's queries, keys or values, an MLP, or the logits."""
-
-    part: Literal["q", "k", "v", "mlp", "logits"]
-    """What it is."""
-    block: int = 0
-    """Its block; the logits have none."""
-    head: int = 0
-    """Its head, for q, k and v."""
+SiteEdits = dict[str, Callable[[Tensor], Tensor]]
+PATCHED_PAIRS = 512  # pairs of inputs a patch is averaged over
 
 
 @dataclass(frozen=True)
@@ -88,21 +59,6 @@ class PatchEffect:
         return self.effect.mean(dim=-1) / (self.corrupt - self.clean).mean(dim=-1)
 
 
-def receivers_of(architecture: Architecture, sender: Head) -> tuple[Receiver, ...]:
-    """All that can read a head's output directly: its block's MLP, every later head and MLP, and the logits.
-
-    >>> receivers_of(Architecture(layers=1), Head(0, 0))
-    (Receiver(part='mlp', block=0, head=0), Receiver(part='logits', block=0, head=0))
-    """
-    found = []
-    for block in range(sender.block, architecture.layers):
-        if block > sender.block:
-            found += [Receiver(part, block, head) for head in range(architecture.heads) for part in ("q", "k", "v")]
-        if architecture.mlp != "dropped":
-            found.append(Receiver("mlp", block))
-    return (*found, Receiver("logits"))
-
-
 def drawn_pairs(task: Task, count: int, seed: int) -> tuple[Int[Tensor, " pairs"], Int[Tensor, " pairs"]]:
     """Rows of `task.inputs`: x drawn uniformly, x' uniformly among the inputs with another answer."""
     answers = torch.tensor(task.answers)
@@ -119,7 +75,7 @@ def drawn_pairs(task: Task, count: int, seed: int) -> tuple[Int[Tensor, " pairs"
 
 
 def path_patching(
-    subject: Subject,
+    subject: RunStack,
     clean: Int[Tensor, " clean"],
     corrupt: Int[Tensor, " corrupt"],
     sender: Head,
@@ -130,13 +86,13 @@ def path_patching(
     _check(subject.architecture, sender, wanted)
 
     def patch(tokens: Tensor, written: Tensor, z: Tensor) -> Tensor:
-        edits: Edits = {}
-        for stage in sorted({_stage(subject.architecture, receiver) for receiver in wanted}):
-            own = [receiver for receiver in wanted if _stage(subject.architecture, receiver) == stage]
-            stream = {_stream(subject.architecture, own[0]): lambda x: x + written}
+        edits: SiteEdits = {}
+        for stage in sorted({receiver.stage(subject.architecture) for receiver in wanted}):
+            own = [receiver for receiver in wanted if receiver.stage(subject.architecture) == stage]
+            stream = {own[0].stream(subject.architecture): lambda x: x + written}
             heads: dict[str, list[int]] = {}
             for receiver in own:
-                heads.setdefault(_reading(subject.architecture, receiver), []).append(receiver.head)
+                heads.setdefault(receiver.site(subject.architecture), []).append(receiver.head)
             seen = _run(subject, tokens, list(heads), edits | stream)
             edits |= {site: _replacement(site, seen[site], heads[site]) for site in heads}
         return _run(subject, tokens, ["logits"], edits)["logits"]
@@ -145,11 +101,11 @@ def path_patching(
 
 
 def head_patching(
-    subject: Subject, clean: Int[Tensor, " clean"], corrupt: Int[Tensor, " corrupt"], sender: Head
+    subject: RunStack, clean: Int[Tensor, " clean"], corrupt: Int[Tensor, " corrupt"], sender: Head
 ) -> PatchEffect:
     """Activation patching: the effect on x of the head's output on x', read by everyone."""
     _check(subject.architecture, sender, ())
-    site = _z(sender)
+    site = sender.site
 
     def patch(tokens: Tensor, written: Tensor, z: Tensor) -> Tensor:
         return _run(subject, tokens, ["logits"], {site: lambda value: _with_heads(value, z, [sender.index])})["logits"]
@@ -158,12 +114,12 @@ def head_patching(
 
 
 def _effects(
-    subject: Subject, clean: Tensor, corrupt: Tensor, sender: Head, patch: Callable[[Tensor, Tensor, Tensor], Tensor]
+    subject: RunStack, clean: Tensor, corrupt: Tensor, sender: Head, patch: Callable[[Tensor, Tensor, Tensor], Tensor]
 ) -> PatchEffect:
     """Logit differences before and after a patch, made of x's tokens, Δ and the z of x'; some pairs at once."""
     if len(clean) != len(corrupt) or not len(clean):
         raise InputError(f"inputs are patched in pairs, got {len(clean)} clean and {len(corrupt)} corrupt ones")
-    tokens, site = torch.tensor(subject.task.tokens, device=subject.device), _z(sender)
+    tokens, site = torch.tensor(subject.task.tokens, device=subject.device), sender.site
     size = max(256, PAIRS_AT_ONCE[subject.device.type] // len(subject))
     parts = []
     for start in range(0, len(clean), size):
@@ -176,17 +132,12 @@ def _effects(
     return PatchEffect(*torch.cat(parts, dim=-1))
 
 
-def _run(subject: Subject, tokens: Tensor, sites: Sequence[str], edits: Edits | None = None) -> dict[str, Tensor]:
+def _run(subject: RunStack, tokens: Tensor, sites: Sequence[str], edits: SiteEdits | None = None) -> dict[str, Tensor]:
     """Sites' values for some inputs, tokens [3, inputs]."""
-    taps = Taps(read=frozenset(sites), edits=edits or {})
-    classes = torch.full((len(subject),), subject.task.classes, device=subject.device)
-    with torch.no_grad():
-        stacked = tokens.expand(len(subject), -1, -1)
-        forward(subject.weights, subject.architecture, stacked, classes=classes, taps=taps)
-    return taps.values
+    return subject.run(tokens, Taps(read=frozenset(sites), edits=edits or {}))
 
 
-def _written(subject: Subject, sender: Head, z: Tensor) -> Float[Tensor, "runs 3 pairs width"]:
+def _written(subject: RunStack, sender: Head, z: Tensor) -> Float[Tensor, "runs 3 pairs width"]:
     """What a head writes into the stream: z_h W_O^h."""
     width = subject.architecture.head_width
     rows = slice(sender.index * width, (sender.index + 1) * width)
@@ -207,36 +158,6 @@ def _with_heads(value: Tensor, other: Tensor, heads: Sequence[int]) -> Tensor:
     return torch.where(is_other, other, value)
 
 
-# Names of what a receiver reads, in the order of the forward pass.
-
-
-def _z(head: Head) -> str:
-    return f"blocks.{head.block}.attn.hook_z"
-
-
-def _stage(architecture: Architecture, receiver: Receiver) -> int:
-    if receiver.part == "logits":
-        return 2 * architecture.layers
-    return 2 * receiver.block + (receiver.part == "mlp")
-
-
-def _stream(architecture: Architecture, receiver: Receiver) -> str:
-    """The residual stream that it reads."""
-    if receiver.part == "logits":
-        return f"blocks.{architecture.layers - 1}.hook_resid_post"
-    return f"blocks.{receiver.block}.hook_resid_{'mid' if receiver.part == 'mlp' else 'pre'}"
-
-
-def _reading(architecture: Architecture, receiver: Receiver) -> str:
-    """What it makes of the stream; an MLP replaced by a LayerNorm has no neurons, only an output."""
-    if receiver.part == "logits":
-        return "logits"
-    block = f"blocks.{receiver.block}."
-    if receiver.part == "mlp":
-        return f"{block}mlp.hook_pre" if architecture.mlp == "on" else f"{block}hook_mlp_out"
-    return f"{block}attn.hook_{receiver.part}"
-
-
 def _check(architecture: Architecture, sender: Head, receivers: Sequence[Receiver]) -> None:
     if architecture.attention != "on":
         raise InputError(
@@ -248,3 +169,34 @@ def _check(architecture: Architecture, sender: Head, receivers: Sequence[Receive
     for receiver in receivers:
         if receiver not in known:
             raise InputError(f"{receiver} does not read what {sender} writes")
+
+
+def _columns(question: Question) -> Columns:
+    """What each head's output, and its direct path to the logits, carry of the difference between two inputs."""
+    subject, found = question.stack, {}
+    pairs = drawn_pairs(subject.task, PATCHED_PAIRS, question.seed)
+    for block in range(subject.architecture.layers):
+        for index in range(subject.architecture.heads):
+            head = Head(block, index)
+            found[f"head{block}.{index}"] = head_patching(subject, *pairs, head).share
+            found[f"head{block}.{index}_to_logits"] = path_patching(subject, *pairs, head, Receiver("logits")).share
+    return found
+
+
+ENTRIES = {
+    "patching": Measure(
+        title="Path patching: what a head carries from input to answer",
+        formula="share = mean(d_patched − d_clean) / mean(d_corrupt − d_clean), d = logit(answer of x) − logit(of x′)",
+        source="Wang et al. 2022; the paper names it as missing",
+        cost=f"{PATCHED_PAIRS} pairs of inputs, some passes for each head",
+        null="0 for a head that carries nothing; shares of all heads need not add up to 1",
+        undefined="the model has no attention (rejected), the answers of x and x′ have equal logits, or are not "
+        "numbers",
+        columns={
+            "head{0.0,…}": "activation patching: the head's output from x′, read by all",
+            "head{0.0,…}_to_logits": "path patching: read by the logits alone",
+        },
+        compute=_columns,
+        needs=frozenset({"edits", "weights"}),
+    ),
+}

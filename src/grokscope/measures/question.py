@@ -1,30 +1,43 @@
-"""What is asked of a subject, and what was read of it already: several measures share one pass over the inputs."""
+"""What is asked of a subject, and what a measure is: an entry of the catalogue that answers a question.
 
+Several measures of one question share one pass over the inputs.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-import torch
+from torch import Tensor
 
-from grokscope.activations import ConditionedMeans, Conditioning, Subject, conditioned_means, conditioning_basis
+from grokscope.activations import ConditionedMeans, Conditioning, Need, RunStack, Subject, conditioning_basis
 from grokscope.errors import InputError
-from grokscope.measures.filters import key_modes, last_hidden_site, top_modes
 from grokscope.measures.spectrum import Spectrum, spectrum
-from grokscope.measures.synchronization import fsd_site
 from grokscope.shapes import Bool
 from grokscope.specs import ReadingSpec, RunSpec
 from grokscope.specs.spec import WORD_LIMIT, require
 from grokscope.tasks import Basis
 
-__all__ = ["Question"]
+__all__ = ["BLOCK_0", "FORWARD", "MOSTLY_CONSTANT", "NOT_NUMBERS", "UNTRAINED", "Columns", "Measure", "Question"]
+
+Result = TypeVar("Result")
+Columns = Mapping[str, Tensor]
+"""Named values, one for each run."""
+
+# Phrases that several entries share.
+FORWARD = "one forward pass of all pairs"
+BLOCK_0 = "block 0 of all pairs, shared by all measures that read it"
+MOSTLY_CONSTANT = "most neurons are constant over the answers, or activations are not numbers"
+NOT_NUMBERS = "weights or logits are not numbers"
+UNTRAINED = "untrained networks of the same spec (see fsd_null): their neurons agree before anything is learnt"
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A subject and how to read it; means are read once, whatever is asked of them."""
+    """A subject and how to read it; means are read once, however many measures use them."""
 
     subject: Subject
-    """The runs, or one run's checkpoints."""
+    """The runs, one run's checkpoints, or somebody else's model."""
     reading: ReadingSpec = field(default_factory=ReadingSpec)
-    """Thresholds, top-K, penalties."""
     by: Conditioning = "answer"
     """What activations are conditioned on."""
     basis_name: str = ""
@@ -34,9 +47,11 @@ class Question:
     spec: RunSpec | None = None
     """The run's spec, for the null of untrained networks."""
     seed: int = 0
-    """Of everything drawn: nulls, resampled inputs, trained fits."""
-    _means: dict[str, ConditionedMeans] = field(default_factory=dict, init=False, repr=False)
-    """What was read already, by site."""
+    """Of everything random: nulls, resampled inputs, trained fits."""
+    keys: Bool[Tensor, "1 modes"] | None = None
+    """Key modes that are taken whatever the subject's are."""
+    _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    """What was computed already."""
 
     def __post_init__(self) -> None:
         require(0 <= self.seed < WORD_LIMIT, "the seed must lie in [0, 2^63)", self.seed)
@@ -46,6 +61,19 @@ class Question:
             raise InputError(f"a reference is one checkpoint, got {len(self.reference)}")
         if self.reference.task.name != self.subject.task.name:
             raise InputError(f"a reference must have learnt {self.subject.task.name}, got {self.reference.task.name}")
+
+    def has(self, need: Need) -> bool:
+        """Whether the subject offers this."""
+        return need in self.subject.offers
+
+    @property
+    def stack(self) -> RunStack:
+        """The subject as grokscope's own runs, for measures that need weights or edited passes."""
+        if not isinstance(self.subject, RunStack):
+            raise InputError(
+                f"only grokscope's own runs have weights by name and edited passes, got {self.subject.names[0]}"
+            )
+        return self.subject
 
     @property
     def basis(self) -> Basis:
@@ -57,31 +85,46 @@ class Question:
         """Where FSD is read: block 0's neurons, or its attention output (`ReadingSpec.fsd_site`)."""
         chosen = self.reading.fsd_site
         if chosen == "auto":
-            return fsd_site(self.subject.architecture)
-        if chosen == "mlp" and self.subject.architecture.mlp != "on":
+            return self.subject.hidden_sites[0]
+        if chosen == "mlp" and self.stack.architecture.mlp != "on":
             raise InputError("fsd_site 'mlp' needs a model with MLPs; this one has none")
         return "blocks.0.mlp.hook_post" if chosen == "mlp" else "blocks.0.hook_attn_out"
-
-    @property
-    def last_site(self) -> str:
-        """The last block's neurons, which the paper's restricted loss filters."""
-        return last_hidden_site(self.subject.architecture)
 
     def means(self, site: str = "") -> ConditionedMeans:
         """A[s, j] of a site (where FSD is read, if not named), read once."""
         site = site or self.site
-        if site not in self._means:
-            self._means[site] = conditioned_means(self.subject, site, self.by)
-        return self._means[site]
+        return self.once(f"means of {site}", lambda: self.subject.means(site, self.by))
 
     def spectrum(self, site: str = "") -> Spectrum:
         """The spectrum of those means."""
         return spectrum(self.means(site).means, self.basis)
 
-    def keys(self, count: int | None) -> Bool[torch.Tensor, "#runs modes"] | None:
-        """Key modes of the reference, `count` by participation or Nanda et al.'s; None where there is no reference."""
-        if self.reference is None:
-            return None
-        if count is None:
-            return key_modes(self.reference, basis=self.basis)
-        return top_modes(self.reference, self.last_site, count, basis=self.basis, by=self.by)
+    def once(self, what: str, compute: Callable[[], Result]) -> Result:
+        """What several measures use, computed for the first of them."""
+        if what not in self._known:
+            self._known[what] = compute()
+        return self._known[what]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure as the catalogue lists it; its module has it in the dictionary `ENTRIES`, after its function."""
+
+    title: str
+    """What it is, in a few words."""
+    formula: str
+    """Its definition."""
+    source: str
+    """Who defined it, and where."""
+    cost: str
+    """What has to be computed."""
+    null: str
+    """What it is where nothing has been learnt, and how that is known."""
+    undefined: str
+    """When it is NaN."""
+    columns: Mapping[str, str]
+    """The columns it gives, each with its meaning; `{a,b}` stands for several, `…` for all there are in the model."""
+    compute: Callable[[Question], Columns]
+    """The columns, with one value for each run."""
+    needs: frozenset[Need] = frozenset({"basis", "means"})
+    """What a subject must offer. Columns that need more are left out of a subject that does not offer it."""

@@ -6,10 +6,11 @@ import torch
 from torch import Tensor
 
 from grokscope.errors import InputError
+from grokscope.measures.question import BLOCK_0, MOSTLY_CONSTANT, Columns, Measure, Question
 from grokscope.measures.spectrum import mostly_varies
 from grokscope.shapes import Float
 
-__all__ = ["RankResult", "explained_at_rank", "fourier_rank", "mean_explained"]
+__all__ = ["ENTRIES", "RankResult", "explained_at_rank", "fourier_rank", "mean_explained"]
 
 EXPLAINED_SHARE = 0.90
 ROUNDING = 1e-12  # a share reached up to the rounding of its sum is reached
@@ -63,3 +64,27 @@ def explained_at_rank(power: Float[Tensor, "*runs modes neurons"], rank: int = 1
 def mean_explained(power: Float[Tensor, "*runs modes neurons"], rank: int = 1) -> Float[Tensor, "*runs"]:
     """Table 6's "R² (rank 1)" of a run: the mean over its neurons that vary; NaN where most do not."""
     return explained_at_rank(power, rank).nanmean(dim=-1).where(mostly_varies(power), torch.nan)
+
+
+def _columns(question: Question) -> Columns:
+    power = question.spectrum().power
+    found = fourier_rank(power)
+    return {"rank": found.median, "rank_one_share": found.rank_one_share, "r2_rank_1": mean_explained(power)}
+
+
+ENTRIES = {
+    "rank": Measure(
+        title="Fourier rank: how many modes a neuron needs",
+        formula="R_j(τ) = min{k : the k strongest modes hold the share τ = 0.90 of neuron j's power}",
+        source="the paper, Definition 1",
+        cost=BLOCK_0,
+        null="at p = 97 white noise has rank about 29, untrained networks 25 or 26",
+        undefined=MOSTLY_CONSTANT,
+        columns={
+            "rank": "median over the neurons that vary",
+            "rank_one_share": "share of those with rank 1",
+            "r2_rank_1": "mean R² of each neuron's best single mode (Table 6)",
+        },
+        compute=_columns,
+    ),
+}

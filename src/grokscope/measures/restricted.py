@@ -6,67 +6,42 @@ A *restricted* loss keeps the key modes, an *excluded* loss removes them. `filte
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-from grokscope.activations import Conditioning, InputEdit, Subject, condition_of, conditioning_basis, means_of
-from grokscope.errors import InputError, did_you_mean, shown
-from grokscope.measures.filters import (
-    RESTRICTED_MODES,
-    Change,
-    FilterKind,
-    checked,
-    chosen_modes,
-    kept_means,
-    key_modes,
-    last_hidden_site,
-    mode_filter,
-    mode_part,
-    waves_over,
+from grokscope.activations import (
+    Conditioning,
+    InputEdit,
+    Need,
+    RunStack,
+    Subject,
+    condition_of,
+    conditioning_basis,
+    means_of,
 )
+from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.measures.filters import Change, FilterKind, mode_filter
+from grokscope.measures.mode_choice import RESTRICTED_MODES, chosen_modes, key_modes, top_modes
+from grokscope.measures.projections import cube_part, kept_means, mode_part
+from grokscope.measures.question import FORWARD, MOSTLY_CONSTANT, NOT_NUMBERS, Columns, Measure, Question
+from grokscope.measures.scores import Scores, scores, scores_of
+from grokscope.measures.spectrum import mostly_varies
+from grokscope.measures.variants import VARIANTS, Pairs, Variant
 from grokscope.shapes import Bool, Float
 from grokscope.tasks import Basis
 
 __all__ = [
-    "VARIANTS",
+    "ENTRIES",
     "FilteredLoss",
-    "Scores",
-    "Variant",
-    "cube_part",
     "excluded_loss_by_mode",
     "filtered_loss",
     "loss_ratio",
-    "scores",
-    "scores_of",
     "variant_loss",
 ]
 
-# Logits this near, for their size, are equal: the character of one irrep is the same for many classes, and rounding
-# must not choose among them.
-TIE = 1e-12
-Pairs = Literal["all", "train", "validation"]
 Choice = Bool[Tensor, "#runs modes"] | int | None
 """Modes: a row for each run or one for all; a number of the strongest; or None, what the variant prescribes."""
-
-
-@dataclass(frozen=True)
-class Scores:
-    """How well pairs are answered: training pairs by the labels the loss sees, all others by the true answers."""
-
-    loss: Float[Tensor, "*runs"]
-    """Mean cross-entropy over all pairs, in nats."""
-    train_loss: Float[Tensor, "*runs"]
-    """Over the training pairs."""
-    validation_loss: Float[Tensor, "*runs"]
-    """Over all other pairs."""
-    accuracy: Float[Tensor, "*runs"]
-    """Share of all pairs answered right; classes that tie share the pair."""
-    train_accuracy: Float[Tensor, "*runs"]
-    """Share of the training pairs."""
-    validation_accuracy: Float[Tensor, "*runs"]
-    """Share of all other pairs."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +49,6 @@ class FilteredLoss:
     """A loss after modes were kept or removed."""
 
     scores: Scores
-    """Losses and accuracies on all, training and validation pairs."""
     modes: Bool[Tensor, "*runs modes"]
     """The modes that were kept or removed."""
     scored_on: Pairs
@@ -86,108 +60,11 @@ class FilteredLoss:
         return getattr(self.scores, "loss" if self.scored_on == "all" else f"{self.scored_on}_loss")
 
 
-@dataclass(frozen=True)
-class Variant:
-    """One published definition. Where a model has a final LayerNorm, it follows every filter of neurons."""
-
-    level: Literal["logits", "cubes", "neurons"]
-    """What is filtered: logits over the inputs, logits over inputs and classes, or the last block's MLP neurons."""
-    change: Change
-    """What happens to the key modes."""
-    scored_on: Pairs
-    """The pairs that are scored."""
-    definition: str
-    """Who defined it, and how."""
-    skip: bool = True
-    """Whether the residual stream passes beside the filtered neurons."""
-    corrected: bool = False
-    """Whether each class's mean logit over all inputs is then set back to the model's."""
-    count: int | None = None
-    """How many of the last hidden layer's `top_modes` are taken; None takes its `key_modes`."""
-
-
-# u_k and v_k are the unit vectors of cos and sin 2πk(a + b)/p over the inputs, on other tasks the modes' functions of
-# the answer: (u_k u_kᵀ + v_k v_kᵀ) L is then a mode of the answer-conditioned mean of L.
-VARIANTS: dict[str, Variant] = {
-    "trig": Variant(
-        "logits", "keep", "all", "Nanda et al.'s restricted loss: Σ_K (u_k u_kᵀ + v_k v_kᵀ) L and each class's mean"
-    ),
-    "excluded": Variant(
-        "logits", "remove", "train", "Nanda et al.'s excluded loss: L − Σ_K (u_k u_kᵀ + v_k v_kᵀ) L, not corrected"
-    ),
-    "cube_restricted": Variant(
-        "cubes", "only", "all", "Chughtai et al., logits: projections on χ(x·y·z⁻¹), which is cos 2πk(a + b − c)/p"
-    ),
-    "cube_excluded": Variant(
-        "cubes", "remove", "train", "Nanda et al. (3D), Chughtai et al. (logits): L without those projections"
-    ),
-    "neuron_restricted": Variant(
-        "neurons",
-        "keep",
-        "validation",
-        "Nanda et al.'s demonstration: mean and key modes of the neurons, nothing beside them, class means set back",
-        skip=False,
-        corrected=True,
-    ),
-    "neuron_excluded": Variant(
-        "neurons", "remove", "train", "Nanda et al.'s demonstration: neurons without key modes, beside the stream"
-    ),
-    "hidden_restricted": Variant(
-        "neurons",
-        "only",
-        "all",
-        "Chughtai et al., hidden: projections on the functions ρ(x·y) of key irreps, no mean, nothing beside them",
-        skip=False,
-    ),
-    "hidden_excluded": Variant(
-        "neurons", "remove", "train", "Chughtai et al., hidden: neurons without those, nothing beside them", skip=False
-    ),
-    "paper_restricted": Variant(
-        "neurons",
-        "keep",
-        "all",
-        "The paper's restricted-logit loss (§5.2): the seven modes with most neurons at this very checkpoint",
-        count=RESTRICTED_MODES,
-    ),
-}
-
-
-# Scoring.
-
-
-def scores(subject: Subject, edits: dict[str, InputEdit] | None = None) -> Scores:
-    """The scores of every run, with sites edited or not."""
-    graded = [_graded(subject, values["logits"], rows) for rows, values in subject.parts(["logits"], edits)]
-    return _averaged(subject, torch.cat(graded, dim=-1))
-
-
-def scores_of(subject: Subject, logits: Float[Tensor, "runs inputs classes"]) -> Scores:
-    """The scores of logits that are already at hand."""
-    return _averaged(subject, _graded(subject, logits, slice(None)))
-
-
-def _graded(subject: Subject, logits: Tensor, rows: slice) -> Float[Tensor, "2 runs inputs"]:
-    """Cross-entropy of each pair, in float64, and whether it is answered right; NaN where logits are not numbers."""
-    logits, labels = logits.double(), torch.where(subject.is_train, subject.labels, subject.answers)[:, rows]
-    loss = -logits.log_softmax(dim=-1).gather(-1, labels[..., None])[..., 0]
-    scale = logits.abs().amax(dim=-1, keepdim=True)
-    is_best = logits >= logits.amax(dim=-1, keepdim=True) - TIE * scale
-    right = is_best.gather(-1, labels[..., None])[..., 0].double() / is_best.sum(dim=-1)
-    return torch.stack([loss, torch.where(loss.isnan(), torch.nan, right)])
-
-
-def _averaged(subject: Subject, graded: Float[Tensor, "2 runs inputs"]) -> Scores:
-    train = subject.is_train
-    masks = (torch.ones_like(train), train, ~train)
-    means = [torch.where(mask, graded, 0).sum(dim=-1) / mask.sum(dim=-1) for mask in masks]
-    return Scores(*(mean[0] for mean in means), *(mean[1] for mean in means))
-
-
 # Losses.
 
 
 def filtered_loss(
-    subject: Subject,
+    subject: RunStack,
     site: str,
     modes: Bool[Tensor, "#runs modes"] | int = RESTRICTED_MODES,
     change: Change = "keep",
@@ -234,11 +111,13 @@ def variant_loss(
     if modes is None:
         chosen = key_modes(subject, basis=basis)
     else:
-        chosen = chosen_modes(subject, last_hidden_site(subject.architecture), modes, basis=basis, by=by)
+        chosen = chosen_modes(subject, subject.hidden_sites[1], modes, basis=basis, by=by)
     if variant.level != "neurons":
         logits = _logit_filter(subject, variant, basis, by)(chosen)
-    else:
+    elif isinstance(subject, RunStack):
         logits = _through_neurons(subject, variant, chosen, basis, by)
+    else:
+        raise InputError(f"{name} edits activations, which only grokscope's own runs allow, got {subject.names[0]}")
     return FilteredLoss(scores_of(subject, logits), chosen, variant.scored_on)
 
 
@@ -266,28 +145,12 @@ def loss_ratio(
 # Filtered logits.
 
 
-def cube_part(
-    functions: Float[Tensor, "*runs answers classes"], basis: Basis, modes: Bool[Tensor, "*#runs modes"]
-) -> Float[Tensor, "*runs answers classes"]:
-    """Projection of A[s, c] on the cubes of chosen modes: Σ_m ⟨A, P_m⟩ P_m / dim m, as ‖P_m‖² = dim m.
-
-    The projector on a mode, as a matrix, is its cube: (2/n) cos 2πk(s − c)/n on Z_n, and Σ_{ρ ∈ m} (d_ρ/|G|)
-    χ_ρ(s·c⁻¹) on a group. Its sum over classes is 0, so that centring logits first would change nothing. A class
-    outside the group gets 0, the mean of the others.
-    """
-    waves = waves_over(functions.shape[-2], basis, functions.device)[:, 1:]
-    diagonal = ((waves.T @ functions.double()) * waves.T).sum(dim=-1)
-    mode = torch.tensor(basis.modes.column_mode, device=functions.device)
-    dimensions = torch.tensor(basis.modes.dimensions, device=functions.device)
-    size = diagonal.new_zeros(*diagonal.shape[:-1], len(dimensions)).index_add(-1, mode, diagonal) / dimensions
-    return (waves * (size * modes)[..., None, mode]) @ waves.T
-
-
 def _logit_filter(
     subject: Subject, variant: Variant, basis: Basis, by: Conditioning
 ) -> Callable[[Tensor], Float[Tensor, "runs inputs classes"]]:
     """From chosen modes to filtered logits; the model is run once for any number of choices."""
-    logits = checked(subject, "logits", subject.logits()).double()
+    logits = subject.logits().double()
+    subject.require_numbers("activations at logits", logits.isfinite())
     condition = torch.tensor(condition_of(subject.task, by), device=subject.device)
     means = means_of(logits, condition, subject.task.symbols).means
     part_of = mode_part if variant.level == "logits" else cube_part
@@ -302,10 +165,10 @@ def _logit_filter(
 
 
 def _through_neurons(
-    subject: Subject, variant: Variant, modes: Tensor, basis: Basis, by: Conditioning
+    subject: RunStack, variant: Variant, modes: Tensor, basis: Basis, by: Conditioning
 ) -> Float[Tensor, "runs inputs classes"]:
     """Logits with the last block's hidden activations filtered at the read position."""
-    site = last_hidden_site(subject.architecture)
+    site = subject.hidden_sites[1]
     edits = {site: mode_filter(subject, site, modes, variant.change, basis=basis, by=by)}
     logits = subject.logits(edits if variant.skip else edits | _without_skip(subject)).double()
     if not variant.corrected:
@@ -313,17 +176,120 @@ def _through_neurons(
     return logits + (subject.logits().double() - logits).mean(dim=1, keepdim=True)
 
 
-def _without_skip(subject: Subject) -> dict[str, InputEdit]:
+def _without_skip(subject: RunStack) -> dict[str, InputEdit]:
     """Edits after which the last block gives what its MLP gives, and nothing else."""
     if subject.architecture.mlp != "on":
         raise InputError(
             f"losses without the skip path need a model with MLPs, got mlp = {shown(subject.architecture.mlp)}"
         )
     block = f"blocks.{subject.architecture.layers - 1}."
-    held: list[Tensor] = []
+    kept: list[Tensor] = []
 
-    def hold(value: Tensor, rows: slice) -> Tensor:
-        held[:] = [value]
+    def keep(value: Tensor, rows: slice) -> Tensor:
+        kept[:] = [value]
         return value
 
-    return {f"{block}hook_mlp_out": hold, f"{block}hook_resid_post": lambda value, rows: held[0]}
+    return {f"{block}hook_mlp_out": keep, f"{block}hook_resid_post": lambda value, rows: kept[0]}
+
+
+# The catalogue.
+
+
+FILTERED = {
+    "logits": "the logits' modes over the answers",
+    "cubes": "the logits' parts along χ(x·y·z⁻¹)",
+    "neurons": "the last neurons' modes over the answers",
+}
+
+
+def _columns(name: str) -> Callable[[Question], Columns]:
+    """The columns of a restricted or excluded loss."""
+
+    def compute(question: Question) -> Columns:
+        found = _paper_loss(question) if name == "paper_restricted" else _published_loss(question, name)
+        parts = {"": found.loss, "_all": found.scores.loss}
+        if question.has("split"):
+            parts |= {"_train": found.scores.train_loss, "_validation": found.scores.validation_loss}
+        return {f"{name}{part}": value for part, value in parts.items()} | {
+            f"{name}_modes": found.modes.sum(dim=-1).double()
+        }
+
+    return compute
+
+
+def _published_loss(question: Question, name: str) -> FilteredLoss:
+    modes = _keys(question, VARIANTS[name].count)
+    return variant_loss(question.subject, name, modes, basis=question.basis, by=question.by)
+
+
+def _paper_loss(question: Question) -> FilteredLoss:
+    """The one loss with choices left open: how many modes, which filter, which pairs (`ReadingSpec`)."""
+    reading, subject = question.reading, question.stack
+    keys = _keys(question, reading.restricted_modes)
+    return filtered_loss(
+        subject,
+        subject.hidden_sites[1],
+        reading.restricted_modes if keys is None else keys,
+        kind=reading.restricted_filter,
+        basis=question.basis,
+        by=question.by,
+        scored_on=reading.restricted_scored_on,
+    )
+
+
+def _keys(question: Question, count: int | None) -> Bool[Tensor, "#runs modes"] | None:
+    """Key modes that are given, the reference's, or the subject's own; None leaves `count` top modes to the loss."""
+    if question.keys is not None:
+        return question.keys
+    if count is None:
+        source = question.reference or question.subject
+        return question.once("key modes", lambda: key_modes(source, basis=question.basis))
+    if question.reference is None:
+        return None
+    return top_modes(
+        question.reference, question.reference.hidden_sites[1], count, basis=question.basis, by=question.by
+    )
+
+
+def _entry(name: str, variant: Variant) -> Measure:
+    who, _, how = variant.definition.partition(": ")
+    is_excluded, has_choices = variant.change == "remove", name == "paper_restricted"
+    scored_on = variant.scored_on + (", unless `restricted_scored_on` names others" if has_choices else "")
+    needs: set[Need] = {"basis", "edits"} if variant.level == "neurons" else {"basis", "activations", "logits"}
+    return Measure(
+        title=f"{'Excluded' if is_excluded else 'Restricted'} loss, by {FILTERED[variant.level]}",
+        formula=how,
+        source=who,
+        cost=FORWARD + " with the filter, and one or two to know the modes",
+        null="ln(classes) is chance" + ("; a model that does not use the modes keeps its loss" if is_excluded else ""),
+        undefined=NOT_NUMBERS,
+        columns={
+            name: f"the loss in nats on the pairs it is defined on ({scored_on})",
+            f"{name}_{{all,train,validation}}": "the same on these pairs",
+            f"{name}_modes": "how many modes were kept or removed",
+        },
+        compute=_columns(name),
+        needs=frozenset(needs),
+    )
+
+
+def _removal_columns(question: Question) -> Columns:
+    found = filtered_loss(question.stack, question.site, 1, "remove", basis=question.basis, by=question.by)
+    names = ("accuracy", "train_accuracy", "validation_accuracy", "loss")
+    has_mode = mostly_varies(question.spectrum().power)
+    return {f"without_mode_{name}": getattr(found.scores, name).where(has_mode, torch.nan) for name in names}
+
+
+ENTRIES = {name: _entry(name, variant) for name, variant in VARIANTS.items()} | {
+    "removal": Measure(
+        title="What is left without the dominant mode of block 0",
+        formula="accuracy with mode k* of A[s, j] subtracted from every neuron that FSD reads",
+        source="docs/paper-audit.md §4: the causal test of a causal precursor",
+        cost=FORWARD + " with the edit, and block 0 once",
+        null="the accuracy without the edit (memorization)",
+        undefined=MOSTLY_CONSTANT,
+        columns={"without_mode_{accuracy,train_accuracy,validation_accuracy,loss}": "scores after the removal"},
+        compute=_removal_columns,
+        needs=frozenset({"basis", "edits"}),
+    ),
+}

@@ -1,7 +1,12 @@
-"""What is measured of every run while it trains: accuracies, losses, norm, block-0 FSD and rank, over all pairs."""
+"""The logged columns: accuracies, losses, norm, block-0 FSD and rank of every run in training, over all pairs.
+
+The compiled fast path of the measures `memorization`, `norms`, `fsd` and `rank`; a test compares every column
+with theirs.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -10,9 +15,9 @@ from torch import Tensor
 
 from grokscope.activations import answer_sums
 from grokscope.measures.rank import fourier_rank
-from grokscope.measures.spectrum import CONSTANT_SHARE, spectrum
+from grokscope.measures.spectrum import CONSTANT_SHARE, mode_number, spectrum
 from grokscope.measures.synchronization import fsd
-from grokscope.model import forward, forward_with_hidden, last_hidden
+from grokscope.model import forward, forward_with_hidden, last_hidden, pair_scores
 from grokscope.shapes import Float
 from grokscope.training import Cohort, arithmetic
 
@@ -27,7 +32,7 @@ INPUTS_AT_ONCE = {
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One look at a cohort; every field has a value for each run, on the CPU."""
+    """One evaluation of a stack of runs in training; every field has a value for each run, on the CPU."""
 
     train_accuracy: Float[Tensor, " runs"]
     """Share of the training pairs answered right."""
@@ -46,7 +51,7 @@ class Snapshot:
     rank: Float[Tensor, " runs"]
     """Median Fourier rank of block 0's neurons in that basis; NaN where undefined."""
     answer_share: Float[Tensor, " runs"]
-    """Variance of block 0's answer-conditioned means over that of its activations: how small the thing is FSD reads;
+    """Variance of block 0's answer-conditioned means over that of its activations: how small a thing FSD reads;
     NaN where the activations do not vary beyond rounding."""
 
     def row(self, slot: int) -> dict[str, float]:
@@ -57,7 +62,7 @@ class Snapshot:
 def snapshot(
     weights: Float[Tensor, "runs parameters"], cohort: Cohort, compiled: bool | None = None, *, scores: bool = True
 ) -> Snapshot:
-    """Measure every run of a cohort. The weights are only read.
+    """Measure every run of a stack in training. The weights are only read.
 
     Without `scores`, accuracies, losses and norm are NaN, and only block 0 is computed: a sixth of the cost.
     """
@@ -70,7 +75,7 @@ def snapshot(
 
 
 class _Reader:
-    """The forward passes of one cohort, in chunks of equal size so that they compile once."""
+    """The forward passes of one stack of runs, in chunks of equal size so that they compile once."""
 
     def __init__(self, cohort: Cohort, compiled: bool) -> None:
         self.compiled, self.cohort_key = compiled, cohort.key
@@ -100,14 +105,11 @@ class _Reader:
             task: torch.tensor(np.bincount(task.answers, minlength=task.classes), device=self.home)
             for task in cohort.slots_by_task
         }
-        self.scores: Callable[..., Tensor] = self._scores
-        self.sums: Callable[..., tuple[Tensor, Tensor]] = self._sums
-        self.both: Callable[..., tuple[Tensor, Tensor, Tensor]] = self._both
+        compiler = partial(torch.compile, fullgraph=True, dynamic=False) if compiled else lambda function: function
+        self.scores: Callable[..., Tensor] = compiler(self._scores)
+        self.sums: Callable[..., tuple[Tensor, Tensor]] = compiler(self._sums)
+        self.both: Callable[..., tuple[Tensor, Tensor, Tensor]] = compiler(self._both)
         self.is_exact = cohort.key.precision in ("float32", "float64")
-        if compiled:
-            self.both = torch.compile(self._both, fullgraph=True, dynamic=False)
-            self.scores = torch.compile(self._scores, fullgraph=True, dynamic=False)
-            self.sums = torch.compile(self._sums, fullgraph=True, dynamic=False)
 
     def read(self, flat: Tensor, scores: bool = True) -> Snapshot:
         totals = torch.zeros(self.runs, 6, dtype=self.exact, device=flat.device)
@@ -172,10 +174,7 @@ class _Reader:
         return self._scored(logits, labels, train, validation), *self._summed(hidden - origin, answers)
 
     def _scored(self, logits: Tensor, labels: Tensor, train: Tensor, validation: Tensor) -> Tensor:
-        is_label = torch.arange(logits.shape[-1], device=logits.device) == labels[..., None]
-        loss = logits.logsumexp(dim=-1) - torch.where(is_label, logits, 0).sum(dim=-1)
-        # Logits that are not numbers have no largest one: neither right nor wrong.
-        right = torch.where(loss.isnan(), torch.nan, (logits.argmax(dim=-1) == labels).to(loss.dtype))
+        right, loss = pair_scores(logits, labels)
         parts = [torch.where(mask, value, 0) for mask in (train, validation) for value in (right, loss, 1.0)]
         return torch.stack([part.sum(dim=1, dtype=self.exact) for part in parts], dim=1)
 
@@ -211,7 +210,7 @@ class _Reader:
             size = total + pairs * ((mean + origin[slots]) ** 2).sum(dim=(1, 2))
             share = (between / total).where(~(total <= CONSTANT_SHARE * size), torch.nan)
             rank = fourier_rank(waves.power).median
-            values = (found.fsd, (found.mode + 1).double().where(~found.fsd.isnan(), torch.nan), rank, share)
+            values = (found.fsd, mode_number(found.mode, found.fsd), rank, share)
             for column, value in zip(columns, values, strict=True):
                 column[slots] = value
         return columns

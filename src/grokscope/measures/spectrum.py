@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from grokscope.shapes import Bool, Float
+from grokscope.shapes import Bool, Float, Int
 from grokscope.tasks import Basis
 
-__all__ = ["Spectrum", "mostly_varies", "spectrum"]
+__all__ = ["Spectrum", "mode_number", "mostly_varies", "spectrum"]
 
 # Below this share of a neuron's mean square, variation over answers is rounding: (8 · 2⁻²³)².
 CONSTANT_SHARE = 1e-12
@@ -59,3 +59,8 @@ def mostly_varies(power: Float[Tensor, "*runs modes neurons"]) -> Bool[Tensor, "
     """
     varies = power.sum(dim=-2) > 0
     return (2 * varies.sum(dim=-1) > power.shape[-1]) & power.isfinite().all(dim=-1).all(dim=-1)
+
+
+def mode_number(index: Int[Tensor, "*runs"], value: Float[Tensor, "*runs"]) -> Float[Tensor, "*runs"]:
+    """A mode counted from 1, as columns have it; NaN where the value that it belongs to is undefined."""
+    return (index + 1).double().where(~value.isnan(), torch.nan)

@@ -11,18 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grokscope.activations import (
-    Conditioning,
-    answer_sums,
-    condition_of,
-    conditioned_means,
-    conditioning_basis,
-    subject_of,
-)
+from grokscope.activations import Conditioning, answer_sums, condition_of, conditioning_basis, subject_of
 from grokscope.errors import InputError
 from grokscope.measures.nulls import NullSample, Statistic, fsd_of
 from grokscope.measures.spectrum import spectrum
-from grokscope.measures.synchronization import fsd_site
 from grokscope.randomness import bits, normal, permutation
 from grokscope.shapes import Float, Int
 from grokscope.specs import RunSpec
@@ -131,6 +123,6 @@ def untrained_null(
     for first in range(0, draws, at_once):
         cohort = Cohort(others[first : first + at_once], device)
         subject = subject_of(cohort.specs, cohort.initial())
-        means = conditioned_means(subject, site or fsd_site(spec.architecture), by).means
+        means = subject.means(site or subject.hidden_sites[0], by).means
         found.append(statistic(spectrum(means, conditioning_basis(subject.task, by, basis))))
     return NullSample(torch.cat(found))

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from grokscope.errors import InputError
-from grokscope.measures.spectrum import mostly_varies
+from grokscope.measures.question import BLOCK_0, MOSTLY_CONSTANT, UNTRAINED, Columns, Measure, Question
+from grokscope.measures.spectrum import mode_number, mostly_varies
 from grokscope.shapes import Float, Int
-from grokscope.specs import Architecture
 
-__all__ = ["FsdResult", "fsd", "fsd_gen", "fsd_site", "fsd_top_k"]
+__all__ = ["ENTRIES", "FsdResult", "fsd", "fsd_gen", "fsd_top_k"]
 
 ROUNDING = 1e-24  # of a neuron's strongest mode, (1e-12)²: more than a transform in float64 leaves in the others
 
@@ -90,15 +90,6 @@ def fsd_gen(density: Float[Tensor, "*runs modes neurons"], top_k: int = 1) -> Fs
     return _synchronized(density, top_k, averaged=1)
 
 
-def fsd_site(architecture: Architecture) -> str:
-    """Where FSD is read: block 0's MLP neurons, or its attention output where there are none (Table 8).
-
-    >>> fsd_site(Architecture())
-    'blocks.0.mlp.hook_post'
-    """
-    return "blocks.0.mlp.hook_post" if architecture.mlp == "on" else "blocks.0.hook_attn_out"
-
-
 def _synchronized(density: Tensor, top_k: int, averaged: int) -> FsdResult:
     """Participation by each neuron's `top_k` strongest modes; the mean of the `averaged` most shared ones, scaled."""
     modes = density.shape[-2]
@@ -125,3 +116,68 @@ def _synchronized(density: Tensor, top_k: int, averaged: int) -> FsdResult:
         top_k=top_k,
         chance=chance,
     )
+
+
+def _fsd_columns(question: Question) -> Columns:
+    """FSD, its mode, and how much of the site it is read from."""
+    found, means = fsd(question.spectrum().density), question.means()
+    return {
+        "fsd": found.fsd,
+        "fsd_mode": mode_number(found.mode, found.fsd),
+        "constant_share": found.constant_share.where(means.finite, torch.nan),
+        "answer_share": means.answer_share,
+    }
+
+
+def _fsd_top_k_columns(question: Question) -> Columns:
+    density = question.spectrum().density
+    return {f"fsd_{k}": fsd_top_k(density, k).fsd for k in (2, 3) if k < density.shape[-2]}
+
+
+def _fsd_gen_columns(question: Question) -> Columns:
+    density = question.spectrum().density
+    found = {f"fsd_gen_{k}": fsd_gen(density, k) for k in (1, 2, 3) if k == 1 or k < density.shape[-2]}
+    first = found["fsd_gen_1"]
+    return {name: result.fsd for name, result in found.items()} | {"fsd_gen_mode": mode_number(first.mode, first.fsd)}
+
+
+ENTRIES = {
+    "fsd": Measure(
+        title="Frequency Synchronization Degree: how far neurons agree on one dominant mode",
+        formula="FSD = (max_k par(k) − c) / (1 − c), par(k) = share of neurons whose strongest mode is k, c = 1/modes",
+        source="the paper, Definition 2 and Algorithm 1",
+        cost=BLOCK_0,
+        null=UNTRAINED + "; at p = 97 with 512 neurons about 0.06 to 0.30",
+        undefined=MOSTLY_CONSTANT + "; there is a single mode",
+        columns={
+            "fsd": "FSD, in [0, 1]",
+            "fsd_mode": "the mode most neurons share, counted from 1; on Z_n the frequency",
+            "constant_share": "share of neurons that are constant over the answers and do not vote",
+            "answer_share": "variance of the conditioned means over that of the activations: how small a thing is read",
+        },
+        compute=_fsd_columns,
+    ),
+    "fsd_k": Measure(
+        title="FSD of the k best modes together",
+        formula="FSD_k = (max_{|S| = k} mean_{f ∈ S} par_k(f) − k/modes) / (1 − k/modes), par_k by k strongest modes",
+        source="the paper, Definition 2, top-k extension",
+        cost=BLOCK_0,
+        null=UNTRAINED,
+        undefined=MOSTLY_CONSTANT,
+        columns={"fsd_{2,3}": "FSD_k for k = 2 and 3, where the basis has more modes than k"},
+        compute=_fsd_top_k_columns,
+    ),
+    "fsd_gen": Measure(
+        title="FSD over the irreps of any group",
+        formula="FSD_gen = (max_ρ par_K(ρ) − K/modes) / (1 − K/modes), strongest by P_j(ρ) per dimension",
+        source="the paper, §7",
+        cost=BLOCK_0,
+        null=UNTRAINED + "; on S5 they reach 0.64",
+        undefined=MOSTLY_CONSTANT,
+        columns={
+            "fsd_gen_{1,2,3}": "FSD_gen for K = 1, which is FSD, and 2, 3 where the basis has more modes than K",
+            "fsd_gen_mode": "the mode most neurons share at K = 1, counted from 1",
+        },
+        compute=_fsd_gen_columns,
+    ),
+}

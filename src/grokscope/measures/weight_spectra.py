@@ -5,13 +5,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from grokscope.activations import Subject
+from grokscope.activations import RunStack
 from grokscope.errors import InputError
-from grokscope.measures.spectrum import Spectrum, spectrum
+from grokscope.measures.question import NOT_NUMBERS, Columns, Measure, Question
+from grokscope.measures.rank import fourier_rank
+from grokscope.measures.spectrum import Spectrum, mode_number, spectrum
+from grokscope.measures.synchronization import fsd
 from grokscope.shapes import Float
 from grokscope.tasks import Basis
 
-__all__ = ["WeightSpectrum", "embedding_spectrum", "neuron_logit_map", "neuron_logit_spectrum"]
+__all__ = ["ENTRIES", "WeightSpectrum", "embedding_spectrum", "neuron_logit_map", "neuron_logit_spectrum"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class WeightSpectrum:
         return self.power / self.dimensions
 
 
-def embedding_spectrum(subject: Subject, basis: Basis | None = None) -> WeightSpectrum:
+def embedding_spectrum(subject: RunStack, basis: Basis | None = None) -> WeightSpectrum:
     """Σ over the columns of W_E of their power in each mode, over the symbols that stand in the basis's group.
 
     Nanda et al. read the key frequencies off it. The separator's row is no symbol and is left out, as 0 is by the
@@ -59,7 +62,7 @@ def embedding_spectrum(subject: Subject, basis: Basis | None = None) -> WeightSp
     return WeightSpectrum(found.power.sum(dim=-1), found.dimensions)
 
 
-def neuron_logit_map(subject: Subject) -> Float[Tensor, "runs answers neurons"]:
+def neuron_logit_map(subject: RunStack) -> Float[Tensor, "runs answers neurons"]:
     """What one unit of each neuron of the last MLP adds to each answer's logit: (W_out W_U)ᵀ, in float64.
 
     With a final LayerNorm, W_out is first centred over the residual stream and multiplied by the norm's w, as the norm
@@ -76,14 +79,65 @@ def neuron_logit_map(subject: Subject) -> Float[Tensor, "runs answers neurons"]:
     return torch.bmm(out, unembedding).mT
 
 
-def neuron_logit_spectrum(subject: Subject, basis: Basis | None = None) -> Spectrum:
+def neuron_logit_spectrum(subject: RunStack, basis: Basis | None = None) -> Spectrum:
     """Each last-MLP neuron's power over the answers' modes, in the map to the logits. Nanda et al.'s W_L."""
     return spectrum(neuron_logit_map(subject), _basis(subject, basis))
 
 
-def _basis(subject: Subject, basis: Basis | None) -> Basis:
+def _basis(subject: RunStack, basis: Basis | None) -> Basis:
     found = subject.task.basis() if basis is None else basis
     if found.answers.max() >= subject.task.symbols:
         size = int(found.answers.max()) + 1
         raise InputError(f"{subject.task.name} has {subject.task.symbols} symbols, got a basis over {size}")
     return found
+
+
+def _embedding_columns(question: Question) -> Columns:
+    found = embedding_spectrum(question.stack, question.basis)
+    share, mode = found.share.max(dim=-1)
+    rank = fourier_rank(found.power[..., None]).median
+    return {"embedding_peak_share": share, "embedding_mode": mode_number(mode, share), "embedding_rank": rank}
+
+
+def _logit_map_columns(question: Question) -> Columns:
+    waves = neuron_logit_spectrum(question.stack, question.basis)
+    found = fsd(waves.density)
+    return {
+        "logit_map_fsd": found.fsd,
+        "logit_map_mode": mode_number(found.mode, found.fsd),
+        "logit_map_rank": fourier_rank(waves.power).median,
+    }
+
+
+ENTRIES = {
+    "embedding": Measure(
+        title="Spectrum of the token embedding",
+        formula="share_k = ‖P_k W_E‖² / Σ_l ‖P_l W_E‖² over the symbols in the basis",
+        source="Nanda et al. 2023, from which key frequencies are read",
+        cost="the weights alone",
+        null="every mode has the share of its dimension",
+        undefined=NOT_NUMBERS,
+        columns={
+            "embedding_peak_share": "share of the strongest mode",
+            "embedding_mode": "that mode, counted from 1",
+            "embedding_rank": "modes that hold 90 %",
+        },
+        compute=_embedding_columns,
+        needs=frozenset({"basis", "weights"}),
+    ),
+    "logit_map": Measure(
+        title="Synchronisation of the neuron-to-logit map",
+        formula="FSD and median rank of the columns of (W_out W_U)ᵀ over the answers",
+        source="Nanda et al. 2023 (W_L); Definition 1 and 2 applied to it",
+        cost="the weights alone",
+        null="untrained weights",
+        undefined="the model has no MLP (rejected), most columns are constant, or weights are not numbers",
+        columns={
+            "logit_map_fsd": "FSD of the map",
+            "logit_map_mode": "its dominant mode, counted from 1",
+            "logit_map_rank": "its median rank",
+        },
+        compute=_logit_map_columns,
+        needs=frozenset({"basis", "weights"}),
+    ),
+}

@@ -1,25 +1,43 @@
 """One transformer, over stacked parameters and as a plain module."""
 
-from grokscope.model.forward import Dropout, Edit, Taps, forward, forward_with_hidden, last_hidden, site_names
+from grokscope.model.forward import Dropout, Edit, Taps, forward, forward_with_hidden, last_hidden
 from grokscope.model.initialization import initial_weights
 from grokscope.model.layout import POSITIONS, Layout, Weights, layout_of, padded_size
+from grokscope.model.scoring import pair_losses, pair_scores
+from grokscope.model.sites import (
+    Component,
+    Head,
+    Receiver,
+    components_of,
+    hidden_sites,
+    receivers_of,
+    site_names,
+)
 from grokscope.model.twin import Twin, module_place, twin_of
 
 __all__ = [
     "POSITIONS",
+    "Component",
     "Dropout",
     "Edit",
+    "Head",
     "Layout",
+    "Receiver",
     "Taps",
     "Twin",
     "Weights",
+    "components_of",
     "forward",
     "forward_with_hidden",
+    "hidden_sites",
     "initial_weights",
     "last_hidden",
     "layout_of",
     "module_place",
     "padded_size",
+    "pair_losses",
+    "pair_scores",
+    "receivers_of",
     "site_names",
     "twin_of",
 ]

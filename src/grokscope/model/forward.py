@@ -16,10 +16,11 @@ from torch.nn.functional import gelu, relu
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.model.layout import POSITIONS, Weights
 from grokscope.model.rows import gathered_rows, with_bias
+from grokscope.model.sites import site_names
 from grokscope.shapes import Float, Int
 from grokscope.specs import Architecture
 
-__all__ = ["Dropout", "Edit", "Taps", "forward", "forward_with_hidden", "last_hidden", "site_names"]
+__all__ = ["Dropout", "Edit", "Taps", "forward", "forward_with_hidden", "last_hidden"]
 
 Edit = Callable[[Tensor], Tensor]
 Dropout = Callable[[Tensor, int], Tensor]
@@ -53,27 +54,6 @@ class Taps:
         if name in self.read:
             self.values[name] = value
         return value
-
-
-def site_names(architecture: Architecture) -> tuple[str, ...]:
-    """Every site of an architecture, in the order of the forward pass."""
-    names = ["hook_embed", "hook_pos_embed"]
-    for i in range(architecture.layers):
-        block = f"blocks.{i}."
-        names.append(f"{block}hook_resid_pre")
-        if architecture.attention != "dropped":
-            names += [f"{block}ln1.hook_normalized"] * architecture.layer_norm
-            if architecture.attention == "on":
-                names += [f"{block}attn.hook_{part}" for part in ("q", "k", "v", "pattern", "z")]
-            names.append(f"{block}hook_attn_out")
-        names.append(f"{block}hook_resid_mid")
-        if architecture.mlp != "dropped":
-            names += [f"{block}ln2.hook_normalized"] * architecture.layer_norm
-            if architecture.mlp == "on":
-                names += [f"{block}mlp.hook_pre", f"{block}mlp.hook_post"]
-            names.append(f"{block}hook_mlp_out")
-        names.append(f"{block}hook_resid_post")
-    return (*names, *(["ln_final.hook_normalized"] * architecture.layer_norm), "logits")
 
 
 def forward(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from grokscope.activations import Subject, subject_of
+from grokscope.activations import RunStack, subject_of
 from grokscope.model import Twin, layout_of, padded_size, twin_of
 from grokscope.shapes import Float
 from grokscope.specs import RunSpec
@@ -39,7 +39,7 @@ class Checkpoint:
         """
         return self.subject().read(site)[0]
 
-    def subject(self) -> Subject:
+    def subject(self) -> RunStack:
         """What measures read: a stack of this one run."""
         return stack_checkpoints([self], [f"{self.spec.task} at step {self.step}"])
 
@@ -50,7 +50,7 @@ class Checkpoint:
         return twin_of(self.spec.architecture, self.task.symbols, layout.views(row["weights"][None])).eval()
 
 
-def stack_checkpoints(checkpoints: Sequence[Checkpoint], names: Sequence[str], device: str = "cpu") -> Subject:
+def stack_checkpoints(checkpoints: Sequence[Checkpoint], names: Sequence[str], device: str = "cpu") -> RunStack:
     """Checkpoints of one task and architecture as a subject, as if each were a run."""
     first = checkpoints[0]
     layout = layout_of(first.spec.architecture, padded_size(first.task.symbols))

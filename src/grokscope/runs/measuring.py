@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from grokscope.activations import Conditioning, Subject, conditioning_basis
+from grokscope.activations import Conditioning, RunStack, conditioning_basis
 from grokscope.errors import InputError
+from grokscope.measures.catalogue import Row, measure, select
 from grokscope.measures.question import Question
-from grokscope.measures.registry import Row, chosen, measure
 from grokscope.runs.runs import Run
 from grokscope.specs import Plan, ReadingSpec, RunSpec
 from grokscope.specs.spec import WORD_LIMIT, require
@@ -68,7 +68,7 @@ def measure_checkpoints(run: Run, names: Sequence[str], reading: Reading | None 
     row: one whose activations are not numbers has NaN and a reason, unless it is the only one asked for.
     """
     how = reading or Reading()
-    chosen(names)
+    select(names)
     require(0 <= how.seed < WORD_LIMIT, "the seed must lie in [0, 2^63)", how.seed)
     if not is_available(how.device):
         raise InputError(f"device {how.device} was asked for, and there is none; use cpu")
@@ -84,7 +84,7 @@ def measure_checkpoints(run: Run, names: Sequence[str], reading: Reading | None 
     return _measure_steps(run, names, how, how.steps or stored)
 
 
-def measure_stack(subject: Subject, readings: Sequence[str]) -> list[Row]:
+def measure_stack(subject: RunStack, readings: Sequence[str]) -> list[Row]:
     """One row for each run of a subject: measures by name, `NAME@sum` by sums, `NAME@BASIS` in that basis.
 
     What the task or the model does not have is left out, and so is what would be read twice (sums that are the

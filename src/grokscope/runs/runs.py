@@ -18,7 +18,7 @@ from grokscope.specs import RunSpec
 if TYPE_CHECKING:
     import numpy as np
 
-    from grokscope.activations import Subject
+    from grokscope.activations import RunStack
     from grokscope.model import Twin
     from grokscope.runs.checkpoints import Checkpoint
 
@@ -67,7 +67,7 @@ class Run:
 
         return Checkpoint(self.spec, step, self.folder.weights_at(step))
 
-    def subject(self, steps: Sequence[int] | None = None, device: str = "cpu") -> "Subject":
+    def subject(self, steps: Sequence[int] | None = None, device: str = "cpu") -> "RunStack":
         """What measures read: the run at some of its stored steps (all if not given), stacked as if they were runs."""
         chosen = self.steps if steps is None else tuple(steps)
         if not chosen:

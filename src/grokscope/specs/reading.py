@@ -10,7 +10,7 @@ __all__ = ["ReadingSpec"]
 
 @dataclass(frozen=True)
 class ReadingSpec(Spec):
-    """The choices behind every number read from a run; the paper's where printed, else `docs/paper-audit.md` §2."""
+    """The choices behind every number read from a run; the paper's where reported, else `docs/paper-audit.md` §2."""
 
     grokked: float = 0.95
     """Validation accuracy that counts as grokked (Table 1)."""
@@ -22,14 +22,8 @@ class ReadingSpec(Spec):
     """Where FSD is read in block 0: MLP neurons, or the attention output where there are none (Table 8)."""
     fsd_gen_sync: float = 0.50
     """FSD_gen that counts as synchronised (Table 11)."""
-    fsd_gen_rule: Literal["value", "above_null"] = "value"
-    """Whether that threshold holds for FSD_gen or for FSD_gen minus its Gaussian null."""
-    fsd_gen_top_k: int = 1
-    """K of the top-K irreps by which a neuron takes part."""
-    control_order: Literal["lexicographic", "relabelled"] = "lexicographic"
-    """Element order under the Z_p-Fourier control on a group; `relabelled` draws random orders."""
     control_relabellings: int = 20
-    """How many random orders stand beside it."""
+    """Random orders of the elements under the Z_p-Fourier control on a group, besides the lexicographic one."""
     restricted_sync: float = 0.5
     """Restricted loss, in nats, that counts as synchronised (Table 3)."""
     restricted_modes: int = 7
@@ -55,7 +49,7 @@ class ReadingSpec(Spec):
         """Shares lie in (0, 1], counts are positive."""
         for name in ("grokked", "memorized", "fsd_sync", "fsd_gen_sync"):
             require(0 < getattr(self, name) <= 1, f"{name} must lie in (0, 1]", getattr(self, name))
-        for name in ("fsd_gen_top_k", "control_relabellings", "restricted_modes"):
+        for name in ("control_relabellings", "restricted_modes"):
             require(getattr(self, name) >= 1, f"{name} must be at least 1", getattr(self, name))
         require(
             self.control_relabellings <= 10_000,

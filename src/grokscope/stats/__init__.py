@@ -1,8 +1,27 @@
-"""Tests and intervals: sign test, Holm, bootstrap over items or clusters, shares, correlation, censored times."""
+"""Tests and intervals: sign test, Holm, bootstrap over items or clusters, shares, correlation, censored times.
 
-from grokscope.stats.intervals import Estimate, bootstrap, cluster_means, clustered_bootstrap, correlation, share
-from grokscope.stats.significance import SignTest, holm, sign_test
-from grokscope.stats.survival import LogRank, Survival, kaplan_meier, logrank
+Everything but `multinomial` needs scipy, which is loaded where it is used.
+"""
+
+from typing import TYPE_CHECKING
+
+from grokscope.lazy import exports
+
+if TYPE_CHECKING:
+    from grokscope.stats.intervals import Estimate, bootstrap, cluster_means, clustered_bootstrap, correlation, share
+    from grokscope.stats.multinomial import critical_peak, peak_tail
+    from grokscope.stats.significance import SignTest, holm, sign_test
+    from grokscope.stats.survival import LogRank, Survival, kaplan_meier, logrank
+else:
+    __getattr__, __dir__ = exports(
+        __name__,
+        {
+            "intervals": ["Estimate", "bootstrap", "cluster_means", "clustered_bootstrap", "correlation", "share"],
+            "multinomial": ["critical_peak", "peak_tail"],
+            "significance": ["SignTest", "holm", "sign_test"],
+            "survival": ["LogRank", "Survival", "kaplan_meier", "logrank"],
+        },
+    )
 
 __all__ = [
     "Estimate",
@@ -13,9 +32,11 @@ __all__ = [
     "cluster_means",
     "clustered_bootstrap",
     "correlation",
+    "critical_peak",
     "holm",
     "kaplan_meier",
     "logrank",
+    "peak_tail",
     "share",
     "sign_test",
 ]

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from grokscope.model import forward
+from grokscope.model import forward, pair_losses
 from grokscope.randomness import uniform
 from grokscope.shapes import Float
 from grokscope.training.adamw import AdamWScalars, adamw_, adamw_scalars, clipped
@@ -202,10 +202,8 @@ class Trainer:
         logits = forward(
             weights, self.architecture, tokens, classes=self.classes, compute=self.compute, dropout=dropout
         )
-        is_label = torch.arange(logits.shape[-1], device=logits.device) == labels[..., None]
-        picked = torch.where(is_label, logits, 0).sum(dim=-1)
         counts = torch.arange(labels.shape[1], device=labels.device) < count[:, None]
-        return torch.where(counts, logits.logsumexp(dim=-1) - picked, 0).sum(dim=1) / count
+        return torch.where(counts, pair_losses(logits, labels), 0).sum(dim=1) / count
 
     def _dropout(self, step: Tensor) -> Callable[[Tensor, int], Tensor]:
         """Zero a share of each branch's output, and scale the rest up; drawn from (data-order seed, step, branch)."""

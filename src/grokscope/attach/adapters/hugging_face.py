@@ -4,7 +4,7 @@ import warnings
 from typing import Any
 
 from grokscope.attach.adapters.framework import framework
-from grokscope.attach.adapters.watching import Watching
+from grokscope.attach.adapters.observer import Observer
 from grokscope.attach.controller import Rule
 from grokscope.attach.monitor import Monitor
 from grokscope.errors import InputError
@@ -15,38 +15,38 @@ NAME = "GrokscopeCallback"
 
 
 def hugging_face_callback(monitor: Monitor, rule: Rule | None = None, **options: Any) -> Any:
-    """A `transformers.TrainerCallback` that looks at the model every `monitor.every` optimiser steps.
+    """A `transformers.TrainerCallback` that evaluates the model every `monitor.every` optimiser steps.
 
     With a rule (and `bounds`, `hold`) it controls the weight decay of the Trainer's optimiser; groups without decay,
     as the Trainer makes them for biases and norms, stay without. The log is `monitor.log`. Log and controller go into
     the Trainer's checkpoints, and `resume_from_checkpoint` goes on from there.
     """
-    return _callback_class(Watching(monitor, rule, options))()
+    return _callback_class(Observer(monitor, rule, options))()
 
 
-def _callback_class(watching: Watching) -> Any:
+def _callback_class(observer: Observer) -> Any:
     """A class for one monitor: the Trainer restores a callback by its class's name, and makes a new one of the class.
 
-    So the class holds what JSON cannot, and is named after what it watches.
+    So the class holds what JSON cannot, and is named after what it reads.
     """
     callbacks = framework("transformers.trainer_callback")
 
     class GrokscopeCallback(callbacks.TrainerCallback, callbacks.ExportableState):  # type: ignore[misc, name-defined]
-        """Looks at the model while the Trainer trains it."""
+        """Evaluates the model while the Trainer trains it."""
 
         @property
         def controller(self) -> Any:
             """The weight-decay controller, once training has begun; None without a rule."""
-            return watching.controller
+            return observer.controller
 
         @property
         def watched(self) -> dict[str, Any]:
             """Log and controller, as plain values."""
-            return watching.state_dict()
+            return observer.state_dict()
 
         @watched.setter
         def watched(self, state: dict[str, Any]) -> None:
-            watching.load_state_dict(state)
+            observer.load_state_dict(state)
 
         def state(self) -> dict[str, Any]:
             return {"args": {}, "attributes": {"watched": self.watched}}
@@ -59,16 +59,16 @@ def _callback_class(watching: Watching) -> Any:
             stored = _stored(state, type(self).__name__)
             if stored is not None:
                 self.watched = stored
-            state.stateful_callbacks.setdefault(type(self).__name__, self.state())  # a save looks it up there
-            watching.begin(model, optimizer, state.global_step)
+            state.stateful_callbacks.setdefault(type(self).__name__, self.state())  # a save finds it there
+            observer.begin(model, optimizer, state.global_step)
 
         def on_step_end(self, args: Any, state: Any, control: Any, model: Any = None, **more: Any) -> None:
-            watching.look(model, state.global_step)
+            observer.evaluate(model, state.global_step)
 
         def on_train_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-            watching.monitor.finish()
+            observer.monitor.finish()
 
-    GrokscopeCallback.__name__ = f"{NAME}: {watching.about}"
+    GrokscopeCallback.__name__ = f"{NAME}: {observer.about}"
     return GrokscopeCallback
 
 

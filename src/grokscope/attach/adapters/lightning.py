@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from grokscope.attach.adapters.framework import framework
-from grokscope.attach.adapters.watching import Watching
+from grokscope.attach.adapters.observer import Observer
 from grokscope.attach.controller import Rule
 from grokscope.attach.monitor import Monitor
 from grokscope.errors import InputError, shown
@@ -16,15 +16,15 @@ PREFIX = "grokscope"
 
 
 def lightning_callback(monitor: Monitor, rule: Rule | None = None, *, prefix: str = PREFIX, **options: Any) -> Any:
-    """A `lightning.pytorch.Callback` that looks at the module every `monitor.every` optimiser steps.
+    """A `lightning.pytorch.Callback` that evaluates the module every `monitor.every` optimiser steps.
 
-    What it sees is logged as `grokscope/fsd` and so on, for loggers, `ModelCheckpoint` and `EarlyStopping`; where
-    several watch one training, each has a `prefix` of its own. With a rule (and `bounds`, `hold`) it controls the
+    Every evaluation is logged as `grokscope/fsd` and so on, for loggers, `ModelCheckpoint` and `EarlyStopping`; where
+    several evaluate one training, each has a `prefix` of its own. With a rule (and `bounds`, `hold`) it controls the
     weight decay of the first optimiser. Log and controller go into Lightning's checkpoints.
     """
     if not isinstance(prefix, str) or not prefix.strip():
         raise InputError(f"prefix must be a name to log under, got {shown(prefix)}")
-    return _callback_class()(Watching(monitor, rule, options), prefix)
+    return _callback_class()(Observer(monitor, rule, options), prefix)
 
 
 @lru_cache(maxsize=1)
@@ -32,15 +32,15 @@ def _callback_class() -> Any:
     base = framework("lightning.pytorch").Callback
 
     class GrokscopeCallback(base):  # type: ignore[misc, valid-type]
-        """Looks at the module while it trains."""
+        """Evaluates the module while it trains."""
 
-        def __init__(self, watching: Watching, prefix: str) -> None:
-            self.watching, self.prefix = watching, prefix
+        def __init__(self, observer: Observer, prefix: str) -> None:
+            self.observer, self.prefix = observer, prefix
 
         @property
         def controller(self) -> Any:
             """The weight-decay controller, once training has begun; None without a rule."""
-            return self.watching.controller
+            return self.observer.controller
 
         def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
             if any(other.prefix == self.prefix for other in trainer.callbacks if _is_another(other, self)):
@@ -51,10 +51,10 @@ def _callback_class() -> Any:
 
         def on_train_start(self, trainer: Any, pl_module: Any) -> None:
             optimizers = trainer.optimizers
-            self.watching.begin(pl_module, optimizers[0] if optimizers else None, trainer.global_step)
+            self.observer.begin(pl_module, optimizers[0] if optimizers else None, trainer.global_step)
 
         def on_train_batch_end(self, trainer: Any, pl_module: Any, *batch: Any, **more: Any) -> None:
-            row = self.watching.look(pl_module, trainer.global_step)
+            row = self.observer.evaluate(pl_module, trainer.global_step)
             if row is not None:
                 numbers = {name: float(value) for name, value in row.items() if not isinstance(value, str)}
                 pl_module.log_dict(
@@ -62,19 +62,19 @@ def _callback_class() -> Any:
                 )
 
         def on_train_end(self, trainer: Any, pl_module: Any) -> None:
-            self.watching.monitor.finish()
+            self.observer.monitor.finish()
 
         @property
         def state_key(self) -> str:
-            """One for each monitor, so that several may watch one training."""
+            """One for each monitor, so that several may evaluate one training."""
             own = "" if self.prefix == PREFIX else f", as {self.prefix}"
-            return f"{type(self).__name__}: {self.watching.about}{own}"
+            return f"{type(self).__name__}: {self.observer.about}{own}"
 
         def state_dict(self) -> dict[str, Any]:
-            return self.watching.state_dict()
+            return self.observer.state_dict()
 
         def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-            self.watching.load_state_dict(state_dict)
+            self.observer.load_state_dict(state_dict)
 
     return GrokscopeCallback
 

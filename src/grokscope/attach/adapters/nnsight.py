@@ -14,7 +14,7 @@ __all__ = ["nnsight_site"]
 def nnsight_site(read: Callable[[Any], Any], name: str = "nnsight") -> Callable[[nn.Module, Any], Tensor]:
     """A site for `Monitor(sites=…)` that is an nnsight expression: `nnsight_site(lambda m: m.mlp.act.output)`.
 
-    Each chunk of pairs is traced once for it, beside the pass that gives the logits. A monitor that is given an
+    Each chunk of pairs is traced once more for it, after the pass that gives the logits. A monitor that is given an
     `NNsight` reads the module inside it.
     """
 

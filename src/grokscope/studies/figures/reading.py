@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from grokscope.measures.nulls import critical_peak, strongest_mode_chances
+from grokscope.measures.nulls import strongest_mode_chances
 from grokscope.runs.records import RunRecord
+from grokscope.stats.multinomial import critical_peak
 from grokscope.tasks import named_task
 from grokscope.timeline import Lead, LeadStatus
 from grokscope.view.charts.figure import Numbers, Series
@@ -129,7 +130,7 @@ def independent_line(record: RunRecord) -> Series:
 def independent_null(task: str, neurons: int, significance: float = 0.05) -> float:
     """The FSD that independent neurons whose means are noise exceed with this chance at most: exact.
 
-    FSD = (peak/neurons − c)/(1 − c), and the peak is the largest of multinomial counts (`measures.nulls.peak_tail`).
+    FSD = (peak/neurons − c)/(1 − c), and the peak is the largest of multinomial counts (`stats.peak_tail`).
 
     >>> round(independent_null("S5", 512), 3)
     0.133

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from grokscope.errors import InputError
 from grokscope.files import DamagedError
-from grokscope.measures import ablation, components_of, formulas, fourier_kan, fsd, refitted
+from grokscope.measures import ablation, formulas, fourier_kan, fsd, refitted
 from grokscope.measures.question import Question
+from grokscope.model import components_of
 from grokscope.runs.runs import Run
 from grokscope.view.page.sources import ShownRun
 
@@ -95,9 +96,9 @@ def _formulas(question: Question) -> list[str]:
 
 def _ablated(question: Question) -> list[dict[str, Any]]:
     """Accuracy lost where a branch or a head gives zeros, and where a branch gives its mean."""
-    parts = components_of(question.subject.architecture)
+    parts = components_of(question.stack.architecture)
     branches = [part for part in parts if part.head is None]
-    found = [*ablation(question.subject, parts), *ablation(question.subject, branches, "mean")]
+    found = [*ablation(question.stack, parts), *ablation(question.stack, branches, "mean")]
     return [
         {
             "component": row.component.name,

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from grokscope.measures.registry import MEASURES
+from grokscope.measures.catalogue import MEASURES
 from grokscope.specs import ReadingSpec
 from grokscope.version import __version__
 from grokscope.view.page.sources import ShownRun, Source

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from grokscope.measures.nulls import peak_tail, strongest_mode_chances
+from grokscope.measures.nulls import strongest_mode_chances
 from grokscope.specs import Architecture
+from grokscope.stats.multinomial import peak_tail
 from grokscope.view.page.rows import task_or_none
 from grokscope.view.page.sources import ShownRun
 

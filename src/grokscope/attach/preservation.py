@@ -1,4 +1,4 @@
-"""A model, looked at and left exactly as it was: modes, buffers, chance and hooks."""
+"""A model is evaluated and left exactly as it was: modes, buffers, random generators and hooks."""
 
 import random
 import sys
@@ -12,14 +12,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from grokscope.attach.given import one_line
+from grokscope.attach.arguments import one_line
 from grokscope.errors import InputError, shown
 
-__all__ = ["bare", "device_of", "home_of", "undisturbed"]
+__all__ = ["device_of", "home_of", "preserve_state", "unwrap"]
 
 
-# How an accelerator's chance is kept, and put back.
-CHANCE: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
+# How an accelerator's random state is read, and restored.
+RANDOM_STATE: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
     "cuda": (torch.cuda.get_rng_state_all, torch.cuda.set_rng_state_all),
     "mps": (torch.mps.get_rng_state, torch.mps.set_rng_state),
 }
@@ -27,11 +27,11 @@ CHANCE: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
 INSIDE = ("_orig_mod", "_original_module")
 
 
-def bare(model: Any) -> nn.Module:
+def unwrap(model: Any) -> nn.Module:
     """The module inside `torch.compile`, `DataParallel`, `DistributedDataParallel`, Fabric's and nnsight's wrappers.
 
     They share its parameters. Reading it leaves compiled graphs alone, and asks no other process for anything. What is
-    no module, or has no numbers yet, is refused.
+    no module, or has no numbers yet, is rejected.
     """
     while (inside := _wrapped(model)) is not None:
         model = inside
@@ -44,13 +44,13 @@ def device_of(model: nn.Module) -> torch.device:
 
 
 def home_of(device: torch.device) -> torch.device:
-    """Where float64 is reckoned for a device: mps has none."""
+    """Where float64 is computed for a device: mps has none."""
     return torch.device("cpu") if device.type == "mps" else device
 
 
 @contextmanager
-def undisturbed(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode, no gradients, full precision; afterwards modes, buffers and every source of chance are put back.
+def preserve_state(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode, no gradients, full precision; afterwards modes, buffers and random generators are restored.
 
     Each submodule has its own mode back: one that its owner keeps in evaluation stays there. Autocast is off inside:
     what is read varies by 1e-4 of the activations, which half precision cannot hold. What is compiled, be it a part of
@@ -59,7 +59,7 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
     """
     kinds = {tensor.device.type for tensor in chain(model.parameters(), model.buffers())} - {"meta"} or {"cpu"}
     with ExitStack() as stack:
-        stack.enter_context(_same_chance(model, kinds))
+        stack.enter_context(_same_random_state(model, kinds))
         stack.enter_context(_same_buffers(model))
         stack.enter_context(_evaluating(model))
         stack.enter_context(_forward_as_written(model))
@@ -84,12 +84,12 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _same_chance(model: nn.Module, kinds: set[str]) -> Iterator[None]:
+def _same_random_state(model: nn.Module, kinds: set[str]) -> Iterator[None]:
     """Every global generator, and those that modules hold as attributes."""
     own = [value for module in model.modules() for value in vars(module).values() if isinstance(value, torch.Generator)]
     drawn = [generator.get_state() for generator in own]
     numbers, arrays, bits = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    on_devices = [(CHANCE[kind][1], CHANCE[kind][0]()) for kind in sorted(kinds & {*CHANCE})]
+    on_devices = [(RANDOM_STATE[kind][1], RANDOM_STATE[kind][0]()) for kind in sorted(kinds & {*RANDOM_STATE})]
     try:
         yield
     finally:
@@ -105,7 +105,7 @@ def _same_chance(model: nn.Module, kinds: set[str]) -> Iterator[None]:
 @contextmanager
 def _same_buffers(model: nn.Module) -> Iterator[None]:
     """Buffers that a forward pass changes in evaluation too: counters, averages, caches, and those it registers."""
-    with ExitStack() as stack:  # goes on with the others if one cannot be put back, and tells of it at the end
+    with ExitStack() as stack:  # goes on with the others if one cannot be restored, and raises at the end
         for module in model.modules():
             stack.callback(_forget_new, module, dict(module._buffers.items()), dict(vars(module)))
             for name, buffer in module._buffers.items():

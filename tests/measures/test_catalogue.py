@@ -14,22 +14,24 @@ import torch
 from plain_runs import ARCHITECTURES, TWO_LAYERS, fresh, small_run
 from torch.nn.functional import cross_entropy
 
-from grokscope.activations import Subject, control_basis, subject_of
+from grokscope.activations import RunStack, subject_of
 from grokscope.errors import InputError
-from grokscope.measures import columns
-from grokscope.measures.ablation import ablation, components_of
+from grokscope.measures import fsd_null, patching
+from grokscope.measures.ablation import ablation
+from grokscope.measures.catalogue import MEASURES, measure, measure_named, select
+from grokscope.measures.control import control_basis
 from grokscope.measures.fourier_kan import fourier_kan, trained_fourier_kan
 from grokscope.measures.logit_structure import logit_structure
 from grokscope.measures.nulls import exact_test, gaussian_null, strongest_mode_chances, uniform_null
-from grokscope.measures.patching import Head, Receiver, drawn_pairs, head_patching, path_patching
+from grokscope.measures.patching import drawn_pairs, head_patching, path_patching
 from grokscope.measures.question import Question
 from grokscope.measures.rank import fourier_rank
-from grokscope.measures.registry import MEASURES, chosen, measure, measure_named
-from grokscope.measures.restricted import VARIANTS, filtered_loss, variant_loss
+from grokscope.measures.restricted import filtered_loss, variant_loss
 from grokscope.measures.surrogates import answer_permutation_null, untrained_null
 from grokscope.measures.synchronization import fsd, fsd_gen, fsd_top_k
+from grokscope.measures.variants import VARIANTS
 from grokscope.measures.weight_spectra import neuron_logit_spectrum
-from grokscope.model import Twin, twin_of
+from grokscope.model import Head, Receiver, Twin, components_of, twin_of
 from grokscope.specs import Architecture, RunSpec
 from grokscope.tasks import split
 from grokscope.training import advance
@@ -43,8 +45,8 @@ OF_NULLS = {"gaussian_95", "untrained_95"}  # known without the run
 
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "NULL_DRAWS", DRAWS)
-    monkeypatch.setattr(columns, "PATCHED_PAIRS", PAIRS)
+    monkeypatch.setattr(fsd_null, "NULL_DRAWS", DRAWS)
+    monkeypatch.setattr(patching, "PATCHED_PAIRS", PAIRS)
 
 
 def spec_of(task: str, architecture: Architecture = TWO_LAYERS) -> RunSpec:
@@ -52,7 +54,7 @@ def spec_of(task: str, architecture: Architecture = TWO_LAYERS) -> RunSpec:
 
 
 @lru_cache
-def trained(task: str, architecture: Architecture = TWO_LAYERS, runs: int = RUNS) -> Subject:
+def trained(task: str, architecture: Architecture = TWO_LAYERS, runs: int = RUNS) -> RunStack:
     specs = [spec_of(task, architecture).with_seed(seed) for seed in range(runs)]
     state, cohort = fresh(specs)
     advance(state, cohort, 25)
@@ -91,12 +93,12 @@ def near(row: dict[str, float | str]) -> object:
     return pytest.approx(numbers(row), rel=1e-9, abs=1e-12)
 
 
-def changed(subject: Subject, **weights: torch.Tensor) -> Subject:
+def changed(subject: RunStack, **weights: torch.Tensor) -> RunStack:
     """Some parameters replaced; dots are written as two underscores."""
     return replace(subject, weights=subject.weights | {name.replace("__", "."): w for name, w in weights.items()})
 
 
-def spoilt(subject: Subject, run: int, value: float = float("nan")) -> Subject:
+def spoilt(subject: RunStack, run: int, value: float = float("nan")) -> RunStack:
     """One run with a value in place of every weight."""
     weights = {name: weight.clone() for name, weight in subject.weights.items()}
     for weight in weights.values():
@@ -104,7 +106,7 @@ def spoilt(subject: Subject, run: int, value: float = float("nan")) -> Subject:
     return replace(subject, weights=weights)
 
 
-# What the registry says.
+# What the catalogue has.
 
 
 @pytest.mark.parametrize("name", MEASURES)
@@ -141,9 +143,9 @@ def test_an_unknown_measure_is_refused_with_the_nearest() -> None:
 
 
 def test_a_measure_asked_for_twice_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert list(chosen(["rank", "fsd", "rank"])) == ["rank", "fsd"]
-    calls = []
-    counted = replace(MEASURES["rank"], compute=lambda question: calls.append(1) or columns.rank_columns(question))
+    assert list(select(["rank", "fsd", "rank"])) == ["rank", "fsd"]
+    calls, before = [], MEASURES["rank"].compute
+    counted = replace(MEASURES["rank"], compute=lambda question: calls.append(1) or before(question))
     monkeypatch.setitem(MEASURES, "rank", counted)
     measure(Question(trained("S3")), ["rank", "rank"])
     assert calls == [1]
@@ -242,12 +244,12 @@ def test_each_run_has_one_number_in_every_column(task: str) -> None:
 # Numbers, from the definitions: the plain module, loops and numpy.
 
 
-def twin(subject: Subject, run: int) -> Twin:
+def twin(subject: RunStack, run: int) -> Twin:
     weights = {name: value[run : run + 1] for name, value in subject.weights.items()}
     return twin_of(subject.architecture, subject.task.symbols, weights).eval()
 
 
-def hidden(subject: Subject, run: int) -> np.ndarray:
+def hidden(subject: RunStack, run: int) -> np.ndarray:
     """Block 0's neurons at the last position, by a hook on the plain module."""
     module, seen = twin(subject, run), []
     part = dict(module.named_modules())[SITE]
@@ -256,14 +258,14 @@ def hidden(subject: Subject, run: int) -> np.ndarray:
     return seen[0][:, -1].numpy()
 
 
-def powers(subject: Subject, functions: np.ndarray) -> np.ndarray:
+def powers(subject: RunStack, functions: np.ndarray) -> np.ndarray:
     """‖P_m A_j‖² of functions [answers, columns], by projectors."""
     basis = subject.task.basis()
     over = functions[basis.answers]
     return np.array([((basis.modes.projector(m) @ over) ** 2).sum(axis=0) for m in range(len(basis.modes))])
 
 
-def by_answer(subject: Subject, values: np.ndarray) -> np.ndarray:
+def by_answer(subject: RunStack, values: np.ndarray) -> np.ndarray:
     answers = subject.task.answers
     return np.array([values[answers == s].mean(axis=0) for s in range(subject.task.classes)])
 
@@ -350,7 +352,7 @@ def test_the_control_is_a_fourier_transform_over_the_answers_index(task: str, ru
         assert row["control_fsd"] == rows_of(task)[run]["fsd"]
 
 
-def known(subject: Subject, row: int, **tensors: torch.Tensor) -> dict[str, float]:
+def known(subject: RunStack, row: int, **tensors: torch.Tensor) -> dict[str, float]:
     return {name: float(value[row] if value.ndim else value) for name, value in tensors.items()}
 
 
@@ -519,7 +521,7 @@ def test_a_single_run_that_is_not_a_number_is_refused(name: str) -> None:
 # Constant neurons.
 
 
-def with_constant(task: str, neurons: int, architecture: Architecture = TWO_LAYERS) -> Subject:
+def with_constant(task: str, neurons: int, architecture: Architecture = TWO_LAYERS) -> RunStack:
     """Block 0's first neurons have no input: they are gelu(bias), whatever the pair."""
     subject = trained(task, architecture)
     inward = subject.weights["blocks.0.mlp.W_in"].clone()
@@ -621,7 +623,7 @@ def test_measuring_changes_no_weight() -> None:
     assert all(one.equal(other) for one, other in zip(tables, (subject.is_train, subject.labels), strict=True))
 
 
-# The page that is written from the registry.
+# The page that is written from the catalogue.
 
 
 @pytest.fixture
@@ -679,5 +681,5 @@ def test_the_pictures_show_columns_that_are_promised(script: ModuleType) -> None
 
 
 @pytest.mark.skipif(not (DOCS / "measures.md").exists(), reason="the page has not been written yet")
-def test_the_page_is_what_the_registry_says(script: ModuleType) -> None:
+def test_the_page_is_what_the_catalogue_has(script: ModuleType) -> None:
     assert (DOCS / "measures.md").read_text(encoding="utf-8") == script.page()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from grokscope.attach import ATTACHED, ENCODERS
+from grokscope.attach import ENCODERS, foreign_measures
 from pages import run_blocks
 
-PATH = Path(__file__).parents[2] / "docs" / "own-model.md"
+PATH = Path(__file__).parents[1] / "docs" / "own-model.md"
 PAGE = PATH.read_text(encoding="utf-8")
 
 
@@ -21,7 +21,7 @@ def test_every_block_of_the_page_runs_in_order(tmp_path: Path, monkeypatch: pyte
 
 def test_the_page_names_every_measure_and_encoder() -> None:
     named = set(re.findall(r"`\"?([a-z_]+)\"?`", PAGE))
-    assert set(ATTACHED) | set(ENCODERS) <= named
+    assert set(foreign_measures()) | set(ENCODERS) <= named
 
 
 def test_the_costs_on_the_page_are_those_that_were_measured() -> None:

@@ -1,4 +1,4 @@
-"""What every callback does: look when due, let the rule decide, keep both in the framework's checkpoint."""
+"""What every callback does: evaluate when due, apply the rule, keep both in the framework's checkpoint."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,16 +10,16 @@ from grokscope.attach.monitor import Monitor, Row
 from grokscope.attach.sites import site_name
 from grokscope.errors import InputError
 
-__all__ = ["Watching"]
+__all__ = ["Observer"]
 
 
-class Watching:
+class Observer:
     """A monitor and, if there is a rule, a controller, which is made once the framework has made its optimiser."""
 
     def __init__(self, monitor: Monitor, rule: Rule | None = None, options: Mapping[str, Any] | None = None) -> None:
         self.monitor, self.rule, self.options = monitor, rule, dict(options or {})
         self.controller: WeightDecayController | None = None
-        self._waiting: Mapping[str, Any] | None = None
+        self._pending: Mapping[str, Any] | None = None
 
     @property
     def about(self) -> str:
@@ -28,7 +28,7 @@ class Watching:
         return f"{self.monitor.task.name} at {places}, position {self.monitor.position}"
 
     def begin(self, model: Any, optimizer: torch.optim.Optimizer | None, step: int) -> None:
-        """Check the model, take the optimiser, and look for the first time."""
+        """Check the model, take the optimiser, and evaluate for the first time."""
         self.monitor.check(model)
         self.monitor.optimizer = optimizer
         if self.rule is not None:
@@ -38,14 +38,14 @@ class Watching:
             self.controller = WeightDecayController(optimizer, self.monitor, self.rule, **self.options)
             if before is not None:  # from a checkpoint, or from training that ended and is taken up again
                 self.controller.load_state_dict(before)
-            self._waiting = None
+            self._pending = None
         if not self.monitor.log:
-            self.look(model, step)
+            self.evaluate(model, step)
 
-    def look(self, model: Any, step: int) -> Row | None:
-        """Look if a step is due and was not looked at, and let the rule decide."""
-        seen = self.monitor.log[-1]["step"] if self.monitor.log else None
-        if step % self.monitor.every or seen == step:
+    def evaluate(self, model: Any, step: int) -> Row | None:
+        """Evaluate if a step is due and was not evaluated yet, and apply the rule."""
+        last = self.monitor.log[-1]["step"] if self.monitor.log else None
+        if step % self.monitor.every or last == step:
             return None
         row = self.monitor.measure(model, step)
         if self.controller is not None:
@@ -59,9 +59,9 @@ class Watching:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a state; the controller takes its part when it is made."""
         self.monitor.load_state_dict(state["monitor"])
-        self._waiting = state["controller"]
+        self._pending = state["controller"]
 
     def _control(self) -> Mapping[str, Any] | None:
-        if self._waiting is not None or self.controller is None:
-            return self._waiting
+        if self._pending is not None or self.controller is None:
+            return self._pending
         return self.controller.state_dict()

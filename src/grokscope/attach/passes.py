@@ -1,42 +1,28 @@
-"""One pass over all pairs: what the model answers, and what its sites hold."""
+"""One pass of a model over all pairs: its answers, and the activations at its sites."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from grokscope.activations import RunningMeans
-from grokscope.attach.encoders import Encode, called_with
-from grokscope.attach.given import asked, one_line
-from grokscope.attach.measures import SiteReading
-from grokscope.attach.sites import Place, Site, at_position, caught, find_sites, site_name
-from grokscope.attach.undisturbed import device_of, home_of
+from grokscope.activations import Conditioning, RunningMeans, condition_of
+from grokscope.attach.arguments import call_user, one_line
+from grokscope.attach.encoders import Encode, call_model
+from grokscope.attach.foreign_model import ForeignModel
+from grokscope.attach.preservation import device_of, home_of
+from grokscope.attach.sites import Place, Site, at_position, capture, find_sites, site_name
 from grokscope.errors import InputError, shown
-from grokscope.shapes import Bool, Float, Int
-from grokscope.tasks import Basis, Task
+from grokscope.model import pair_scores
+from grokscope.shapes import Bool, Float
+from grokscope.tasks import Task
 
-__all__ = ["Pass", "Seen", "logits_of", "train_pairs"]
+__all__ = ["Pass", "logits_of"]
 
 PAIRS_AT_ONCE = {"cpu": 2048, "cuda": 2**15}
 PROBED = 2
-
-
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """One look at a model."""
-
-    scores: dict[str, float]
-    """Accuracy and loss on all pairs, and on training and validation pairs where they are known."""
-    readings: tuple[SiteReading, ...]
-    """What was read at each site."""
-
-    def reading(self, site: int) -> SiteReading:
-        """The reading of one site, by its number."""
-        return self.readings[site]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +30,9 @@ class Pass:
     """How a model is run over all pairs."""
 
     task: Task
-    """What is learnt."""
-    basis: Basis | None
-    """The basis in which it is read."""
-    condition: Int[Tensor, " inputs"]
-    """What each pair is conditioned on."""
+    by: Conditioning
+    """What activations are conditioned on."""
     sites: tuple[Site, ...]
-    """Where activations are read."""
     encode: Encode
     """From (a, b) to the model's inputs."""
     casts: bool
@@ -58,48 +40,47 @@ class Pass:
     readout: Callable[[Any], Tensor] | None
     """From its output to logits; found by itself if None."""
     position: int | None
-    """Which position is read."""
+    """The position that is read; all of them as neurons if None."""
     is_train: Bool[Tensor, " inputs"] | None
     """The training pairs, if they are known."""
-    keys: Bool[Tensor, "1 modes"] | None
-    """Key modes that were given."""
-    holds_all: bool
+    keeps_all: bool
     """Whether activations and logits of all pairs are kept together."""
     chunk: int | None
     """Pairs in one forward pass."""
 
-    def over(self, model: nn.Module) -> Seen:
+    def evaluate(self, model: nn.Module) -> ForeignModel:
         """Run all pairs, chunk by chunk. The caller has made sure that nothing is disturbed."""
-        device = device_of(model)
-        totals = [RunningMeans(self.task.symbols, self.condition.to(home_of(device))) for _ in self.sites]
-        kept: list[list[Tensor]] = [[] for _ in self.sites]
-        all_logits, graded = [], []
-        for rows, logits, values in self._parts(model, device):
-            graded.append(self._graded(logits, rows))
-            for total, value, parts in zip(totals, values, kept, strict=True):
-                total.add(value[None], rows)
-                if self.holds_all:
-                    parts.append(value)
-            if self.holds_all:
-                all_logits.append(logits[:, : self.task.classes])
-        whole = torch.cat(all_logits)[None] if self.holds_all else None
-        readings = tuple(
-            SiteReading(
-                self.task,
-                self.basis,
-                total.means(),
-                total.condition,
-                self.is_train,
-                self.keys,
-                torch.cat(parts)[None] if self.holds_all else None,
-                whole,
-            )
-            for total, parts in zip(totals, kept, strict=True)
+        device, names = device_of(model), [site_name(site) for site in self.sites]
+        home = home_of(device)
+        condition, answers = (
+            torch.tensor(values, device=home) for values in (condition_of(self.task, self.by), self.task.answers)
         )
-        return Seen(self._averaged(torch.cat(graded, dim=1)), readings)
+        totals = {name: RunningMeans(self.task.symbols, condition) for name in names}
+        kept: dict[str, list[Tensor]] = {name: [] for name in names}
+        all_logits, scored = [], []
+        for rows, logits, values in self._parts(model, device):
+            scored.append(torch.stack(pair_scores(logits.to(home).double(), answers[rows])))
+            for name, value in zip(names, values, strict=True):
+                totals[name].add(value[None], rows)
+                if self.keeps_all:
+                    kept[name].append(value.to(home))
+            if self.keeps_all:
+                all_logits.append(logits[:, : self.task.classes].to(home))
+        is_train = torch.ones_like(answers, dtype=torch.bool) if self.is_train is None else self.is_train.to(home)
+        return ForeignModel(
+            task=self.task,
+            names=(type(model).__name__,),
+            is_train=is_train[None],
+            labels=answers[None],
+            knows_split=self.is_train is not None,
+            scored=torch.cat(scored, dim=1)[:, None],
+            site_means={name: total.means() for name, total in totals.items()},
+            activations={name: torch.cat(parts)[None] for name, parts in kept.items() if parts},
+            all_logits=torch.cat(all_logits)[None] if self.keeps_all else None,
+        )
 
     def probe(self, model: nn.Module) -> None:
-        """Run the first pairs only, to refuse what cannot be read."""
+        """Run the first pairs only, to reject what cannot be read."""
         rows = slice(0, PROBED)
         self._run(model, device_of(model), rows, find_sites(model, self.sites))
 
@@ -115,27 +96,27 @@ class Pass:
     ) -> tuple[Float[Tensor, "inputs classes"], list[Tensor]]:
         """Logits and every site's neurons for some pairs."""
         a, b = torch.tensor(self.task.inputs[rows].T, device=device)
-        given = asked("encode", lambda: self.encode(a, b))
+        given = call_user("encode", lambda: self.encode(a, b))
         encoded = _moved(given, device, _precision(model) if self.casts else None)
         count = len(a)
-        with caught(places, count, self.position) as held:
+        with capture(places, count, self.position) as captured:
             try:
-                output = called_with(model, encoded)
+                output = call_model(model, encoded)
             except InputError:  # a site that cannot be read
                 raise
             except Exception as error:  # whatever a model raises when it cannot use its inputs
                 raise InputError(
-                    f"{type(model).__name__} refuses what encode gives, {_described(encoded)}: {one_line(error)}"
+                    f"{type(model).__name__} rejects what encode gives, {_described(encoded)}: {one_line(error)}"
                 ) from error
-        found = asked("readout", lambda: logits_of(output, self.readout))
+        found = call_user("readout", lambda: logits_of(output, self.readout))
         logits = self._checked(found, encoded, count, type(model).__name__)
         values = []
         for site in self.sites:
             if isinstance(site, str):
-                value = held[site].only(site)
+                value = captured[site].only(site)
             else:
                 name = site_name(site)
-                read = asked(f"the site {shown(name)}", partial(site, model, encoded))
+                read = call_user(f"the site {shown(name)}", partial(site, model, encoded))
                 value = at_position(name, read, count, self.position)
             values.append(value.to(device))  # a model may lie on several; read where its inputs are
         return logits.to(device), values
@@ -155,26 +136,6 @@ class Pass:
             )
         return logits
 
-    def _graded(self, logits: Tensor, rows: slice) -> Float[Tensor, "2 inputs"]:
-        """Whether each pair is answered right, and its cross-entropy in float64; NaN where logits are not numbers."""
-        answers = torch.tensor(self.task.answers[rows], device=logits.device)
-        wide = logits.to(home_of(logits.device)).double()
-        answers = answers.to(wide.device)
-        loss = wide.logsumexp(dim=-1) - wide.gather(-1, answers[:, None])[:, 0]
-        right = (wide.argmax(dim=-1) == answers).double().where(~loss.isnan(), torch.nan)
-        return torch.stack([right, loss])
-
-    def _averaged(self, graded: Float[Tensor, "2 inputs"]) -> dict[str, float]:
-        accuracy, loss = graded.mean(dim=1).tolist()
-        if self.is_train is None:
-            return {"accuracy": accuracy, "loss": loss}
-        chosen = self.is_train.to(graded.device)
-        parts = {"train": graded[:, chosen], "validation": graded[:, ~chosen]}
-        means = {name: part.mean(dim=1).tolist() for name, part in parts.items()}
-        scores = {f"{name}_accuracy": mean[0] for name, mean in means.items()}
-        scores |= {f"{name}_loss": mean[1] for name, mean in means.items()}
-        return scores | {"accuracy": accuracy, "loss": loss}
-
 
 def logits_of(output: Any, readout: Callable[[Any], Tensor] | None = None) -> Any:
     """Logits of the last position, from a tensor, `.logits`, `["logits"]` or the first of several outputs."""
@@ -187,33 +148,6 @@ def logits_of(output: Any, readout: Callable[[Any], Tensor] | None = None) -> An
     elif isinstance(output, tuple | list) and output:
         output = output[0]
     return output[:, -1] if isinstance(output, Tensor) and output.ndim == 3 else output
-
-
-def train_pairs(task: Task, train: Any) -> Bool[Tensor, " inputs"]:
-    """A mask over the task's inputs from a mask, a square mask over (a, b), or pairs."""
-    n, count = task.symbols, len(task.inputs)
-    try:
-        given = train.detach().cpu().numpy() if isinstance(train, Tensor) else np.asarray(train)
-    except ValueError:
-        raise InputError("train must be a mask or pairs [k, 2]: its rows differ in length") from None
-    if given.dtype == bool and given.shape == (count,):
-        mask = given.copy()
-    elif given.dtype == bool and given.shape == (n, n):
-        mask = given[task.inputs[:, 0], task.inputs[:, 1]]
-    elif np.issubdtype(given.dtype, np.integer) and given.ndim == 2 and given.shape[1] == 2:
-        if len(given) and not ((given >= 0) & (given < n)).all():
-            raise InputError(f"training pairs must lie in 0 … {n - 1}, got {shown(given.max())}")
-        square = np.zeros((n, n), dtype=bool)
-        square[given[:, 0], given[:, 1]] = True
-        mask = square[task.inputs[:, 0], task.inputs[:, 1]]
-    else:
-        raise InputError(
-            f"train must be a mask over {count} pairs, a mask [{n}, {n}], or pairs [k, 2], "
-            f"got {given.dtype} {list(given.shape)}"
-        )
-    if mask.all() or not mask.any():
-        raise InputError(f"train must name some pairs and leave some for validation, got {mask.sum()} of {count}")
-    return torch.from_numpy(mask)
 
 
 def _moved(inputs: Any, device: torch.device, precision: torch.dtype | None) -> Any:

@@ -1,0 +1,88 @@
+"""Arguments of callers as plain values, or one sentence that says what is wrong with them."""
+
+from collections.abc import Callable, Iterable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from grokscope.errors import InputError, shown
+from grokscope.shapes import Bool
+from grokscope.tasks import Task
+
+__all__ = ["as_tuple", "call_user", "is_whole", "one_line", "plain_step", "train_pairs", "whole_number"]
+
+
+def is_whole(value: Any) -> bool:
+    """Whether something is an integer, numpy's included."""
+    return isinstance(value, Integral)
+
+
+def whole_number(value: Any, name: str, of_what: str) -> int:
+    """A count of at least 1; numpy's integers are as good.
+
+    >>> whole_number(100, "every", "steps")
+    100
+    """
+    if not is_whole(value) or value < 1:
+        raise InputError(f"{name} must be a whole number of {of_what}, at least 1, got {shown(value)}")
+    return int(value)
+
+
+def plain_step(value: Any) -> int:
+    """A step as a plain integer: numpy's and torch's too, which JSON does not know."""
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise InputError(f"a step must be a whole number, got {shown(value)}") from None
+
+
+def as_tuple(values: Any, name: str) -> tuple[Any, ...]:
+    """Several of something."""
+    if not isinstance(values, Iterable):
+        raise InputError(f"{name} must be a list of names, got {shown(values)}")
+    return tuple(values)
+
+
+def call_user(what: str, function: Callable[[], Any]) -> Any:
+    """What somebody's function gives, or one sentence that says which of them failed."""
+    try:
+        return function()
+    except InputError:
+        raise
+    except Exception as error:  # whatever it raises
+        raise InputError(f"{what} fails: {one_line(error)}") from error
+
+
+def one_line(error: BaseException) -> str:
+    """What somebody else's code raised, in one line."""
+    return f"{type(error).__name__}: {(str(error).splitlines() or ['no message'])[0][:200]}"
+
+
+def train_pairs(task: Task, train: Any) -> Bool[Tensor, " inputs"]:
+    """A mask over the task's inputs from a mask, a square mask over (a, b), or pairs."""
+    n, count = task.symbols, len(task.inputs)
+    try:
+        given = train.detach().cpu().numpy() if isinstance(train, Tensor) else np.asarray(train)
+    except ValueError:
+        raise InputError("train must be a mask or pairs [k, 2]: its rows differ in length") from None
+    if given.dtype == bool and given.shape == (count,):
+        mask = given.copy()
+    elif given.dtype == bool and given.shape == (n, n):
+        mask = given[task.inputs[:, 0], task.inputs[:, 1]]
+    elif np.issubdtype(given.dtype, np.integer) and given.ndim == 2 and given.shape[1] == 2:
+        if len(given) and not ((given >= 0) & (given < n)).all():
+            raise InputError(f"training pairs must lie in 0 … {n - 1}, got {shown(given.max())}")
+        square = np.zeros((n, n), dtype=bool)
+        square[given[:, 0], given[:, 1]] = True
+        mask = square[task.inputs[:, 0], task.inputs[:, 1]]
+    else:
+        raise InputError(
+            f"train must be a mask over {count} pairs, a mask [{n}, {n}], or pairs [k, 2], "
+            f"got {given.dtype} {list(given.shape)}"
+        )
+    if mask.all() or not mask.any():
+        raise InputError(f"train must name some pairs and leave some for validation, got {mask.sum()} of {count}")
+    return torch.from_numpy(mask)

@@ -1,0 +1,103 @@
+"""Every measure by name, gathered from the modules of this package, and measuring by name."""
+
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from math import isfinite, nan
+from pkgutil import iter_modules
+
+import grokscope.measures as package
+from grokscope.activations import NEEDS, Need
+from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.measures.question import Measure, Question
+
+__all__ = ["MEASURES", "Row", "gather", "lacking", "measure", "measure_named", "select", "undefined_reason"]
+
+Row = dict[str, float | str]
+"""A run's columns."""
+# The order of the catalogue, by module; modules that are not named follow in the order of their names.
+ORDER = (
+    "synchronization",
+    "fsd_null",
+    "control",
+    "rank",
+    "concentration",
+    "weight_spectra",
+    "logit_structure",
+    "restricted",
+    "fourier_kan",
+    "ablation",
+    "patching",
+    "scores",
+    "norms",
+)
+
+
+def gather() -> dict[str, Measure]:
+    """The `ENTRIES` of every module of the package: a measure is added by adding a file."""
+    others = sorted({module.name for module in iter_modules(package.__path__)} - {*ORDER, "catalogue"})
+    modules = [import_module(f"{package.__name__}.{name}") for name in (*ORDER, *others)]
+    return {name: entry for module in modules for name, entry in getattr(module, "ENTRIES", {}).items()}
+
+
+MEASURES = gather()
+
+
+def measure_named(name: str) -> Measure:
+    """The measure with this name."""
+    if name not in MEASURES:
+        raise InputError(f"there is no measure {shown(name)}{did_you_mean(name, MEASURES)}")
+    return MEASURES[name]
+
+
+def select(names: Iterable[str]) -> dict[str, Measure]:
+    """The measures with these names, each once; at least one."""
+    found = {name: measure_named(name) for name in names}
+    if not found:
+        raise InputError("no measure was asked for; `grokscope measures` lists them")
+    return found
+
+
+def lacking(entry: Measure, offers: frozenset[Need]) -> str:
+    """What a measure needs and is not offered, in words; empty if nothing."""
+    return " and ".join(words for need, words in NEEDS.items() if need in entry.needs - offers)
+
+
+def measure(question: Question, names: Iterable[str]) -> list[Row]:
+    """One row for each run of the subject: the columns of every measure asked for.
+
+    A value that is undefined is NaN, and the column `undefined` says why; neighbours are not touched by it. A subject
+    of a single run whose activations are not numbers is rejected instead.
+    """
+    chosen, subject = select(names), question.subject
+    for name, one in chosen.items():
+        if lacks := lacking(one, subject.offers):
+            raise InputError(f"{shown(name)} needs {lacks}, which {subject.names[0]} does not offer")
+    rows: list[Row] = [{} for _ in range(len(subject))]
+    for one in chosen.values():
+        for column, values in one.compute(question).items():
+            for row, value in zip(rows, values.tolist(), strict=True):
+                row[column] = value if isfinite(value) else nan
+    for run, row in enumerate(rows):
+        undefined = [column for column, value in row.items() if value != value]
+        row["undefined"] = undefined_reason(question, run, undefined) if undefined else ""
+    return rows
+
+
+def undefined_reason(question: Question, run: int, undefined: Sequence[str]) -> str:
+    """Why some columns of a run are undefined."""
+    means, site = question.means(), question.site
+    if question.has("weights"):
+        for name, weight in question.stack.weights.items():
+            if not weight[run].isfinite().all():
+                return f"weights in {name} are not numbers"
+    if not means.finite[run]:
+        return f"activations at {site} are not numbers"
+    if question.has("basis"):
+        waves = question.spectrum()
+        share = float(waves.is_constant[run].double().mean())
+        if share >= 0.5:
+            return f"{share:.0%} of the neurons at {site} are constant over the answers"
+        if len(waves.dimensions) == 1:
+            return "the basis has a single mode: there is nothing to agree on"
+    more = f" and {len(undefined) - 1} more columns" if len(undefined) > 1 else ""
+    return f"{undefined[0]}{more}: not defined for this model or checkpoint"
