@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from grokscope.measures.nulls import critical_peak, strongest_mode_chances
+from grokscope.stats import critical_peak, strongest_mode_chances
 from grokscope.runs.records import RunRecord
 from grokscope.stats import Estimate
 from grokscope.studies.evidence import Evidence
