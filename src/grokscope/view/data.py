@@ -13,7 +13,7 @@ from typing import Any
 from grokscope.errors import InputError, shown
 from grokscope.files import named, write_atomically
 from grokscope.runs import Run
-from grokscope.view.summary import timeline_of_run
+from grokscope.view.records import stored_record, timeline_or_none
 
 __all__ = ["TABLES", "query", "run_row", "tables_of", "write_parquet"]
 
@@ -22,12 +22,12 @@ Row = Mapping[str, Any]
 
 
 def tables_of(runs: Sequence[Run], names: Iterable[str] = TABLES) -> dict[str, Any]:
-    """The Arrow tables with these names; a table that is not asked for is not read.
+    """The Arrow tables with these names; others are not read.
 
-    `runs` has a row per run, `log` one per look, `measures` one per checkpoint that was measured while training; both
+    `runs` has a row per run, `log` one per evaluation, `measures` one per checkpoint that was measured while training; both
     begin with the run's name and the step.
     """
-    arrow = _needed("pyarrow")
+    arrow = _require("pyarrow")
     found: dict[str, Any] = {}
     for name in names:
         if name == "runs":
@@ -40,8 +40,9 @@ def tables_of(runs: Sequence[Run], names: Iterable[str] = TABLES) -> dict[str, A
 
 
 def run_row(run: Run) -> dict[str, Any]:
-    """What there is to say of a run in one row: what it is, how it ended, and when it did what."""
-    spec, ended, timeline = run.spec, run.folder.outcome or {}, timeline_of_run(run)
+    """A run in one row: what it is, how it ended, and the step of each event."""
+    record = stored_record(run.folder)
+    spec, ended, timeline = record.spec, record.outcome, timeline_or_none(record)
     return {
         "run": run.name,
         "hash": spec.content_hash,
@@ -55,9 +56,9 @@ def run_row(run: Run) -> dict[str, Any]:
         "precision": spec.precision,
         "parent": spec.fork.parent if spec.fork else None,
         "fork_step": spec.fork.step if spec.fork else None,
-        "outcome": ended.get("outcome", "unfinished"),
-        "failed_at": ended.get("failed_at"),
-        "stopped_early": ended.get("stopped_early"),
+        "outcome": ended.outcome,
+        "failed_at": ended.failed_at,
+        "stopped_early": ended.stopped_early if ended.is_finished else None,
         "last_step": timeline.last if timeline else None,
         "memorized": timeline.memorized if timeline else None,
         "synchronized": timeline.sync.step if timeline else None,
@@ -69,7 +70,7 @@ def run_row(run: Run) -> dict[str, Any]:
 
 def write_parquet(runs: Sequence[Run], folder: Path) -> list[Path]:
     """Write runs.parquet, log.parquet and measures.parquet into a folder, which must not hold them yet."""
-    parquet, arrow = _needed("pyarrow.parquet"), _needed("pyarrow")
+    parquet, arrow = _require("pyarrow.parquet"), _require("pyarrow")
     paths = {name: folder / f"{name}.parquet" for name in TABLES}
     for path in paths.values():
         if path.exists():
@@ -86,17 +87,17 @@ def write_parquet(runs: Sequence[Run], folder: Path) -> list[Path]:
 
 
 def query(runs: Sequence[Run], sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """The answer to one SELECT over the tables: its columns and rows.
+    """The result of one SELECT over the tables: its columns and rows.
 
-    The database lives in memory and sees the tables alone: no file, no network, no extension, no setting.
+    The database is in memory and sees the tables alone: no file, no network, no extension, no setting.
     """
-    duckdb = _needed("duckdb")
+    duckdb = _require("duckdb")
     if not _is_text(sql):
         raise InputError(f"a query is a text of whole letters, got {shown(sql)}")
     settings = dict.fromkeys(("autoinstall_known_extensions", "autoload_known_extensions"), "false")
     settings |= {"python_enable_replacements": "false", "temp_directory": ""}
     with duckdb.connect(":memory:", config=settings) as database:
-        ask = partial(_asked, duckdb)
+        ask = partial(_execute, duckdb)
         statements = ask(database.extract_statements, sql)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
             kinds = " and ".join(statement.type.name for statement in statements) or "nothing"
@@ -110,8 +111,8 @@ def query(runs: Sequence[Run], sql: str) -> tuple[list[str], list[tuple[Any, ...
         return [column[0] for column in answer.description], ask(answer.fetchall)
 
 
-def _asked(duckdb: Any, ask: Any, *sql: str) -> Any:
-    """What the database answers, or its complaint as one sentence."""
+def _execute(duckdb: Any, ask: Any, *sql: str) -> Any:
+    """The database's result; its error as one sentence."""
     try:
         return ask(*sql)
     except duckdb.Error as error:
@@ -144,7 +145,7 @@ def _is_text(sql: str) -> bool:
         return False
 
 
-def _needed(module: str) -> Any:
+def _require(module: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

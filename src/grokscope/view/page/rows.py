@@ -1,17 +1,18 @@
-"""A run as a row of the table: what it is, when things happened, how it ended."""
+"""A run as a row of the table: what it is, the steps of its events, how it ended."""
 
 from functools import lru_cache
 from typing import Any
 
 from grokscope.errors import InputError
-from grokscope.specs import ReadingSpec
 from grokscope.tasks import Task, named_task
-from grokscope.timeline import LeadStatus, Outcome, Timeline, timeline_of
+from grokscope.timeline import LeadStatus, Outcome, Timeline
 from grokscope.view.page.sources import ShownRun, identity
+from grokscope.view.records import timeline_or_none
 
-__all__ = ["events_of", "is_group", "row_of", "task_or_none"]
+__all__ = ["is_group", "row_of", "task_or_none"]
 
-SENTENCES = {outcome.name.lower(): str(outcome) for outcome in Outcome}
+MARKS = " †‡"  # of the paper's tables
+WORDS = {outcome.name.lower(): str(outcome).rstrip(MARKS) for outcome in Outcome}
 
 
 @lru_cache(maxsize=1024)
@@ -29,21 +30,9 @@ def is_group(name: str) -> bool:
     return name.startswith("table:") if task is None else task.sums is None
 
 
-def events_of(run: ShownRun) -> Timeline | None:
-    """Its timeline; None before the first look, or where the log lacks what one needs."""
-    reading, record = ReadingSpec(), run.record
-    at = reading.sync_at(is_group(record.spec.task))
-    try:
-        if task_or_none(record.spec.task) is not None:
-            return record.timeline
-        return timeline_of(record.evaluations, reading, failed_at=record.outcome.failed_at, sync_at=at)
-    except InputError:
-        return None
-
-
 def row_of(run: ShownRun) -> dict[str, Any]:
-    """Everything the page knows of a run besides its curves."""
-    spec, events = run.record.spec, events_of(run)
+    """All that the page knows of a run besides its curves."""
+    spec, events = run.record.spec, timeline_or_none(run.record)
     found = {
         "id": identity(spec),
         "name": run.name,
@@ -73,9 +62,9 @@ def _ended(run: ShownRun, events: Timeline | None) -> str:
     if not run.is_finished:
         return "unfinished" if events is None or events.grokked is None else "unfinished, grokked"
     if events is not None:
-        return str(events.outcome)
+        return str(events.outcome).rstrip(MARKS)
     ending = run.record.outcome.outcome
-    return SENTENCES.get(ending, ending)
+    return WORDS.get(ending, ending)
 
 
 def _steps(events: Timeline) -> dict[str, Any]:
