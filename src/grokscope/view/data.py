@@ -24,8 +24,8 @@ Row = Mapping[str, Any]
 def tables_of(runs: Sequence[Run], names: Iterable[str] = TABLES) -> dict[str, Any]:
     """The Arrow tables with these names; others are not read.
 
-    `runs` has a row per run, `log` one per evaluation, `measures` one per checkpoint that was measured while training; both
-    begin with the run's name and the step.
+    `runs` has a row per run, `log` one per evaluation, `measures` one per checkpoint that was measured
+    while training; both begin with the run's name and the step.
     """
     arrow = _require("pyarrow")
     found: dict[str, Any] = {}

@@ -117,7 +117,9 @@ def _branches(name: str, parent: RunRecord | None, step: int, forks: Sequence[Ru
             lines.append(f"{who}: grokked before the fork, at step {timeline.grokked:,}")
         else:
             time = timeline.grokked - step
-            lines.append(f"{who}: time to grok Δt = {time:,} steps, at step {timeline.grokked:,}; λ·Δt = {decay * time:,.0f}")
+            lines.append(
+                f"{who}: time to grok Δt = {time:,} steps, at step {timeline.grokked:,}; λ·Δt = {decay * time:,.0f}"
+            )
     return "\n".join(lines)
 
 

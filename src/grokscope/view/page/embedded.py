@@ -38,7 +38,7 @@ def embedded_data(
     report: Callable[[str], None] = lambda name: None,
     budget: int = BUDGET,
 ) -> dict[str, str]:
-    """The facts and the columns, each deflated and in base64; `report` receives the name of each run that is read in detail."""
+    """The facts and the columns, each deflated and in base64; `report` gets the name of each run read in detail."""
     details = {}
     for place in featured(source.runs, detail):
         report(source.runs[place].name)

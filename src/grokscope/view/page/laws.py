@@ -81,7 +81,9 @@ def _chart(family: Family, law: Law) -> Panel:
     times = [float(run.steps_to_grok or 0) for run in grokked]
     series = [
         Series("grokked", "points", "validation", "run", _decays(grokked), tuple(times)),
-        Series("not grokked: Δt is longer", "points", "null", "paper", _decays(others), tuple(r.watched for r in others)),
+        Series(
+            "not grokked: Δt is longer", "points", "null", "paper", _decays(others), tuple(r.watched for r in others)
+        ),
     ]
     decays = sorted({run.weight_decay for run in family.runs})
     grid = np.geomspace(decays[0] / MARGIN, decays[-1] * MARGIN, GRID)
@@ -89,7 +91,9 @@ def _chart(family: Family, law: Law) -> Panel:
         found = law.constant.parameters["constant"]
         known = isfinite(found.low)
         low, high = (tuple((end / grid).tolist()) if known else () for end in (found.low, found.high))
-        series.append(Series("C/λ, C = mean(λΔt)", "line", "theory", "run", _row(grid), _row(found.value / grid), low, high))
+        series.append(
+            Series("C/λ, C = mean(λΔt)", "line", "theory", "run", _row(grid), _row(found.value / grid), low, high)
+        )
     if law.power:
         curve = tuple(law.power.predict(at) for at in grid.tolist())
         series.append(Series("C λ^−α, censored fit", "line", "fsd", "fit", _row(grid), curve))

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from grokscope.errors import InputError
 from grokscope.files import named
-from grokscope.view.page.html import page_with
 from grokscope.view.page.embedded import COLUMNS, embedded_data
+from grokscope.view.page.html import page_with
 from grokscope.view.page.rows import row_of
 from grokscope.view.page.sources import ShownRun, folders_of, source_of, stored_run
 
@@ -34,8 +34,8 @@ Seen = tuple[tuple[int, int, int], ...]
 class Watch:
     """What one reader has been sent of a folder, and what is new since.
 
-    Of a log that only grew, the new evaluations are sent; of one that was rewound, because its run was continued from an
-    earlier state, the number that stays and those that follow. New and finished runs change tables and fits, so
+    Of a log that only grew, the new evaluations are sent; of one that was rewound, because its run was continued from
+    an earlier state, the number that stays and those that follow. New and finished runs change tables and fits, so
     everything is sent again.
     """
 
@@ -112,7 +112,7 @@ def _same(old: list[Any], new: float | int) -> bool:
 
 
 def live_app(path: Path, token: str, hosts: frozenset[str], title: str = "") -> "Starlette":
-    """The two addresses of the live view, `/` and `/events`; a request without the token or for another host gets 403."""
+    """The two addresses of the live view, `/` and `/events`; others than their token's holder get 403."""
     from starlette.applications import Starlette
     from starlette.responses import HTMLResponse, PlainTextResponse, StreamingResponse
     from starlette.routing import Route

@@ -21,8 +21,8 @@ Kind = tuple[str, str]
 def null_bands(runs: Sequence[ShownRun]) -> dict[str, dict[str, Any]]:
     """The null band of each run's FSD, by the run's place: [low, high] of nine in ten, and what it is made of.
 
-    The first evaluations of the page's own runs, which are untrained networks of one task and model, where there are enough;
-    else the exact distribution for independent neurons, which is narrower than that of any network.
+    The first evaluations of the page's own runs, which are untrained networks of one task and model, where there are
+    enough; else the exact distribution for independent neurons, which is narrower than that of any network.
     """
     untrained: dict[Kind, dict[str, float]] = {}
     for run in runs:

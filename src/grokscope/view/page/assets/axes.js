@@ -1,6 +1,6 @@
 // Axes: ranges of the data, ticks, titles, and where a value stands.
 const MARGIN = { top: 12, right: 28, bottom: 48 };
-const LETTER = 6.8; // pixels of a mean letter
+const LETTER = 7.2; // pixels of a mean letter
 
 // Values of one axis that a series needs to be seen.
 function spanned(one, axis) {
