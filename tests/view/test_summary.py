@@ -56,7 +56,7 @@ def test_a_run_that_synchronised_first(store: Store) -> None:
         (((0, 0, 0, 0), (300, 1, 1, 0.1), (4000, 1, 1, 0.9)), "at step 4,000, 3,700 steps after it grokked."),
         (((0, 0, 0, 0), (300, 1, 0, 0.9)), "synchronised (FSD) at step 300. It has not grokked by step 300."),
         (((0, 0, 0, 0), (300, 0.5, 0, 0.1)), "has not memorised its training data by step 300."),
-        (((0, 1, 0, 0.9), (300, 1, 1, 0.9)), "at step 0 (at the first look), 300 steps before it grokked"),
+        (((0, 1, 0, 0.9), (300, 1, 1, 0.9)), "at step 0 (at the first evaluation), 300 steps before it grokked"),
         (((0, 0, 0, 0), (300, 1, 1, 0.1), (400, 1, 0.1, 0.1)), "fell below one half again."),
         ((), "add_mod97_s42 (λ = 1) has not begun."),
     ],
