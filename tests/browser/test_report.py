@@ -240,7 +240,7 @@ def test_the_slider_moves_every_picture_of_the_network(page: Any, detailed: str)
     heights = "bars => bars.map(bar => bar.getAttribute('height'))"
     picture = "image => image.getAttribute('href')"
     before = page.eval_on_selector_all("[data-bar]", heights), page.eval_on_selector("#figure-neurons image", picture)
-    where = "svg => [...svg.querySelectorAll('rect')].map(one => one.getAttribute('x')).join()"
+    where = "svg => [...svg.querySelectorAll('line')].map(one => one.getAttribute('x1')).join()"
     frame = page.eval_on_selector("#figure-heat svg[role=img]", where)
     assert page.inner_text("output") == "step 12"
     page.focus("#checkpoint")

@@ -5,50 +5,23 @@ step, that differ in λ and seed alone. Families are never pooled.
 """
 
 import json
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isclose, isnan, nan
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from grokscope.errors import InputError
 from grokscope.law.censored import CensoredFit, fit_censored
 from grokscope.law.fits import LawFit, fit_law
 from grokscope.law.runs import Ending, ForkedRun, forked_run
-from grokscope.specs import Fork, Membership, RunSpec
-from grokscope.timeline import Timeline
+from grokscope.specs import Fork, RunSpec
 
 __all__ = ["Branch", "Family", "Law", "fork_families", "law_of"]
 
 SEED, RESAMPLES = 0, 200  # of the bootstrap of censored fits
 LEAST_FREEDOM = 2  # degrees of freedom below which a fit tests nothing
 SAME_STATE = 1e-5  # relative, of a norm: a parent that was trained again elsewhere never agrees so well
-
-
-if TYPE_CHECKING:
-
-    class _Ended(Protocol):
-        @property
-        def is_finished(self) -> bool: ...
-
-    class ForkRecord(Protocol):
-        """What is needed of a `runs.RunRecord`, a room above this one."""
-
-        @property
-        def spec(self) -> RunSpec: ...
-
-        @property
-        def outcome(self) -> _Ended: ...
-
-        @property
-        def timeline(self) -> Timeline: ...
-
-        @property
-        def made_for(self) -> tuple[Membership, ...]: ...
-
-        def at(self, step: int, column: str) -> float: ...
-
-else:
-    ForkRecord = Any  # checking a record against a protocol would compute its timeline
+Record = Any  # a `runs.RunRecord`, which is of a room above: spec, outcome, timeline, made_for, at(step, column)
 
 
 @dataclass(frozen=True)
@@ -88,12 +61,10 @@ class Family:
 
     @property
     def size(self) -> str:
-        """Of what the law is made: `2 forks and the run itself`."""
+        """What the law is fitted to: `2 forks and 1 parent`."""
         parents = sum(branch.is_parent for branch in self.branches)
-        forks = len(self.branches) - parents
-        parts = [f"{forks} fork{'s' * (forks != 1)}"]
-        parts += [f"{parents} parent{'s' * (parents != 1)}"] if parents else []
-        return " and ".join(parts)
+        forks = _counted(len(self.branches) - parents, "fork")
+        return f"{forks} and {_counted(parents, 'parent')}" if parents else forks
 
 
 @dataclass(frozen=True)
@@ -109,7 +80,7 @@ class Law:
     aic_difference: float
     """AIC of C λ^−α less that of C/λ, both by maximum likelihood: below 0 speaks against C/λ. NaN without α."""
     reason: str
-    """Why there is no fit; empty where both are there."""
+    """Why a fit is missing; empty where both are there."""
 
 
 def law_of(runs: Sequence[ForkedRun]) -> Law:
@@ -121,112 +92,99 @@ def law_of(runs: Sequence[ForkedRun]) -> Law:
     >>> law_of([]).reason
     '0 points, 1 parameter: nothing left to test'
     """
-    ordered = sorted(runs, key=lambda run: (_sortable(run.draw), run.weight_decay, run.learning_rate))
-    grokked = [run for run in ordered if run.ending is Ending.GROKKED]
-    decays = len({run.weight_decay for run in grokked})
+    ordered = sorted(runs, key=_by_seed)
+    grokked = [run.weight_decay for run in ordered if run.ending is Ending.GROKKED]
+    decays = len(set(grokked))
     reasons = [_too_few(len(grokked), decays, parameters) for parameters in (1, 2)]
     constant = None if reasons[0] else fit_law(ordered, "mean", seed=SEED)
     power = None if reasons[1] else fit_censored(ordered, "power", seed=SEED, resamples=RESAMPLES)
-    simple = None if reasons[1] else fit_censored(ordered, "inverse", seed=SEED, resamples=0)
     return Law(
         constant,
         power,
         r_squared=constant.r_squared if constant and decays - 1 >= LEAST_FREEDOM else nan,
-        aic_difference=power.aic - simple.aic if power and simple else nan,
+        aic_difference=power.aic - fit_censored(ordered, "inverse", seed=SEED, resamples=0).aic if power else nan,
         reason=reasons[0] or reasons[1],
     )
 
 
 def _too_few(points: int, decays: int, parameters: int) -> str:
+    """Why a law with so many parameters is not fitted; empty where it is."""
     if decays == 1:
         return "one value of λ: nothing to compare"
     left = points - parameters
-    if left >= LEAST_FREEDOM:
-        return ""
-    words = f"{points} point{'s' * (points != 1)}, {parameters} parameter{'s' * (parameters != 1)}"
-    return f"{words}: {'nothing' if left <= 0 else 'one degree of freedom'} left to test"
+    words = f"{_counted(points, 'point')}, {_counted(parameters, 'parameter')}"
+    return (
+        "" if left >= LEAST_FREEDOM else f"{words}: {'nothing' if left <= 0 else 'one degree of freedom'} left to test"
+    )
 
 
-def _sortable(draw: Hashable) -> tuple[bool, float, str]:
-    return (False, float(draw), "") if isinstance(draw, int | float) else (True, 0.0, str(draw))
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'s' * (count != 1)}"
 
 
-def fork_families(records: Sequence[ForkRecord], folder: str = "") -> list[Family]:
-    """The families among records, the largest first; only forks that change nothing but λ have a law.
+def _by_seed(run: ForkedRun) -> tuple[bool, Hashable, float, float]:
+    is_number = isinstance(run.draw, int | float)
+    return not is_number, run.draw if is_number else str(run.draw), run.weight_decay, run.learning_rate
+
+
+def fork_families(records: Sequence[Record], folder: str = "") -> list[Family]:
+    """The families among records, the largest first; only finished forks that change nothing but λ have a law.
 
     The parent is the branch that it is, where no fork of it has its λ and it is the state the forks left. A record
     made for several experiments is in the families of each.
     """
-    parents = {identity: record for record in records if (identity := _identity(record.spec))}
-    places = {id(record): place for place, record in enumerate(records)}
-    found: dict[tuple[str, str, int, str, float | None], list[Branch]] = {}
+    places = {identity: place for place, record in enumerate(records) if (identity := _identity(record.spec))}
+    found: dict[tuple[Any, ...], list[Branch]] = {}
     for place, record in enumerate(records):
         fork, run = record.spec.fork, _plain(record)
         if fork is None or run is None:
             continue
-        decay = parents[fork.parent].spec.training.weight_decay if fork.parent in parents else None
-        for study in _studies(record, folder):
-            key = (study, record.spec.task, fork.step, _shared(record.spec), decay)
+        decay = records[places[fork.parent]].spec.training.weight_decay if fork.parent in places else None
+        for study in dict.fromkeys(f"{one.study}/{one.experiment}" for one in record.made_for) or (folder,):
+            key = (study, run.task, fork.step, _shared(record.spec), decay)
             found.setdefault(key, []).append(Branch(place, run))
     families = []
-    for (study, task, step, *_), branches in found.items():
-        joined = [*branches, *_parents(branches, records, parents, places)]
-        joined.sort(key=lambda branch: (_sortable(branch.run.draw), branch.run.weight_decay))
-        families.append(Family(study, task, step, tuple(joined)))
+    for (study, task, step, *_), forks in found.items():
+        branches = sorted([*forks, *_parents(forks, records, places)], key=lambda branch: _by_seed(branch.run))
+        families.append(Family(study, task, step, tuple(branches)))
     return sorted(families, key=lambda family: (-len(family.branches), family.title))
 
 
-def _parents(
-    branches: Sequence[Branch],
-    records: Sequence[ForkRecord],
-    parents: dict[str, ForkRecord],
-    places: dict[int, int],
-) -> Iterable[Branch]:
+def _parents(forks: Sequence[Branch], records: Sequence[Record], places: Mapping[str, int]) -> Iterable[Branch]:
     """The parents of these forks that are branches themselves."""
-    forks: dict[str, list[ForkRecord]] = {}
-    for branch in branches:
-        record = records[branch.place]
-        assert record.spec.fork is not None
-        forks.setdefault(record.spec.fork.parent, []).append(record)
-    for identity, children in forks.items():
-        parent, step = parents.get(identity), _step(children[0].spec)
-        if parent is None or any(
-            child.spec.training.weight_decay == parent.spec.training.weight_decay or not _left(child, parent)
-            for child in children
-        ):
+    children: dict[str, list[Record]] = {}
+    for branch in forks:
+        children.setdefault(records[branch.place].spec.fork.parent, []).append(records[branch.place])
+    for identity in children.keys() & places.keys():
+        place, step = places[identity], children[identity][0].spec.fork.step
+        parent = records[place]
+        run, norm = _plain(parent), parent.at(step, "norm")
+        if run is None or run.watched <= step:
             continue
-        if (run := _plain(parent)) is not None and run.watched > step:
-            wait = None if run.steps_to_grok is None else run.steps_to_grok - step
-            own = replace(run, steps_to_grok=wait, watched=run.watched - step, norm_at_fork=parent.at(step, "norm"))
-            yield Branch(places[id(parent)], own, is_parent=True)
+        if any(child.spec.training.weight_decay == run.weight_decay for child in children[identity]):
+            continue
+        if all(_agree(child.at(step, "norm"), norm) for child in children[identity]):
+            time = None if run.steps_to_grok is None else run.steps_to_grok - step
+            own = replace(run, steps_to_grok=time, watched=run.watched - step, norm_at_fork=norm)
+            yield Branch(place, own, is_parent=True)
 
 
-def _step(spec: RunSpec) -> int:
-    return spec.fork.step if spec.fork else 0
+def _agree(norm: float, other: float) -> bool:
+    """Whether two norms are of one state; where one was not measured, nothing speaks against it."""
+    return isnan(norm) or isnan(other) or isclose(norm, other, rel_tol=SAME_STATE)
 
 
-def _left(child: ForkRecord, parent: ForkRecord) -> bool:
-    """Whether a fork begins where its parent was at that step; where one has no norm, nothing speaks against it."""
-    own, before = (record.at(_step(child.spec), "norm") for record in (child, parent))
-    return isnan(own) or isnan(before) or isclose(own, before, rel_tol=SAME_STATE)
-
-
-def _plain(record: ForkRecord) -> ForkedRun | None:
+def _plain(record: Record) -> ForkedRun | None:
     """A run as the law sees it; None if more than λ was changed, or it has not ended."""
     spec = record.spec
     fork = spec.fork or Fork("0" * 16, 0)
-    if (fork.norm, fork.scale, fork.moments) != ("free", 1, "kept") or spec.trigger is not None:
-        return None
-    if spec.training.weight_decay_schedule or spec.control is not None or not record.outcome.is_finished:
+    changes = (spec.trigger, spec.control, spec.training.weight_decay_schedule or None)
+    if (fork.norm, fork.scale, fork.moments) != ("free", 1, "kept") or changes != (None, None, None):
         return None
     try:
-        return forked_run(spec, record.timeline)
-    except InputError:  # without decay there is no law, and without an evaluation no run
+        return forked_run(spec, record.timeline) if record.outcome.is_finished else None
+    except InputError:  # without decay there is no law, and without an evaluation no timeline
         return None
-
-
-def _studies(record: ForkRecord, folder: str) -> list[str]:
-    return list(dict.fromkeys(f"{one.study}/{one.experiment}" for one in record.made_for)) or [folder]
 
 
 def _identity(spec: RunSpec) -> str:
@@ -239,6 +197,6 @@ def _identity(spec: RunSpec) -> str:
 def _shared(spec: RunSpec) -> str:
     """What the forks of a family have in common: the spec without λ, seeds, parent, budget and cadences."""
     parts = spec.to_dict()
-    kept = {name: value for name, value in parts.items() if name not in ("seeds", "checkpoints", "measurements")}
+    kept = {name: parts[name] for name in parts.keys() - {"seeds", "checkpoints", "measurements", "fork"}}
     training = {name: value for name, value in parts["training"].items() if name not in ("weight_decay", "steps")}
-    return json.dumps(kept | {"training": training, "fork": _step(spec)}, sort_keys=True)
+    return json.dumps(kept | {"training": training}, sort_keys=True)

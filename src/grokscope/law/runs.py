@@ -86,7 +86,7 @@ class ForkedRun:
 
 
 def forked_run(spec: RunSpec, events: Timeline) -> ForkedRun:
-    """A run as the law sees it; one that is no fork counts from its first step. Its draw is the seed of its data order."""
+    """A run as the law sees it; one that is no fork counts from step 0. Its draw is the seed of its data order."""
     start = spec.fork.step if spec.fork else 0
     grokked, before = events.grokked, events.evaluated_before
     return ForkedRun(

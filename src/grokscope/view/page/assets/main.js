@@ -39,6 +39,7 @@ function rebuild(names = Object.keys(sections)) {
     sections[name].remove();
     delete sections[name];
   }
+  if (names.length > 1) groupsOfFigures.clear(); // their figures are built again
   for (const view of Object.values(VIEWS)) view.key = view.controlsKey = view.pickerKey = view.writtenOf = undefined;
   show();
 }
