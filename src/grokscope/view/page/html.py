@@ -14,7 +14,8 @@ from grokscope.view.page.sources import Source
 __all__ = ["MARK", "page_of", "page_with", "write_page"]
 
 MARK = b"<!doctype html>\n<!-- a grokscope report -->"
-SCRIPTS = "dom data state marks axes figure claims overview runs inside run forks groups method main".split()
+LAST = ("forks", "groups", "method", "main")
+SCRIPTS = ("dom", "data", "state", "marks", "axes", "figure", "claims", "overview", "runs", "inside", "run", *LAST)
 
 
 def page_of(source: Source, detail: Sequence[str] = (), report: Callable[[str], None] = lambda name: None) -> str:
