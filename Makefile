@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint type contracts fast slow gpu interop faults cluster bench docs gap chromium clean
+.PHONY: help setup demo test lint type contracts fast slow gpu interop faults cluster bench docs gap chromium script npm clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,9 +35,22 @@ demo: setup ## train three seeds of addition mod 97, fork one over weight decay,
 
 test: lint type contracts fast ## lint, types, import contract and the fast tests
 
-lint: setup
+lint: setup script
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/ruff check src tests benchmarks examples
+
+# The page's script is checked by Biome, which npm installs into node_modules once.
+BIOME := node_modules/.bin/biome
+script: npm
+	@! command -v npm >/dev/null || test node_modules/.package-lock.json -nt package.json || \
+	  npm install --silent --no-audit --no-fund --no-package-lock || \
+	  echo "npm could not install Biome: the page's script is not linted"
+	@test ! -x $(BIOME) || $(BIOME) check --error-on-warnings
+
+npm:
+	@command -v npm >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	  { apt-get update -qq; apt-get install -y -qq npm >/dev/null 2>&1; } && command -v npm >/dev/null; } || \
+	  echo "no npm: the page's script is not linted; install it with: sudo apt-get install npm"
 
 type: setup
 	$(BIN)/mypy
@@ -92,5 +105,5 @@ bench: setup ## measure speed and memory; results go to benchmarks/results
 	$(BIN)/python -m benchmarks.page
 
 clean: ## remove everything that can be made again
-	rm -rf $(VENV) build dist docs/_build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist docs/_build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache node_modules
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

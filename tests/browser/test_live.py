@@ -20,7 +20,7 @@ from grokscope.runs import Store
 from grokscope.specs import Cadence
 
 pytestmark = pytest.mark.browser
-LOOK = {"train_accuracy": 0.5, "validation_accuracy": 0.25, "fsd": 0.1, "norm": 9.0, "rank": 2.0}
+EVALUATION = {"train_accuracy": 0.5, "validation_accuracy": 0.25, "fsd": 0.1, "norm": 9.0, "rank": 2.0}
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("live")
     run = Store(path).add(TINY)
     for step in (0, 2, 4):
-        run.append({"step": step, **LOOK})
+        run.append({"step": step, **EVALUATION})
     return path
 
 
@@ -52,7 +52,7 @@ def status(url: str, headers: dict[str, str] | None = None, method: str = "GET")
         return error.code
 
 
-def test_who_lacks_the_token_or_names_another_host_is_refused(address: str) -> None:
+def test_a_request_without_the_token_or_for_another_host_is_rejected(address: str) -> None:
     base, token = address.split("/?token=")
     port = base.rpartition(":")[2]
     assert base.startswith("http://127.0.0.1:")
@@ -71,14 +71,14 @@ def test_who_lacks_the_token_or_names_another_host_is_refused(address: str) -> N
 
 
 def until(page: Any, expression: str, seconds: float = 20) -> None:
-    """Wait until a page says so; the page's own policy forbids Playwright's way, which evaluates text in the page."""
+    """Wait until an expression holds; the page's policy forbids Playwright's own way, which evaluates text."""
     end = time.monotonic() + seconds
     while not page.evaluate(expression):
         assert time.monotonic() < end, expression
         page.wait_for_timeout(50)
 
 
-def last_look(step: int) -> str:
+def last_step(step: int) -> str:
     return f"""[...document.querySelectorAll("table.runs tbody tr")].some(
         row => row.cells[1].textContent.startsWith("add_mod7") && row.cells[11].textContent === "{step}")"""
 
@@ -90,25 +90,25 @@ def test_a_second_browser_without_the_token_gets_403(address: str, browser: Any)
     context.close()
 
 
-def test_looks_appear_and_a_rewound_log_is_followed(address: str, folder: Path, page: Any) -> None:
+def test_evaluations_appear_and_a_rewound_log_is_followed(address: str, folder: Path, page: Any) -> None:
     run = next(iter(Store(folder)))
     page.goto(f"{address}#/runs")
-    until(page, last_look(4))
-    run.append({"step": 6, **LOOK})
+    until(page, last_step(4))
+    run.append({"step": 6, **EVALUATION})
     start = time.monotonic()
-    until(page, last_look(6))
+    until(page, last_step(6))
     assert time.monotonic() - start < 2
     run.rewind(2)  # the trainer was killed and continues from an earlier state
-    until(page, last_look(2))
-    run.append({"step": 4, **LOOK, "train_accuracy": 1.0})
-    until(page, last_look(4))
-    assert page.inner_text("table.runs tbody tr td:nth-child(8)") == "4"  # memorised, by the new look at step 4
+    until(page, last_step(2))
+    run.append({"step": 4, **EVALUATION, "train_accuracy": 1.0})
+    until(page, last_step(4))
+    assert page.inner_text("table.runs tbody tr td:nth-child(8)") == "4"  # memorised, by the new evaluation at step 4
     log = run.path / "log.jsonl"
     log.write_bytes(log.read_bytes() + b'{"step": 8, "half')  # torn: not shown, not an error
-    run.append({"step": 10, **LOOK})
+    run.append({"step": 10, **EVALUATION})
     time.sleep(1)
-    run.append({"step": 12, **LOOK})
-    until(page, last_look(12))
+    run.append({"step": 12, **EVALUATION})
+    until(page, last_step(12))
     assert page.inner_text("#live") == "live"
     assert page.complaints == []
 

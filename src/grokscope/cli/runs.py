@@ -16,7 +16,7 @@ from grokscope.files import named
 from grokscope.runs import Run, open_runs
 from grokscope.training.checkpoint import export_tensors
 from grokscope.view.data import write_parquet
-from grokscope.view.summary import sentence, story
+from grokscope.view.summary import summarize, summarize_run
 
 __all__ = ["export", "show", "tell"]
 
@@ -45,7 +45,7 @@ def show(
         return
     console = Console(highlight=False)
     console.print(f"[bold]{escape(found.name)}[/bold]", soft_wrap=True)
-    console.print(escape(sentence(found)), soft_wrap=True)
+    console.print(escape(summarize_run(found)), soft_wrap=True)
     table = Table(box=None)
     columns = ("step", "train_accuracy", "validation_accuracy", "train_loss", "validation_loss", "norm", "fsd")
     for column in columns:
@@ -109,4 +109,4 @@ def tell(out: Folder = Path("runs")) -> None:
     Args:
         out: A folder of runs.
     """
-    print(story(list(open_runs(out))))
+    print(summarize(list(open_runs(out))))

@@ -27,7 +27,7 @@ from grokscope.runs.runs import SUMMARIZED
 from grokscope.specs import Cadence, Fork, Plan, RunSpec, Training
 from grokscope.tasks import named_task, pinned_task_name
 from grokscope.training.devices import is_available
-from grokscope.view.summary import sentence
+from grokscope.view.summary import summarize_run
 
 __all__ = [
     "INTERRUPTED",
@@ -272,7 +272,7 @@ def run_plan(plan: Plan, track: Track = (), execute: Execute | None = None) -> N
         print(f"{len(plan.runs):,} runs; see `grokscope status {plan.out}`")
     else:
         for spec in plan.runs:
-            print(sentence(Run(Store(plan.out).locate(spec))))
+            print(summarize_run(Run(Store(plan.out).locate(spec))))
     if not finished:
         print(f"stopped; everything is stored: continue with `grokscope resume {plan.out}`")
         sys.exit(INTERRUPTED)

@@ -1,17 +1,21 @@
 """How long Phase 2 takes: Δt = C/λ, its rivals, and the norm at which runs grok."""
 
 from grokscope.law.censored import CensoredFit, constants_met, fit_censored
+from grokscope.law.families import Branch, Family, Law, fork_families, law_of
 from grokscope.law.fits import LawFit, fit_each_draw, fit_law
 from grokscope.law.forms import FormName
 from grokscope.law.norms import NormDecay, ThresholdNorm, first_passage_steps, norm_decay, threshold_norm
 from grokscope.law.runs import DecayOutcomes, Ending, ForkedRun, forked_run, outcomes_by_decay
 
 __all__ = [
+    "Branch",
     "CensoredFit",
     "DecayOutcomes",
     "Ending",
+    "Family",
     "ForkedRun",
     "FormName",
+    "Law",
     "LawFit",
     "NormDecay",
     "ThresholdNorm",
@@ -20,7 +24,9 @@ __all__ = [
     "fit_censored",
     "fit_each_draw",
     "fit_law",
+    "fork_families",
     "forked_run",
+    "law_of",
     "norm_decay",
     "outcomes_by_decay",
     "threshold_norm",

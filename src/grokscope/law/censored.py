@@ -36,7 +36,7 @@ class CensoredFit:
     form: CensoredForm
     """Which law gives the median Δt."""
     parameters: dict[str, Estimate]
-    """Its parameters, with percentile intervals over draws."""
+    """Its parameters, with percentile intervals over seeds."""
     spread: Estimate
     """σ of log Δt around the law; at its floor of 0.001 the law meets every interval, and may not be the only one."""
     log_likelihood: float
@@ -44,7 +44,7 @@ class CensoredFit:
     aic: float
     """2(parameters + 1) − 2 log-likelihood; to be compared among censored fits of the same runs only."""
     endings: dict[Ending, int]
-    """Runs by how their wait ended; the first two kinds are in the fit."""
+    """Runs by whether they grokked; the first two kinds are in the fit."""
 
     def predict(self, weight_decay: float | int) -> float:
         """Median Δt at any λ."""
@@ -54,7 +54,7 @@ class CensoredFit:
 
 
 @dataclass(frozen=True)
-class _Waits:
+class _Times:
     """The runs in the fit, as columns."""
 
     logs: Float[np.ndarray, " runs"]
@@ -73,24 +73,24 @@ def fit_censored(
     resamples: int = 200,
     level: float = 0.95,
 ) -> CensoredFit:
-    """Maximum likelihood of log Δt ~ N(log of the law, σ²), looks and budgets accounted for.
+    """Maximum likelihood of log Δt ~ N(log of the law, σ²), intervals between evaluations and budgets accounted for.
 
     A run seen grokked at Δt with cadence c counts as Φ over (Δt − c, Δt]; a stable run that had not grokked as the
     chance to take longer. Failed runs, a competing event, and those grokked before the fork stay out. Forms as in
-    `fit_law`; the fit is to runs, not to cell means. Draws are resampled whole, within their task.
+    `fit_law`; the fit is to runs, not to cell means. Seeds are resampled whole, within their task.
     """
     if form not in MEDIANS:
         raise InputError(f"there is no censored law {shown(form)}{did_you_mean(form, MEDIANS)}")
-    waiting = [run for run in runs if run.ending in (Ending.GROKKED, Ending.CENSORED)]
-    waits = _waits(waiting)
-    once = np.ones(len(waiting))
-    if not _determined(form, waits, once):
+    fitted = [run for run in runs if run.ending in (Ending.GROKKED, Ending.CENSORED)]
+    times = _times(fitted)
+    once = np.ones(len(fitted))
+    if not _determined(form, times, once):
         raise InputError(f"{form} needs {len(PARAMETERS[form])} values of λ at which runs grokked")
-    best = _maximum(form, waits, once, _guess(form, waits))
-    draws = list(dict.fromkeys((run.task, run.draw) for run in waiting))
-    of_run = [draws.index((run.task, run.draw)) for run in waiting]
+    best = _maximum(form, times, once, _guess(form, times))
+    draws = list(dict.fromkeys((run.task, run.draw) for run in fitted))
+    of_run = [draws.index((run.task, run.draw)) for run in fitted]
     resamples = resamples if fewest_draws(draws) > 1 else 0
-    sampled = _resampled_maxima(form, waits, resampled(draws, resamples, seed)[:, of_run], best[:-1])
+    sampled = _resampled_maxima(form, times, resampled(draws, resamples, seed)[:, of_run], best[:-1])
     values, columns = _natural(best[:-1]), _natural(sampled.T)
     found = [interval_over(float(v), s, fewest_draws(draws), level) for v, s in zip(values, columns, strict=True)]
     names = PARAMETERS[form]
@@ -108,11 +108,11 @@ def constants_met(runs: Sequence[ForkedRun]) -> tuple[float, float] | None:
     """The constants (low, high] with which Δt = C/λ meets every run's interval; None if no constant does.
 
     λ(Δt − c) < C ≤ λΔt for a run seen grokked at Δt with cadence c, and λ·watched < C for one that had not grokked.
-    Table 9, looked at every 500 steps, is met by every C in (2,500, 3,000], and not by the paper's 3,600.
+    Table 9, evaluated every 500 steps, is met by every C in (2,500, 3,000], and not by the paper's 3,600.
     """
-    waits = _waits([run for run in runs if run.ending in (Ending.GROKKED, Ending.CENSORED)])
-    low = float(np.exp(waits.after + waits.logs).max(initial=0))
-    high = float(np.exp(waits.until + waits.logs).min(initial=np.inf))
+    times = _times([run for run in runs if run.ending in (Ending.GROKKED, Ending.CENSORED)])
+    low = float(np.exp(times.after + times.logs).max(initial=0))
+    high = float(np.exp(times.until + times.logs).min(initial=np.inf))
     return (low, high) if low < high else None
 
 
@@ -126,39 +126,39 @@ def _natural(found: np.ndarray) -> np.ndarray:
     return np.concatenate([np.exp(found[:2]), found[2:]])
 
 
-def _waits(runs: Sequence[ForkedRun]) -> _Waits:
+def _times(runs: Sequence[ForkedRun]) -> _Times:
     grokked = np.array([run.ending is Ending.GROKKED for run in runs], dtype=bool)
     until = np.array([run.steps_to_grok if run.steps_to_grok is not None else np.inf for run in runs])
     watched, cadence = (np.array([getattr(run, name) for run in runs], dtype=float) for name in ("watched", "cadence"))
     after = np.where(grokked, until - cadence, watched)
-    with np.errstate(divide="ignore"):  # the first look after a fork: it grokked somewhere since the fork
-        return _Waits(np.log([run.weight_decay for run in runs]), np.log(np.maximum(after, 0)), np.log(until))
+    with np.errstate(divide="ignore"):  # the first evaluation after a fork: it grokked somewhere since the fork
+        return _Times(np.log([run.weight_decay for run in runs]), np.log(np.maximum(after, 0)), np.log(until))
 
 
-def _determined(form: CensoredForm, waits: _Waits, weights: np.ndarray) -> bool:
-    seen = np.isfinite(waits.until) & (weights > 0)
-    return len(np.unique(waits.logs[seen])) >= len(PARAMETERS[form])
+def _determined(form: CensoredForm, times: _Times, weights: np.ndarray) -> bool:
+    seen = np.isfinite(times.until) & (weights > 0)
+    return len(np.unique(times.logs[seen])) >= len(PARAMETERS[form])
 
 
-def _guess(form: CensoredForm, waits: _Waits) -> np.ndarray:
-    """(log σ, log C, …) to start from: the grokked runs taken at their looks."""
-    seen = np.isfinite(waits.until)
-    products = waits.until[seen] + waits.logs[seen]
+def _guess(form: CensoredForm, times: _Times) -> np.ndarray:
+    """(log σ, log C, …) to start from: the grokked runs taken at their evaluations."""
+    seen = np.isfinite(times.until)
+    products = times.until[seen] + times.logs[seen]
     spread = np.log(max(float(products.std()), 0.05))
     return np.array([spread, products.mean(), *{"inverse": [], "power": [1.0], "offset": [0.0]}[form]])
 
 
-def _maximum(form: CensoredForm, waits: _Waits, weights: np.ndarray, start: np.ndarray) -> np.ndarray:
+def _maximum(form: CensoredForm, times: _Times, weights: np.ndarray, start: np.ndarray) -> np.ndarray:
     """The most likely (log σ, log C, …), and minus the log-likelihood there."""
     # The offset is searched in units of a typical Δt, so that one step size suits all parameters.
     units = np.ones_like(start)
     if form == "offset":
-        units[2] = np.exp(waits.until[np.isfinite(waits.until)].mean())
+        units[2] = np.exp(times.until[np.isfinite(times.until)].mean())
 
     def cost(scaled: np.ndarray) -> float:
         found = scaled * units
         value = -float(
-            weights @ interval_log_likelihoods(*_ends(waits, MEDIANS[form](waits.logs, found[1:]), np.exp(found[0])))
+            weights @ interval_log_likelihoods(*_ends(times, MEDIANS[form](times.logs, found[1:]), np.exp(found[0])))
         )
         return value if np.isfinite(value) else np.inf
 
@@ -171,24 +171,24 @@ def _maximum(form: CensoredForm, waits: _Waits, weights: np.ndarray, start: np.n
     return np.array([*(best * units), found.fun])
 
 
-def _resampled_maxima(form: CensoredForm, waits: _Waits, weights: np.ndarray, best: np.ndarray) -> np.ndarray:
+def _resampled_maxima(form: CensoredForm, times: _Times, weights: np.ndarray, best: np.ndarray) -> np.ndarray:
     """The most likely (log σ, log C, …) under every weighting of the runs; NaN where it does not determine the law."""
     found = np.full((len(weights), len(best)), nan)
     if form != "offset" and len(weights):  # a line in log λ: all at once
-        ones = np.ones_like(waits.logs)
-        design, shift = (ones[:, None], waits.logs) if form == "inverse" else (np.stack([ones, -waits.logs], -1), 0)
+        ones = np.ones_like(times.logs)
+        design, shift = (ones[:, None], times.logs) if form == "inverse" else (np.stack([ones, -times.logs], -1), 0)
         start = np.array([np.exp(best[0]), *best[1:]])
-        found[:] = most_likely_lines(design, waits.after + shift, waits.until + shift, weights, start)
+        found[:] = most_likely_lines(design, times.after + shift, times.until + shift, weights, start)
         found[:, 0] = np.log(np.where(found[:, 0] > LEAST_SPREAD, found[:, 0], nan))
         found[np.isnan(found[:, 0])] = nan
     for row, weight in zip(found, weights, strict=True):
-        if not _determined(form, waits, weight):
+        if not _determined(form, times, weight):
             row[:] = nan
         elif np.isnan(row).any():
-            row[:] = _maximum(form, waits, weight, best)[:-1]
+            row[:] = _maximum(form, times, weight, best)[:-1]
     return found
 
 
-def _ends(waits: _Waits, medians: np.ndarray, spread: float) -> tuple[np.ndarray, np.ndarray]:
+def _ends(times: _Times, medians: np.ndarray, spread: float) -> tuple[np.ndarray, np.ndarray]:
     """Both ends of every run's interval, from the law and in its σ; NaN where the law gives no time."""
-    return (waits.after - medians) / spread, (waits.until - medians) / spread
+    return (times.after - medians) / spread, (times.until - medians) / spread

@@ -1,4 +1,4 @@
-"""Timing laws fitted to cell means, with intervals over draws and errors out of sample."""
+"""Timing laws fitted to cell means, with intervals over seeds and errors out of sample."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class LawFit:
     form: FormName
     """Which law."""
     parameters: dict[str, Estimate]
-    """Its free parameters, with percentile intervals over draws: constant C, exponent α, offset d, efficiency κ, τ."""
+    """Its free parameters, with percentile intervals over seeds: constant C, exponent α, offset d, efficiency κ, τ."""
     r_squared: float
     """1 − Σ(Δt − fit)²/Σ(Δt − mean)² over cells, as the paper's (Tables 9 and 10); NaN where Δt does not vary."""
     aic: float
@@ -57,12 +57,12 @@ def fit_law(
     resamples: int = 10_000,
     level: float = 0.95,
 ) -> LawFit:
-    """Fit one form to the mean Δt of each (task, η, λ), and bootstrap it over draws. Paper: §6, Eq. 3, Tables 9 and 10.
+    """Fit one form to the mean Δt of each (task, η, λ), and bootstrap it over seeds. Paper: §6, Eq. 3, Tables 9 and 10.
 
     `mean`: Δt = C/λ, C = mean(λΔt), the paper's estimator; `inverse`: the same by least squares; `power`: C λ^−α;
     `offset`: C/λ + d; `first_passage`: log(‖W(t*)‖/τ)/(κηλ) with τ given or fitted. Eq. 3 writes the decay as e^{−λt};
     AdamW's is e^{−ηλt}, and gradients oppose it: κ is the share that is left. Runs that never grokked are not in the
-    fit (`fit_censored` uses those that may yet; `outcomes_by_decay` counts those that failed). A draw is resampled with
+    fit (`fit_censored` uses those that may yet; `outcomes_by_decay` counts those that failed). A seed is resampled with
     all its forks, within its task.
     """
     chosen, cells = named_form(form, threshold_norm), cells_of(runs)
@@ -97,7 +97,7 @@ def fit_law(
 def fit_each_draw(
     runs: Sequence[ForkedRun], form: FormName = "mean", threshold_norm: float | None = None
 ) -> dict[Draw, LawFit]:
-    """The law fitted to each draw alone, by task and draw: the paper's "per-draw R²" (Table 10). No intervals."""
+    """The law fitted to each seed alone, by task and seed: the paper's "per-draw R²" (Table 10). No intervals."""
     draws = cells_of(runs).draws
     members = {key: [run for run in runs if (run.task, run.draw) == key] for key in draws}
     return {
@@ -115,7 +115,7 @@ def interval_over(value: float, sampled: Float[np.ndarray, " samples"], items: i
 
 
 def _points(cells: Cells, weights: Float[np.ndarray, "*samples draws"]) -> Points:
-    """Cell means under a weighting of draws; NaN where no weight falls on a cell."""
+    """Cell means under a weighting of seeds; NaN where no weight falls on a cell."""
     with np.errstate(invalid="ignore"):
         steps, log_norm = ((weights @ sums) / (weights @ cells.counts) for sums in (cells.steps, cells.log_norm))
     return Points(cells.weight_decay, cells.rate, steps, log_norm)

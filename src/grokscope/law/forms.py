@@ -13,7 +13,7 @@ __all__ = ["Form", "FormName", "Points", "named_form"]
 
 FormName = Literal["mean", "inverse", "power", "offset", "first_passage"]
 
-EXPONENTS = np.linspace(-2, 6, 161)  # where the free exponent is looked for, before it is refined
+EXPONENTS = np.linspace(-2, 6, 161)  # where the free exponent is searched, before it is refined
 REFINEMENTS = 40  # golden-section steps: 0.618⁴⁰ of a bracket of 0.1
 
 
@@ -123,9 +123,9 @@ def _first_passage_from(threshold: float) -> Form:
     """First passage with τ known, as from the norms at grokking: only κ is free."""
 
     def solve(points: Points) -> np.ndarray:
-        waits = (points.log_norm - np.log(threshold)) / points.rate
+        times = (points.log_norm - np.log(threshold)) / points.rate
         with np.errstate(divide="ignore"):
-            return 1 / _linear(waits[..., None], points.steps)
+            return 1 / _linear(times[..., None], points.steps)
 
     return Form(("efficiency",), solve, lambda points, found: _passages(points, found[..., :1], threshold))
 

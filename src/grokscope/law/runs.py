@@ -1,4 +1,4 @@
-"""What a law is fitted to: forked runs, how their waiting ended, and their cells."""
+"""What a law is fitted to: forked runs, whether they grokked, and the cells they form."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -26,20 +26,20 @@ __all__ = [
     "resampled",
 ]
 
-Draw = tuple[str, Hashable]  # task and draw
+Draw = tuple[str, Hashable]  # task, and seed or data order
 
 
 class Ending(StrEnum):
-    """How the wait for grokking ended; each value is the sentence a person reads."""
+    """Whether a fork grokked; each value is the sentence a person reads."""
 
     GROKKED = "grokked"
-    """Seen at a look: it happened in (steps_to_grok − cadence, steps_to_grok]."""
+    """Seen at an evaluation: it happened in (steps_to_grok − cadence, steps_to_grok]."""
     CENSORED = "not yet grokked"
-    """Stable to the last look: it takes longer than `watched`."""
+    """Stable to the last evaluation: it takes longer than `watched`."""
     FAILED = "unstable"
     """Unstable or diverged without grokking: a competing event, kept out of the fit and reported as a share."""
     BEFORE = "grokked before the fork"
-    """There was nothing left to wait for: kept out of the fit and counted."""
+    """It has no time to grok: kept out of the fit and counted."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,15 @@ class ForkedRun:
     weight_decay: float | int
     """λ after the fork."""
     steps_to_grok: float | int | None
-    """Δt, steps from the fork to the first look at which it had grokked; None if it had not."""
+    """Δt, steps from the fork to the first evaluation at which it had grokked; None if it had not."""
     outcome: Outcome
-    """How it ended. Runs that grokked and fell apart later (†) grokked all the same."""
+    """How it ended. Runs that grokked and became unstable later count as grokked."""
     cadence: float | int
-    """Steps between that look and the one before."""
+    """Steps between that evaluation and the one before."""
     watched: float | int
-    """Steps from the fork to the last look."""
+    """Steps from the fork to the last evaluation."""
     draw: Hashable = 0
-    """What forks of one parent, seed or repetition share: the unit that is resampled."""
+    """The seed or data order that forks of one parent share: the unit that is resampled."""
     task: str = ""
     """What it learns; a cell of the law is one task at one η and λ."""
     learning_rate: float | int = 1e-3
@@ -65,7 +65,7 @@ class ForkedRun:
     norm_at_fork: float | int = nan
     """‖W(t*)‖; NaN if not measured."""
     norm_at_grok: float | int = nan
-    """‖W‖ at the look at which it had grokked; NaN if not measured."""
+    """‖W‖ at the evaluation at which it had grokked; NaN if not measured."""
 
     def __post_init__(self) -> None:
         for name in ("weight_decay", "learning_rate", "cadence"):
@@ -79,16 +79,16 @@ class ForkedRun:
 
     @property
     def ending(self) -> Ending:
-        """How its wait ended."""
+        """Whether it grokked."""
         if self.steps_to_grok is not None:
             return Ending.GROKKED if self.steps_to_grok > 0 else Ending.BEFORE
         return Ending.CENSORED if self.outcome is Outcome.NEVER else Ending.FAILED
 
 
 def forked_run(spec: RunSpec, events: Timeline) -> ForkedRun:
-    """A run as the law sees it. A run that is no fork counts from its first step; its draw is its data order's seed."""
+    """A run as the law sees it; one that is no fork counts from step 0. Its draw is the seed of its data order."""
     start = spec.fork.step if spec.fork else 0
-    grokked, before = events.grokked, events.looked_before
+    grokked, before = events.grokked, events.evaluated_before
     return ForkedRun(
         weight_decay=spec.training.weight_decay,
         steps_to_grok=None if grokked is None else grokked - start,
@@ -114,7 +114,7 @@ class DecayOutcomes:
     endings: dict[Ending, int]
     """How many ended in each way."""
     unstable_after: int
-    """Of those that grokked, how many fell apart later (†)."""
+    """Of those that grokked, how many became unstable later."""
     failure: Estimate
     """Share that became unstable or diverged without grokking, of all but those that had grokked before the fork."""
 
@@ -133,7 +133,7 @@ def outcomes_by_decay(runs: Sequence[ForkedRun]) -> tuple[DecayOutcomes, ...]:
 
 @dataclass(frozen=True)
 class Cells:
-    """Grokked runs summed by draw and cell, so that any weighting of draws gives its cell means at once."""
+    """Grokked runs summed by seed and cell, so that any weighting of seeds gives its cell means at once."""
 
     tasks: tuple[str, ...]
     """Task of each cell."""
@@ -142,7 +142,7 @@ class Cells:
     rate: Float[np.ndarray, " cells"]
     """ηλ of each: what AdamW takes off every weight in a step, as a share."""
     draws: tuple[Draw, ...]
-    """Task and draw of each row below."""
+    """Task and seed of each row below."""
     counts: Float[np.ndarray, "draws cells"]
     """Runs."""
     steps: Float[np.ndarray, "draws cells"]
@@ -152,7 +152,7 @@ class Cells:
 
 
 def cells_of(runs: Sequence[ForkedRun]) -> Cells:
-    """Sums over the runs whose wait ended by grokking."""
+    """Sums over the runs that grokked after the fork."""
     grokked = [run for run in runs if run.ending is Ending.GROKKED]
     if not grokked:
         raise InputError(f"a law needs at least one run that grokked after its fork, got none of {len(runs)}")
@@ -167,7 +167,7 @@ def cells_of(runs: Sequence[ForkedRun]) -> Cells:
 
 
 def resampled(draws: Sequence[Draw], resamples: int, seed: int) -> Float[np.ndarray, "samples draws"]:
-    """How often each draw is taken when they are drawn with replacement, within each task."""
+    """How often each seed is taken when they are resampled with replacement, within each task."""
     generator = np.random.default_rng(seed)
     weights = np.zeros((resamples, len(draws)))
     for task in dict.fromkeys(task for task, _ in draws):
@@ -177,6 +177,6 @@ def resampled(draws: Sequence[Draw], resamples: int, seed: int) -> Float[np.ndar
 
 
 def fewest_draws(draws: Sequence[Draw]) -> int:
-    """Draws of the task that has fewest."""
+    """Seeds of the task that has fewest."""
     tasks = [task for task, _ in draws]
     return min(tasks.count(task) for task in set(tasks))

@@ -43,6 +43,14 @@ class RunRecord:
         """Its events, by the paper's thresholds; of a group's run, FSD_gen's. It needs an evaluation."""
         return self.timeline_by(ReadingSpec())
 
+    @property
+    def timeline_or_none(self) -> "Timeline | None":
+        """Its events; None before the first evaluation, or where its log lacks what a timeline needs."""
+        try:
+            return self.timeline
+        except InputError:
+            return None
+
     def timeline_by(self, reading: ReadingSpec) -> "Timeline":
         """Its events, by these thresholds."""
         from grokscope.timeline import timeline_of

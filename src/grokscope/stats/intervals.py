@@ -21,7 +21,7 @@ class Estimate:
     """A number and its interval."""
 
     value: float
-    """The estimate."""
+    """The estimated number."""
     low: float
     """Lower end; NaN where the data give none."""
     high: float
@@ -42,7 +42,7 @@ def bootstrap(
 ) -> Estimate:
     """Percentile bootstrap of a statistic over the items. Paper: §5.1, config-level, B = 10⁵.
 
-    The statistic takes `axis`, as numpy's do. The paper's printed intervals are percentile ones; scipy's default, BCa,
+    The statistic takes `axis`, as numpy's do. The paper's intervals are percentile ones; scipy's default, BCa,
     gives others. A single item has no interval: the percentiles of its copies would claim certainty.
 
     >>> bootstrap([500, 500, 500], seed=0).high
@@ -119,8 +119,8 @@ def share(successes: int, trials: int, level: float = 0.95) -> Estimate:
 def correlation(x: Numbers, y: Numbers, level: float = 0.95) -> Estimate:
     """Pearson's correlation with Fisher's interval tanh(artanh r ± z/√(n − 3)). Paper: §5.1, FSD and accuracy.
 
-    The interval is for independent pairs: looks at one run are not, and know less than it claims. NaN where a column
-    does not vary.
+    The interval is for independent pairs: evaluations of one run are not, and know less than it claims. NaN where
+    a column does not vary.
     """
     first, second = column(x, "x"), column(y, "y")
     same_length(x=first, y=second)

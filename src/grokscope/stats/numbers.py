@@ -1,4 +1,4 @@
-"""What statistics are made of: one column of numbers, checked once."""
+"""One column of numbers, checked once."""
 
 from collections.abc import Sequence
 
@@ -33,13 +33,13 @@ def flags(values: Flags) -> Bool[np.ndarray, " items"]:
 
 
 def same_length(**columns: object) -> None:
-    """Refuse columns that do not pair."""
+    """Reject columns that are not equally long."""
     sizes = {name: len(values) for name, values in columns.items() if hasattr(values, "__len__")}
     if len(set(sizes.values())) > 1:
         raise InputError(f"columns must be equally long, got {sizes}")
 
 
 def require_level(level: float) -> None:
-    """Refuse an interval's level that is no share."""
+    """Reject an interval's level that is not in (0, 1)."""
     if not 0 < level < 1:
         raise InputError(f"level must lie in (0, 1), got {shown(level)}")

@@ -1,4 +1,4 @@
-"""Times of which some did not come: Kaplan–Meier and log-rank."""
+"""Times of events, some censored: Kaplan–Meier and log-rank."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ ROUNDING = 1e-12  # a half reached up to the rounding of a product is reached
 
 @dataclass(frozen=True)
 class Survival:
-    """The share of runs whose event has not yet come, as a staircase over the times of events."""
+    """The share of runs whose event has not yet happened, as a staircase over the times of events."""
 
     times: Float[np.ndarray, " times"]
-    """Times at which at least one event came, rising."""
+    """Times at which at least one event happened, rising."""
     at_risk: Int[np.ndarray, " times"]
-    """Runs still waiting just before each."""
+    """Runs without the event just before each."""
     events: Int[np.ndarray, " times"]
     """Events at each."""
     survival: Float[np.ndarray, " times"]
@@ -31,11 +31,11 @@ class Survival:
     low: Float[np.ndarray, " times"]
     """Lower end of its pointwise interval."""
     high: Float[np.ndarray, " times"]
-    """Upper end; NaN once no run is left."""
+    """Upper end of the same; NaN once no run is left."""
     median: Estimate
-    """First time at which S ≤ 1/2, and those at which the interval's ends are; infinite where that did not come."""
+    """First time at which S ≤ 1/2, and those at which the interval's ends are; infinite where that is not reached."""
     censored: int
-    """Runs whose event did not come while they were watched."""
+    """Runs whose event was not observed."""
 
     def at(self, time: float | int) -> float:
         """S at any time."""
@@ -45,10 +45,10 @@ class Survival:
 
 @dataclass(frozen=True)
 class LogRank:
-    """Whether groups wait equally long."""
+    """Whether groups have equal times."""
 
     statistic: float
-    """χ²; NaN where the groups cannot be told apart because nobody is ever at risk beside another."""
+    """χ²; NaN where no two groups are ever at risk at one time, so that they cannot be compared."""
     degrees: int
     """Its degrees of freedom: groups that are at risk together, less one."""
     p_value: float
@@ -69,17 +69,17 @@ def kaplan_meier(times: Numbers, observed: Flags, level: float = 0.95) -> Surviv
     >>> kaplan_meier([100, 200, 300, 400], [True, True, False, True]).survival
     array([0.75, 0.5 , 0.  ])
     """
-    when, came = column(times, "times"), flags(observed)
-    same_length(times=when, observed=came)
+    when, happened = column(times, "times"), flags(observed)
+    same_length(times=when, observed=happened)
     require_level(level)
     if len(when) == 0:
         raise InputError("Kaplan–Meier needs at least one time, got none")
-    at = np.unique(when[came])
-    waiting, events = _counts(at, when, came)
+    at = np.unique(when[happened])
+    waiting, events = _counts(at, when, happened)
     survival = np.cumprod(1 - events / waiting)
     low, high = _band(survival, waiting, events, level)
     median = Estimate(_first(at, survival), _first(at, low), _first(at, high), len(when), level)
-    return Survival(at, waiting, events, survival, low, high, median, int((~came).sum()))
+    return Survival(at, waiting, events, survival, low, high, median, int((~happened).sum()))
 
 
 def logrank(times: Numbers, observed: Flags, groups: Sequence[Hashable]) -> LogRank:
@@ -88,14 +88,14 @@ def logrank(times: Numbers, observed: Flags, groups: Sequence[Hashable]) -> LogR
     At each event's time t a group is expected to have d·nₖ/n of the d events; Z sums observed − expected, and its
     covariance is hypergeometric: d(n − d)/(n − 1) · (nₖ/n)(δₖₗ − nₗ/n). χ² = Zᵀ V⁻ Z with rank(V) degrees of freedom.
     """
-    when, came = column(times, "times"), flags(observed)
-    same_length(times=when, observed=came, groups=groups)
+    when, happened = column(times, "times"), flags(observed)
+    same_length(times=when, observed=happened, groups=groups)
     names = list(dict.fromkeys(groups))
     if len(names) < 2:
         raise InputError(f"log-rank compares at least two groups, got {len(names)}")
-    at = np.unique(when[came])
+    at = np.unique(when[happened])
     inside = [np.array([group == name for group in groups]) for name in names]
-    counts = [_counts(at, when[mask], came[mask]) for mask in inside]
+    counts = [_counts(at, when[mask], happened[mask]) for mask in inside]
     waiting, events = (np.stack(part).astype(np.float64) for part in zip(*counts, strict=True))
     n, d = waiting.sum(axis=0), events.sum(axis=0)
     part = waiting / n
@@ -112,11 +112,11 @@ def logrank(times: Numbers, observed: Flags, groups: Sequence[Hashable]) -> LogR
 
 
 def _counts(
-    at: Float[np.ndarray, " times"], when: Float[np.ndarray, " items"], came: Bool[np.ndarray, " items"]
+    at: Float[np.ndarray, " times"], when: Float[np.ndarray, " items"], happened: Bool[np.ndarray, " items"]
 ) -> tuple[Int[np.ndarray, " times"], Int[np.ndarray, " times"]]:
     """Runs at risk just before each time, and events at it."""
     waiting = len(when) - np.searchsorted(np.sort(when), at, side="left")
-    event_times = np.sort(when[came])
+    event_times = np.sort(when[happened])
     sides = (np.searchsorted(event_times, at, side=side) for side in ("right", "left"))
     return waiting, next(sides) - next(sides)
 

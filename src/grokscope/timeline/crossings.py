@@ -37,7 +37,7 @@ def first_step_below(steps: Sequence[int], values: Sequence[float], at_most: flo
 
 
 def level_step(steps: Sequence[int], values: Sequence[float], grokked: int | None) -> int | None:
-    """The first step at which a value has 0.95 of its mean over all looks after grokking.
+    """The first step at which a value has 0.95 of its mean over all evaluations after grokking.
 
     Rule: `docs/paper-audit.md` §1. None without grokking, and where nothing was measured after it. The level is known
     only afterwards: it cannot warn. A run that falls apart after grokking lowers its own level.

@@ -27,7 +27,7 @@ Column = Sequence[float | int] | Float[np.ndarray, " steps"] | Int[np.ndarray, "
 class Flag(StrEnum):
     """Why a crossing may mean nothing; each value is the sentence a person reads."""
 
-    AT_START = "at the first look"
+    AT_START = "at the first evaluation"
     """Nothing was learnt between the start, or the fork, and the crossing."""
     BEFORE_MEMORIZED = "before memorisation"
     """The training set was not yet learnt, or never was."""
@@ -38,7 +38,7 @@ class Crossing:
     """When a measure reached its threshold, and what that is worth."""
 
     step: int | None
-    """The first look at which it had; None if it never did."""
+    """The first evaluation at which it had; None if it never did."""
     lead: Lead
     """How that stands to grokking."""
     flags: tuple[Flag, ...] = ()
@@ -47,20 +47,20 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Timeline:
-    """One run's events, each the step of the look at which it was first seen; None if it did not come."""
+    """One run's events, each the step of the evaluation at which it was first seen; None if it was not reached."""
 
     outcome: Outcome
     """How it ended."""
     first: int
-    """The first look: 0, or where it was forked."""
+    """The first evaluation: 0, or where it was forked."""
     last: int
-    """The last look."""
+    """The last evaluation."""
     memorized: int | None
     """Train accuracy ≥ 0.99."""
     grokked: int | None
     """Validation accuracy ≥ 0.95."""
-    looked_before: int | None
-    """The last look before that: it grokked in (looked_before, grokked]."""
+    evaluated_before: int | None
+    """The last evaluation before that: it grokked in (evaluated_before, grokked]."""
     sync: Crossing
     """FSD ≥ 0.80, or FSD_gen ≥ 0.50 (Tables 2 and 11)."""
     level: Crossing
@@ -70,9 +70,9 @@ class Timeline:
     liberated: int | None
     """Start of Phase 2 by the rank."""
     norm_at_first: float
-    """‖W‖ at the first look, which is the fork of a forked run; NaN if not measured."""
+    """‖W‖ at the first evaluation, which is the fork of a forked run; NaN if not measured."""
     norm_at_grok: float
-    """‖W‖ at the grok look; NaN if not measured or not grokked."""
+    """‖W‖ when it had grokked; NaN if not measured or not grokked."""
 
     def phase(self, step: int, by: Literal["rank", "fsd"] = "rank") -> Phase:
         """Where the run stands at a step; Phase 2 starts by the rank, or `by="fsd"` at the synchronisation."""
@@ -91,7 +91,8 @@ def timeline_of(
 
     Needed are step, train_accuracy and validation_accuracy; fsd, rank, norm and restricted_loss are read where they
     are. `sync_at` is the FSD that counts as synchronised: `reading.fsd_sync` if not given, and for a group to be given
-    as `reading.fsd_gen_sync`. Persistence is asked of FSD and restricted loss; grokking is its first look, as printed.
+    as `reading.fsd_gen_sync`. Persistence is required of FSD and restricted loss; grokking is its first evaluation,
+    as in the paper.
     """
     reading = reading or ReadingSpec()
     steps, read = _sorted(log)
@@ -112,7 +113,7 @@ def timeline_of(
         last=steps[-1],
         memorized=memorized,
         grokked=grokked,
-        looked_before=None if grokked is None else max((step for step in steps if step < grokked), default=None),
+        evaluated_before=None if grokked is None else max((step for step in steps if step < grokked), default=None),
         sync=crossing(synced, fsd, "fsd" in log),
         level=crossing(level_step(steps, fsd, grokked), fsd, "fsd" in log and level_known),
         restricted=crossing(

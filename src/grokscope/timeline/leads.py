@@ -11,16 +11,16 @@ class LeadStatus(StrEnum):
 
     LEADS = "before grokking"
     """The crossing came first: a precursor."""
-    TIES = "at the same look as grokking"
-    """Both were first seen at one look; which came first is not known."""
+    TIES = "at the same evaluation as grokking"
+    """Both were first seen at one evaluation; which came first is not known."""
     LAGS = "after grokking"
     """Grokking came first: not a precursor."""
     NEVER = "grokked without it"
-    """Not a precursor; the time of the crossing is right-censored at the last look."""
+    """Not a precursor; the time of the crossing is right-censored at the last evaluation."""
     NO_GROKKING = "not grokked"
     """There is nothing to lead."""
     UNMEASURED = "not measured"
-    """Nobody looked, so nothing is known."""
+    """It was not measured, so nothing is known."""
 
 
 SIGNS = {LeadStatus.LEADS: 1, LeadStatus.TIES: 0, LeadStatus.LAGS: -1, LeadStatus.NEVER: -1}
@@ -33,9 +33,9 @@ class Lead:
     status: LeadStatus
     """Which came first."""
     steps: int | None = None
-    """Grok step − crossing step, each known to its look; None unless both came."""
+    """Grok step − crossing step, each known to its evaluation; None unless both were reached."""
     less_than: int | None = None
-    """Where the crossing never came: the lead is below grok step − last look."""
+    """Where there was no crossing: the lead is below grok step − last evaluation."""
 
     @property
     def is_precursor(self) -> bool:
@@ -60,7 +60,7 @@ class Lead:
 
 
 def lead(grokked: int | None, crossed: int | None, last: int) -> Lead:
-    """Grok step − crossing step (§5.1, Table 2), or why there is none; `last` is the last look at the measure.
+    """Grok step − crossing step (§5.1, Table 2), or why there is none; `last` is the last evaluation of the measure.
 
     A run that groks without crossing is never dropped: where it is, only precursors are left to be counted.
 

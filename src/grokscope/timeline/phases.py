@@ -17,15 +17,15 @@ class Phase(StrEnum):
     LIBERATION = "2 (liberation)"
     """From the first median rank 1 to grokking."""
     GROKKING = "grokking"
-    """The look at which it is first seen grokked."""
+    """The evaluation at which it is first seen grokked."""
     AFTER = "post-grokking"
-    """Every later look."""
+    """Every later evaluation."""
 
 
 def liberation_step(steps: Sequence[int], rank: Sequence[float], grokked: int | None) -> int | None:
     """Start of Phase 2: the first median rank 1; if that never comes, the first at the rank's post-grok value.
 
-    Rule: `docs/paper-audit.md` §1. That value is the median over all looks after grokking. Where the start is not
+    Rule: `docs/paper-audit.md` §1. That value is the median over all evaluations after grokking. Where the start is not
     before grokking, there is no Phase 2.
     """
     found = first_step_below(steps, rank, 1.0)

@@ -21,12 +21,12 @@ Row = Mapping[str, Any]
 
 
 def tables_of(runs: Runs | Sequence[Run], names: Iterable[str] = TABLES) -> dict[str, Any]:
-    """The Arrow tables with these names; a table that is not asked for is not read.
+    """The Arrow tables with these names; others are not read.
 
-    `runs` has a row per run, `log` one per look, `measures` one per checkpoint that was measured while training; both
-    begin with the run's name and the step.
+    `runs` has a row per run, `log` one per evaluation, `measures` one per checkpoint that was measured
+    while training; both begin with the run's name and the step.
     """
-    arrow = _needed("pyarrow")
+    arrow = _require("pyarrow")
     found: dict[str, Any] = {}
     for name in names:
         if name == "runs":
@@ -40,7 +40,7 @@ def tables_of(runs: Runs | Sequence[Run], names: Iterable[str] = TABLES) -> dict
 
 def write_parquet(runs: Sequence[Run], folder: Path) -> list[Path]:
     """Write runs.parquet, log.parquet and measures.parquet into a folder, which must not hold them yet."""
-    parquet, arrow = _needed("pyarrow.parquet"), _needed("pyarrow")
+    parquet, arrow = _require("pyarrow.parquet"), _require("pyarrow")
     paths = {name: folder / f"{name}.parquet" for name in TABLES}
     for path in paths.values():
         if path.exists():
@@ -57,17 +57,17 @@ def write_parquet(runs: Sequence[Run], folder: Path) -> list[Path]:
 
 
 def query(runs: Runs | Sequence[Run], sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """The answer to one SELECT over the tables: its columns and rows.
+    """The result of one SELECT over the tables: its columns and rows.
 
-    The database lives in memory and sees the tables alone: no file, no network, no extension, no setting.
+    The database is in memory and sees the tables alone: no file, no network, no extension, no setting.
     """
-    duckdb = _needed("duckdb")
+    duckdb = _require("duckdb")
     if not _is_text(sql):
         raise InputError(f"a query is a text of whole letters, got {shown(sql)}")
     settings = dict.fromkeys(("autoinstall_known_extensions", "autoload_known_extensions"), "false")
     settings |= {"python_enable_replacements": "false", "temp_directory": ""}
     with duckdb.connect(":memory:", config=settings) as database:
-        ask = partial(_asked, duckdb)
+        ask = partial(_execute, duckdb)
         statements = ask(database.extract_statements, sql)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
             kinds = " and ".join(statement.type.name for statement in statements) or "nothing"
@@ -81,8 +81,8 @@ def query(runs: Runs | Sequence[Run], sql: str) -> tuple[list[str], list[tuple[A
         return [column[0] for column in answer.description], ask(answer.fetchall)
 
 
-def _asked(duckdb: Any, ask: Any, *sql: str) -> Any:
-    """What the database answers, or its complaint as one sentence."""
+def _execute(duckdb: Any, ask: Any, *sql: str) -> Any:
+    """The database's result; its error as one sentence."""
     try:
         return ask(*sql)
     except duckdb.Error as error:
@@ -115,7 +115,7 @@ def _is_text(sql: str) -> bool:
         return False
 
 
-def _needed(module: str) -> Any:
+def _require(module: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

@@ -5,10 +5,11 @@ import io
 import re
 import unicodedata
 from collections.abc import Callable
-from math import isinf, isnan
+from math import isinf
 from pathlib import Path
 
 from grokscope.files import make_folder, write_atomically
+from grokscope.view.numbers import format_number
 from grokscope.view.table import Cell, Column, Table, Value
 
 __all__ = [
@@ -207,16 +208,14 @@ def _paper(cell: Cell, column: Column) -> str:
 
 
 def _shown(value: Value, column: Column) -> str:
-    """A number as its column writes it, with a true minus."""
+    """A number as its column writes it."""
     if value is None or isinstance(value, str):
         return value or ""
-    if isnan(value):
-        return "undefined"
+    if isinf(value):
+        return "−∞" if value < 0 else "+∞" if column.signed else "∞"
     if column.digits >= SMALL and 0 < value < 0.5 * 10**-column.digits:  # a p-value is never 0
         return f"<{0.5 * 10**-column.digits:.{column.digits + 1}f}"
-    sign = "+" if column.signed and value > 0 else ""
-    shown = "∞" if isinf(value) else f"{abs(value):,.{column.digits}f}"
-    return f"−{shown}" if value < 0 and shown.strip("0.,") else sign + shown
+    return format_number(value, column.digits, signed=column.signed)
 
 
 def _one_line(text: str) -> str:

@@ -1,138 +1,141 @@
-"""What happened, in plain words made of records: each run's way to generalisation, and what its forks changed."""
+"""What happened, in plain sentences made of records: how each run came to generalise, and what its forks changed."""
 
 from collections.abc import Sequence
-from statistics import fmean
 
-import numpy as np
-
+from grokscope.law import Family, fork_families, law_of
 from grokscope.runs import Run
+from grokscope.runs.records import RunRecord
 from grokscope.timeline import LeadStatus, Outcome, Timeline
+from grokscope.view.numbers import format_estimate, format_number, format_percent
 
-__all__ = ["sentence", "story", "timeline_of_run"]
+__all__ = ["summarize", "summarize_run"]
 
 
-def story(runs: Sequence[Run]) -> str:
-    """Runs and then forks, a sentence or two each, and how the forks' waiting times stand to 1/λ.
+def summarize(runs: Sequence[Run]) -> str:
+    """Runs and then forks, a few sentences each, and the law of every family of forks.
 
-    Everything is said to the look at which it was first seen, so times are as exact as the runs were measured.
+    A step is that of the first evaluation at which something was seen, so times are as exact as the evaluations.
     """
-    parts = [_told(run) for run in runs if run.spec.fork is None]
-    parents: dict[str, list[Run]] = {}
-    for run in runs:
-        if run.spec.fork is not None:
-            parents.setdefault(f"{run.spec.fork.parent} {run.spec.fork.step}", []).append(run)
-    by_hash = {run.spec.content_hash: run for run in runs}
-    for key, branches in parents.items():
-        parts.append(_branches(by_hash.get(key.split()[0]), branches))
-    return "\n\n".join(part for part in parts if part) or "Nothing has been trained here yet."
+    if not runs:
+        return "Nothing has been trained here yet."
+    records = [run.record for run in runs]
+    names = {run.spec.content_hash: _short_name(run) for run in runs}
+    parts = [_describe(run, record) for run, record in zip(runs, records, strict=True) if run.spec.fork is None]
+    forks: dict[tuple[str, int], list[RunRecord]] = {}
+    for record in records:
+        if record.spec.fork is not None:
+            forks.setdefault((record.spec.fork.parent, record.spec.fork.step), []).append(record)
+    by_hash = {record.spec.content_hash: record for record in records}
+    for (parent, step), branches in forks.items():
+        parts.append(_branches(names.get(parent, parent), by_hash.get(parent), step, branches))
+    parts += [_law(family) for family in fork_families(records)]
+    cut = [_short_name(run) for run, record in zip(runs, records, strict=True) if record.outcome.stopped_early]
+    if cut:
+        parts.append(
+            f"Stopped early after grokking: {', '.join(cut)}. What such runs would have shown later is not known, so a "
+            "mean lead (steps from synchronisation to grokking) over them is biased."
+        )
+    return "\n\n".join(parts)
 
 
-def sentence(run: Run) -> str:
+def summarize_run(run: Run) -> str:
     """One run in one sentence, with its norm and FSD at each event."""
-    log, outcome = run.log(), run.folder.outcome
-    if not len(log.get("step", ())):
-        return f"{run.name}: not begun"
-    parts = [f"{run.name}:"]
-    for word, column, limit in (("memorised", "train_accuracy", 0.99), ("grokked", "validation_accuracy", 0.95)):
-        reached = np.flatnonzero(log[column] >= limit)
-        if reached.size:
-            i = reached[0]
-            parts.append(f"{word} at step {log['step'][i]:,.0f} (‖W‖ {log['norm'][i]:.1f}, FSD {log['fsd'][i]:.2f}),")
-        else:
-            parts.append(f"not {word},")
-    ended = outcome.outcome.replace("_", " ")
-    if outcome.stopped_early:
-        ended += ", stopped early"
-    parts.append(f"{ended} at step {log['step'][-1]:,.0f}, λ = {run.spec.training.weight_decay:g}")
-    return " ".join(parts)
-
-
-def timeline_of_run(run: Run) -> Timeline | None:
-    """A stored run's events so far, by the paper's thresholds; None before its first look."""
     record = run.record
-    return record.timeline if record.evaluations else None
-
-
-def _told(run: Run) -> str:
-    timeline = timeline_of_run(run)
+    timeline = record.timeline_or_none
     if timeline is None:
-        return f"{_word(run)} has not begun."
-    accuracy = run.log()["validation_accuracy"]
-    words = [f"{_word(run)} (weight decay λ = {run.spec.training.weight_decay:g})"]
+        return f"{run.name}: not begun"
+    parts = []
+    for word, step in (("memorised", timeline.memorized), ("grokked", timeline.grokked)):
+        if step is None:
+            parts.append(f"not {word}")
+        else:
+            norm, fsd = (format_number(record.at(step, name), digits) for name, digits in (("norm", 1), ("fsd", 2)))
+            parts.append(f"{word} at step {step:,} (‖W‖ {norm}, FSD {fsd})")
+    ended = record.outcome.outcome.replace("_", " ")
+    early = ", stopped early" if record.outcome.stopped_early else ""
+    parts.append(f"{ended}{early} at step {timeline.last:,}, λ = {run.spec.training.weight_decay:g}")
+    return f"{run.name}: {', '.join(parts)}"
+
+
+def _describe(run: Run, record: RunRecord) -> str:
+    timeline = record.timeline_or_none
+    who = f"{_short_name(run)} (λ = {run.spec.training.weight_decay:g})"
+    if timeline is None:
+        return f"{who} has not begun."
     if timeline.memorized is None:
-        words.append(f"has not memorised its training data by step {timeline.last:,}.")
+        parts = [f"{who} has not memorised its training data by step {timeline.last:,}."]
     else:
-        held = accuracy[list(run.log()["step"]).index(timeline.memorized)]
-        words.append(f"had memorised its training data by step {timeline.memorized:,}, when it got {held:.0%} of the")
-        words.append("pairs right that it had not seen.")
-    words.append(_synchronized(timeline))
-    words.append(_grokked(timeline))
-    if run.folder.outcome.stopped_early:
-        words.append("It was stopped early after grokking, so leads of runs like it are biased.")
-    if not run.folder.outcome.is_finished:
-        words.append(f"It is not finished: continue it with `grokscope resume {run.folder.path.parent}`.")
-    return " ".join(word for word in words if word)
+        accuracy = format_percent(record.at(timeline.memorized, "validation_accuracy"))
+        parts = [
+            f"{who} memorised its training data at step {timeline.memorized:,}, with a validation accuracy of "
+            f"{accuracy}."
+        ]
+    parts += [_synchronized(timeline), _grokked(timeline)]
+    if not record.outcome.is_finished:
+        parts.append(f"It is not finished: continue it with `grokscope resume {run.folder.path.parent}`.")
+    return " ".join(part for part in parts if part)
 
 
 def _synchronized(timeline: Timeline) -> str:
-    status, step = timeline.sync.lead.status, timeline.sync.step
+    """When its neurons came to share one mode, and how that stands to grokking."""
+    crossing, status = timeline.sync, timeline.sync.lead.status
+    if status is LeadStatus.UNMEASURED:
+        return ""
+    if crossing.step is None:
+        return "Its neurons never synchronised (FSD)."
+    doubt = f" ({', '.join(crossing.flags)})" if crossing.flags else ""
+    found = f"Its neurons synchronised (FSD) at step {crossing.step:,}{doubt}"
     if status is LeadStatus.NO_GROKKING:
-        return f"Its neurons synchronised at step {step:,}." if step is not None else "Its neurons did not synchronise."
-    if status is LeadStatus.LEADS and step is not None:
-        doubt = f" ({', '.join(timeline.sync.flags)})" if timeline.sync.flags else ""
-        return f"Its neurons agreed on one frequency (FSD) at step {step:,}{doubt},"
+        return f"{found}."
     if status is LeadStatus.TIES:
-        return "Its neurons were first seen to agree on one frequency at the very look at which it grokked."
-    return "Its neurons had not synchronised when it grokked." if status is not LeadStatus.UNMEASURED else ""
+        return f"{found}, at the same evaluation at which it grokked."
+    steps = abs(crossing.lead.steps or 0)
+    return f"{found}, {steps:,} steps {'before' if status is LeadStatus.LEADS else 'after'} it grokked."
 
 
 def _grokked(timeline: Timeline) -> str:
     if timeline.grokked is None:
         return f"It has not grokked by step {timeline.last:,}."
-    lead = timeline.sync.lead
-    before = f"{lead.steps:,} steps before it" if lead.status is LeadStatus.LEADS else "It"
-    after = (
-        "." if timeline.memorized is None else f", {timeline.grokked - timeline.memorized:,} steps after memorising."
-    )
-    falls = " Later it fell apart again." if timeline.outcome is Outcome.UNSTABLE_AFTER else ""
-    return f"{before} grokked at step {timeline.grokked:,}{after}{falls}"
+    memorized = timeline.memorized
+    after = "" if memorized is None else f", {timeline.grokked - memorized:,} steps after memorising"
+    unstable = timeline.outcome is Outcome.UNSTABLE_AFTER
+    later = " Later its validation accuracy fell below one half again." if unstable else ""
+    return f"It grokked at step {timeline.grokked:,}{after}.{later}"
 
 
-def _branches(parent: Run | None, branches: Sequence[Run]) -> str:
-    """The forks of one run at one step, with the run itself among them where it is at hand."""
-    fork = branches[0].spec.fork
-    assert fork is not None
-    family = [*([parent] if parent is not None else []), *branches]
-    lines, products = [], []
-    for run in sorted(family, key=lambda run: run.spec.training.weight_decay):
-        timeline, decay = timeline_of_run(run), run.spec.training.weight_decay
-        who = " (the run itself)" if run is parent else ""
+def _branches(name: str, parent: RunRecord | None, step: int, forks: Sequence[RunRecord]) -> str:
+    """The forks of one run at one step, and the run itself where it is at hand."""
+    members = [*([parent] if parent else []), *forks]
+    lines = [f"Forks of {name} at step {step:,}:"]
+    for record in sorted(members, key=lambda record: record.spec.training.weight_decay):
+        timeline, decay = record.timeline_or_none, record.spec.training.weight_decay
+        who = f"  λ = {decay:g}{' (the parent)' if record is parent else ''}"
         if timeline is None or timeline.grokked is None:
-            reached = fork.step if timeline is None else timeline.last
-            lines.append(f"  λ = {decay:g}{who}: not grokked by step {reached:,}")
-        elif timeline.grokked <= fork.step:
-            lines.append(f"  λ = {decay:g}{who}: had grokked before the fork, at step {timeline.grokked:,}")
+            lines.append(f"{who}: not grokked by step {step if timeline is None else timeline.last:,}")
+        elif timeline.grokked <= step:
+            lines.append(f"{who}: grokked before the fork, at step {timeline.grokked:,}")
         else:
-            wait = timeline.grokked - fork.step
-            products.append(decay * wait)
+            time = timeline.grokked - step
             lines.append(
-                f"  λ = {decay:g}{who}: grokked {wait:,} steps after the fork, at {timeline.grokked:,}; "
-                f"λ·Δt = {decay * wait:,.0f}"
+                f"{who}: time to grok Δt = {time:,} steps, at step {timeline.grokked:,}; λ·Δt = {decay * time:,.0f}"
             )
-    of = f"{_word(parent) if parent is not None else fork.parent}"
-    text = f"Forked {of} at step {fork.step:,}, changing nothing but λ:\n" + "\n".join(lines)
-    return text + _law(products)
+    return "\n".join(lines)
 
 
-def _law(products: Sequence[float]) -> str:
-    if len(products) < 2 or not fmean(products):
-        return ""
-    spread = (max(products) - min(products)) / fmean(products)
-    return (
-        f"\nIf the wait went as Δt = C/λ, λ·Δt would be one number C: here it is {fmean(products):,.0f} on average,"
-        f"\nand its values differ by {spread:.0%} of that. {len(products)} runs from one seed are an example, no proof."
-    )
+def _law(family: Family) -> str:
+    """C and α of a family, or why there is none."""
+    law = law_of(family.runs)
+    about = f"Timing law Δt = C/λ of {family.title} ({family.size})"
+    if law.constant is None:
+        return f"{about}: not fitted; {law.reason}."
+    constant = law.constant.parameters["constant"]
+    products = law.constant.weight_decay * law.constant.observed
+    known = format_number(constant.value) if constant.low != constant.low else format_estimate(constant)
+    found = f"{about}: C = mean(λ·Δt) = {known}; over λ it ranges from {min(products):,.0f} to {max(products):,.0f}."
+    if law.power is None:
+        return f"{found} The exponent is not fitted; {law.reason}."
+    return f"{found} Exponent α of Δt = C·λ^−α: {format_estimate(law.power.parameters['exponent'], 2)}."
 
 
-def _word(run: Run) -> str:
-    return run.name.rpartition("-")[0]
+def _short_name(run: Run) -> str:
+    return run.name.rpartition("-")[0] or run.name

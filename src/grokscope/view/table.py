@@ -1,4 +1,4 @@
-"""A table as data: our value beside the paper's, with interval and number of runs where there are any."""
+"""A table as data: our value and the paper's, with interval and number of runs where there are any."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ class Cell:
     """One value; every part may be missing."""
 
     ours: Value = None
-    """What our runs give; None where a run is missing, "never" where a step did not come."""
+    """What our runs give; None where a run is missing, "never" where a step was not reached."""
     paper: Value = None
-    """What is printed."""
+    """What the paper reports."""
     interval: tuple[float, float] | None = None
-    """Of ours, 95 %."""
+    """95 % interval of ours."""
     n: int | None = None
     """Runs, or clusters of runs, behind ours."""
     paper_interval: tuple[float | int, float | int] | None = None
@@ -35,9 +35,9 @@ class Column:
     """A column's heading, and how its numbers are written."""
 
     name: str
-    """Heading."""
+    """The heading."""
     digits: int = 0
-    """After the point."""
+    """Digits after the point."""
     signed: bool = False
     """Whether a plus is written."""
 
@@ -47,7 +47,7 @@ Row = tuple[Cell, ...]
 
 @dataclass(frozen=True)
 class Table:
-    """One table of the paper, made of records."""
+    """One table of a study, made of records."""
 
     name: str
     """`tab-cross`; its files are called so."""
@@ -56,11 +56,11 @@ class Table:
     title: str
     """What it shows."""
     columns: tuple[Column, ...]
-    """Headings."""
+    """One for each cell of a row."""
     rows: tuple[Row, ...]
     """Cells, as many in each row as there are columns."""
     notes: tuple[str, ...] = ()
-    """Sentences below it: how it was read, and what is missing."""
+    """Sentences below it: how it was computed, and what is missing."""
 
     def __post_init__(self) -> None:
         uneven = [len(row) for row in self.rows if len(row) != len(self.columns)]

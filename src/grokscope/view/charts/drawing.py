@@ -1,4 +1,4 @@
-"""Draws any figure from its data, in one style."""
+"""Charts drawn with matplotlib, in one style."""
 
 from collections.abc import Callable
 from math import ceil, isfinite, log10
@@ -108,6 +108,8 @@ def _power(value: float, place: object = None) -> str:
 
 def _finish(axes: "Axes", panel: Panel) -> None:
     """Ticks by name, a line at zero, and ends that leave room."""
+    if panel.y_ticks:
+        axes.set_yticks(*zip(*panel.y_ticks, strict=True))
     if panel.x_ticks:
         places, names = zip(*panel.x_ticks, strict=True)
         axes.set_xticks(places, names)
@@ -138,16 +140,16 @@ def _y_ends(panel: Panel) -> tuple[float, float] | None:
 
 
 def _style(one: Series) -> dict[str, Any]:
-    """Colour, width and dashes: what the source of a series does to its look."""
+    """Colour, width and dashes: by the role and the source of a series."""
     color = COLORS.get(one.role, "#000000")
-    looks: dict[str, dict[str, Any]] = {
+    styles: dict[str, dict[str, Any]] = {
         "run": {"linewidth": 1.5, "zorder": FRONT},
         "seeds": {"linewidth": 0.9, "linestyle": (0, (5, 1.5)), "zorder": BETWEEN},
         "paper": {"linewidth": 1.1, "linestyle": ":", "zorder": FRONT},
         "fit": {"linewidth": 1.0, "linestyle": "--", "zorder": BETWEEN},
         "null": {"linewidth": 1.0, "linestyle": "-.", "zorder": BETWEEN},
     }
-    return {"color": color} | looks[one.source]
+    return {"color": color} | styles[one.source]
 
 
 def _line(axes: "Axes", one: Series, panel: Panel) -> Any:
@@ -159,13 +161,13 @@ def _line(axes: "Axes", one: Series, panel: Panel) -> Any:
 
 def _band(axes: "Axes", one: Series, panel: Panel) -> Any:
     style, step = _style(one), "post" if one.kind == "step" else None
-    # The paper's bands are hatched, so that they are told from ours in any colour.
-    looks = {"facecolor": style["color"], "alpha": 0.18, "linewidth": 0}
+    # The paper's bands are hatched, so that they differ from ours in any colour.
+    filled = {"facecolor": style["color"], "alpha": 0.18, "linewidth": 0}
     if one.source == "null":  # may be so narrow that its edge is all there is to see
-        looks = {"color": style["color"], "alpha": 0.3, "linewidth": 0.8}
+        filled = {"color": style["color"], "alpha": 0.3, "linewidth": 0.8}
     if one.source == "paper":
-        looks = {"facecolor": "none", "edgecolor": style["color"], "hatch": "////", "linewidth": 0, "alpha": 0.45}
-    return axes.fill_between(one.x, one.low, one.high, step=step, zorder=BEHIND, **looks)  # type: ignore[arg-type]
+        filled = {"facecolor": "none", "edgecolor": style["color"], "hatch": "////", "linewidth": 0, "alpha": 0.45}
+    return axes.fill_between(one.x, one.low, one.high, step=step, zorder=BEHIND, **filled)  # type: ignore[arg-type]
 
 
 def _points(axes: "Axes", one: Series, panel: Panel) -> Any:
@@ -225,6 +227,7 @@ def _bars(axes: "Axes", one: Series, panel: Panel) -> Any:
         one.x,
         np.array(one.y, dtype=np.float64),
         width=one.width,
+        bottom=one.base or 0,
         yerr=_spread(one),
         color=color,
         alpha=0.85,
@@ -257,6 +260,16 @@ def _words(axes: "Axes", one: Series, aside: float = 0.0) -> None:
         )
 
 
+def _cells(axes: "Axes", one: Series, panel: Panel) -> Any:
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Rectangle
+
+    color, places = _style(one)["color"], zip(one.x, one.y, strict=True)
+    squares = [Rectangle((x - 0.5, y - 0.5), 1, 1) for x, y in places]
+    axes.add_collection(PatchCollection(squares, facecolors=[(color, depth) for depth in one.depth], linewidths=0))
+    return Rectangle((0, 0), 1, 1, color=color)
+
+
 def _vertical(axes: "Axes", one: Series, panel: Panel) -> Any:
     marks = [axes.axvline(x, **_style(one) | {"linewidth": 0.9, "zorder": BETWEEN}) for x in one.x]
     for x, text in zip(one.x, one.texts, strict=False):  # left of it, at the top
@@ -286,4 +299,5 @@ DRAWN: dict[str, Callable[["Axes", Series, Panel], Any]] = {
     "vertical": _vertical,
     "horizontal": _horizontal,
     "span": _span,
+    "cells": _cells,
 }

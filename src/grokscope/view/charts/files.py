@@ -20,7 +20,7 @@ DOTS = 180  # per inch of a PNG
 PATH = re.compile(rb' d="[^"]*"')
 DIGITS = re.compile(rb"(\.[0-9]{2})[0-9]+")
 UNTURNED = re.compile(rb' transform="rotate\(-0 [^"]*"')
-COLUMNS = ("x", "y", "low", "high", "text")
+COLUMNS, SPECIAL = ("x", "y", "low", "high", "text"), ("base", "depth")  # special ones only where a series has them
 # Without dates and versions, the same figure gives the same bytes.
 PICTURES: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": None},
@@ -33,12 +33,14 @@ def figure_csv(figure: Figure) -> bytes:
     """All that is drawn: a line for each number, with its panel and series; empty where there is none."""
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["panel", "series", *COLUMNS])
+    special = [name for name in SPECIAL if any(one.columns[name] for panel in figure.panels for one in panel.series)]
+    names = [*COLUMNS, *special]
+    writer.writerow(["panel", "series", *names])
     for panel in figure.panels:
         for one in panel.series:
             columns = one.columns
             for row in range(len(one)):
-                values = [columns[name][row] if columns[name] else "" for name in COLUMNS]
+                values = [columns[name][row] if columns[name] else "" for name in names]
                 known = ["" if isinstance(value, float) and isnan(value) else value for value in values]
                 writer.writerow([csv_text(panel.title), csv_text(one.label), *map(csv_value, known)])
     return file.getvalue().encode()

@@ -1,4 +1,4 @@
-"""How every figure looks: fonts for a column of 3.3 inches, and colours that the colour-blind can tell apart."""
+"""The style of every chart: fonts for a column of 3.3 inches, and colours that the colour-blind can tell apart."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from typing import Any
 
 from grokscope.errors import InputError
 
-__all__ = ["COLORS", "MARKERS", "house_style", "require_matplotlib"]
+__all__ = ["COLORS", "HUES", "MARKERS", "house_style", "require_matplotlib"]
 
 # Okabe and Ito's colours, without the yellow that a white page swallows.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -43,6 +43,8 @@ COLORS = {
     "λ = 5": "#7AD151",
     "λ = 10": "#D9B600",
 }
+# The same roles on the page: places in its palette, which has a light and a dark version (`page.css`).
+HUES = {"validation": 0, "fsd": 1, "grokked": 1, "train": 2, "norm": 2, "rank": 3, "chosen": 1, "before": 5, "phase": 4}
 MARKERS = {"p = 53": "o", "p = 97": "s", "p = 131": "^", "restricted": "s", "control": "s", "λ = 2": "s", "λ = 3": "^"}
 MARKERS |= {"λ = 4": "v", "λ = 5": "P", "λ = 10": "X", "grokked": "*"}
 
@@ -87,7 +89,7 @@ STYLE: Any = {
 
 
 def require_matplotlib() -> None:
-    """Refuse to draw where matplotlib is not installed."""
+    """Reject drawing where matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -98,7 +100,7 @@ def require_matplotlib() -> None:
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Within it matplotlib draws as the reports do, whatever was set before; afterwards all is as it was."""
+    """Within it matplotlib draws in our style, whatever was set before; afterwards the old settings are back."""
     require_matplotlib()
     import matplotlib
 

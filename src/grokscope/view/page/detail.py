@@ -1,4 +1,4 @@
-"""Featured runs, read again from their weights: who takes part in which mode, what ablation costs, every formula."""
+"""Runs shown in detail, computed from their weights: participation in each mode, ablation, the neurons' formulas."""
 
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
@@ -95,7 +95,7 @@ def _formulas(question: Question) -> list[str]:
 
 
 def _ablated(question: Question) -> list[dict[str, Any]]:
-    """Accuracy lost where a branch or a head gives zeros, and where a branch gives its mean."""
+    """Accuracy lost where the output of a branch or a head is zero, and where that of a branch is its mean."""
     parts = components_of(question.stack.architecture)
     branches = [part for part in parts if part.head is None]
     found = [*ablation(question.stack, parts), *ablation(question.stack, branches, "mean")]
@@ -123,7 +123,7 @@ def ablation_rows(measured: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]
 
 
 def detail_or_reason(run: Run) -> dict[str, Any] | str:
-    """The detail, or why there is none: a damaged checkpoint spoils no page."""
+    """The detail, or why there is none: a damaged checkpoint does not prevent the page."""
     try:
         return detail_of(run)
     except (DamagedError, InputError) as error:

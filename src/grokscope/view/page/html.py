@@ -1,4 +1,4 @@
-"""The page itself: template, styles, scripts and data in one file that asks nobody for anything."""
+"""The page itself: template, styles, scripts and data in one file that needs no network."""
 
 import hashlib
 from base64 import b64encode
@@ -8,31 +8,31 @@ from pathlib import Path
 
 from grokscope.errors import InputError
 from grokscope.files import named, write_atomically
-from grokscope.view.page.island import island_of
+from grokscope.view.page.embedded import embedded_data
 from grokscope.view.page.sources import Source
 
 __all__ = ["MARK", "page_of", "page_with", "write_page"]
 
 MARK = b"<!doctype html>\n<!-- a grokscope report -->"
-SCRIPTS = ("dom", "data", "state", "figures", "maps", "overview", "runs", "run", "forks", "groups", "method", "main")
+LAST = ("forks", "groups", "method", "main")
+SCRIPTS = ("dom", "data", "state", "marks", "axes", "figure", "claims", "overview", "runs", "inside", "run", *LAST)
 
 
 def page_of(source: Source, detail: Sequence[str] = (), report: Callable[[str], None] = lambda name: None) -> str:
     """The whole report; runs in `detail` are read again from their weights."""
-    return page_with(source.title, island_of(source, detail, report))
+    return page_with(source.title, embedded_data(source, detail, report))
 
 
-def page_with(title: str, island: dict[str, str], events: str = "") -> str:
-    """A page around its data; with `events`, an address on the same server, it gets them from there."""
+def page_with(title: str, embedded: dict[str, str], events: str = "") -> str:
+    """A page around its embedded data; with `events`, an address on the same server, it reads them from there."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    style = _asset("vendor/uPlot.min.css") + _asset("page.css")
+    style = _asset("page.css")
     script = "(() => {\n'use strict';\n" + "".join(_asset(f"{name}.js") for name in SCRIPTS) + "})();\n"
-    vendor = _asset("vendor/uPlot.iife.min.js")
     policy = [
         "default-src 'none'",
-        f"script-src {_hash(vendor)} {_hash(script)}",
+        f"script-src {_hash(script)}",
         f"style-src {_hash(style)}",
         "img-src data:",
         *(["connect-src 'self'"] if events else []),
@@ -45,10 +45,9 @@ def page_with(title: str, island: dict[str, str], events: str = "") -> str:
         title=_plain(title),
         policy="; ".join(policy),
         style=Markup(style),
-        vendor=Markup(vendor),
         script=Markup(script),
-        facts=island.get("facts", ""),
-        columns=island.get("columns", ""),
+        facts=embedded.get("facts", ""),
+        columns=embedded.get("columns", ""),
         events=events,
     )
 

@@ -1,129 +1,125 @@
-"""Forks on a page: families of branches, and the timing law fitted to them."""
+"""Forks on a page: the branches of each run, and the law of each family of forks with its chart."""
 
 from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from grokscope.errors import InputError
-from grokscope.law import ForkedRun, LawFit, fit_law, forked_run, outcomes_by_decay
-from grokscope.law.forms import FormName
+import numpy as np
+
+from grokscope.law import Ending, Family, Law, fork_families, law_of, outcomes_by_decay
 from grokscope.runs.records import begins_in
 from grokscope.stats import Estimate
-from grokscope.view.page.rows import events_of
+from grokscope.view.charts.figure import Panel, Series
 from grokscope.view.page.sources import ShownRun
 
 __all__ = ["forks_of"]
 
-FORMS: tuple[FormName, ...] = ("mean", "inverse", "power", "offset")
-RESAMPLES = 2_000
-SEED = 0
+GRID = 40  # places of λ at which a fitted law is drawn
+MARGIN = 1.3  # how far beyond the data the axes go, as a factor
 
 
-def forks_of(runs: Sequence[ShownRun]) -> dict[str, Any]:
-    """Families of branches, the wait of each plain fork, fits for each task, and what they leave out.
-
-    Plain is a fork that changes λ alone: its norm is free, its weights and moments are the parent's.
-    """
+def forks_of(runs: Sequence[ShownRun], folder: str = "") -> dict[str, Any]:
+    """The branches of every forked run, and the laws of the families of forks that change nothing but λ."""
     places = {run.record.spec.identity: place for place, run in enumerate(runs)}
-    families: dict[tuple[str, int], list[int]] = {}
-    waits: dict[int, ForkedRun] = {}
+    branches: dict[tuple[str, int], list[int]] = {}
     for place, run in enumerate(runs):
-        fork = run.record.spec.fork
-        if fork is None:
-            continue
-        families.setdefault((fork.parent, fork.step), []).append(place)
-        if (found := _plain(run)) is not None:
-            waits[place] = found
+        if (fork := run.record.spec.fork) is not None:
+            branches.setdefault((fork.parent, fork.step), []).append(place)
     return {
-        "families": [
+        "branches": [
             {
                 "parent": places.get(parent),
                 "hash": parent,
                 "step": step,
                 "runs": members,
-                "remade": _remade(runs, places.get(parent), members),
+                "retrained": _retrained(runs, places.get(parent), members),
             }
-            for (parent, step), members in sorted(families.items(), key=lambda item: (-len(item[1]), item[0]))
+            for (parent, step), members in sorted(branches.items(), key=lambda item: (-len(item[1]), item[0]))
         ],
-        "waits": [_wait(place, run) for place, run in waits.items()],
-        "fits": [fit for task in sorted({run.task for run in waits.values()}) for fit in _fits(task, waits)],
-        "outcomes": _outcomes(list(waits.values())),
+        "laws": [_law(family) for family in fork_families([run.record for run in runs], folder)],
     }
 
 
-def _remade(runs: Sequence[ShownRun], parent: int | None, members: Sequence[int]) -> int:
-    """How many branches begin elsewhere than this parent was at that step: it was made again since."""
+def _retrained(runs: Sequence[ShownRun], parent: int | None, members: Sequence[int]) -> int:
+    """How many branches do not begin where this parent was at that step: it was trained again since."""
     if parent is None:
         return 0
     return sum(not begins_in(runs[place].record, runs[parent].record) for place in members)
 
 
-def _plain(run: ShownRun) -> ForkedRun | None:
-    spec, events = run.record.spec, events_of(run)
-    if spec.fork is None or events is None or not run.is_finished or spec.trigger is not None:
-        return None
-    is_plain = spec.fork.norm == "free" and spec.fork.scale == 1 and spec.fork.moments == "kept"
-    if not is_plain or spec.training.weight_decay_schedule:
-        return None
-    try:
-        return forked_run(spec, events)
-    except InputError:  # without decay there is no law
-        return None
-
-
-def _wait(place: int, run: ForkedRun) -> dict[str, Any]:
+def _law(family: Family) -> dict[str, Any]:
+    law = law_of(family.runs)
+    constant, power = law.constant, law.power
     return {
-        "run": place,
-        "task": run.task,
-        "weight_decay": run.weight_decay,
-        "wait": run.steps_to_grok,
-        "watched": run.watched,
-        "cadence": run.cadence,
-        "ending": str(run.ending),
+        "title": family.title,
+        "task": family.task,
+        "size": family.size,
+        "constant": _ends(constant.parameters["constant"]) if constant else None,
+        "seeds": constant.parameters["constant"].items if constant else None,
+        "r_squared": _finite(law.r_squared),
+        "left_out_error": _finite(constant.left_out_error) if constant and isfinite(law.r_squared) else None,
+        "exponent": _ends(power.parameters["exponent"]) if power else None,
+        "aic_difference": _finite(law.aic_difference),
+        "reason": law.reason,
+        "runs": [branch.place for branch in family.branches],
+        "chart": _chart(family, law).to_dict(),
+        "outcomes": [
+            {
+                "weight_decay": one.weight_decay,
+                "endings": {str(ending): count for ending, count in one.endings.items()},
+                "unstable_after": one.unstable_after,
+            }
+            for one in outcomes_by_decay(family.runs)
+        ],
     }
 
 
-def _fits(task: str, waits: dict[int, ForkedRun]) -> list[dict[str, Any]]:
-    runs = [run for run in waits.values() if run.task == task]
-    found = []
-    for form in FORMS:
-        try:
-            found.append(_fit(task, fit_law(runs, form, seed=SEED, resamples=RESAMPLES)))
-        except InputError:  # too few λ at which any run grokked
-            continue
-    return found
+def _chart(family: Family, law: Law) -> Panel:
+    """Δt against λ: forks that grokked, those of which Δt is known to be longer, and the fitted laws."""
+    grokked = [run for run in family.runs if run.ending is Ending.GROKKED]
+    others = [run for run in family.runs if run.ending in (Ending.CENSORED, Ending.FAILED)]
+    times = [float(run.steps_to_grok or 0) for run in grokked]
+    series = [
+        Series("grokked", "points", "validation", "run", _decays(grokked), tuple(times)),
+        Series(
+            "not grokked: Δt is longer", "points", "null", "paper", _decays(others), tuple(r.watched for r in others)
+        ),
+    ]
+    decays = sorted({run.weight_decay for run in family.runs})
+    grid = np.geomspace(decays[0] / MARGIN, decays[-1] * MARGIN, GRID)
+    if law.constant:
+        found = law.constant.parameters["constant"]
+        known = isfinite(found.low)
+        low, high = (tuple((end / grid).tolist()) if known else () for end in (found.low, found.high))
+        series.append(
+            Series("C/λ, C = mean(λΔt)", "line", "theory", "run", _row(grid), _row(found.value / grid), low, high)
+        )
+    if law.power:
+        curve = tuple(law.power.predict(at) for at in grid.tolist())
+        series.append(Series("C λ^−α, censored fit", "line", "fsd", "fit", _row(grid), curve))
+    return Panel(
+        "Time to grok against weight decay",
+        "weight decay λ after the fork",
+        "steps Δt from fork to grokking",
+        tuple(series),
+        x_ticks=tuple((decay, f"{decay:g}") for decay in decays),
+        log_x=True,
+        log_y=True,
+        x_range=(decays[0] / MARGIN, decays[-1] * MARGIN),
+    )
 
 
-def _fit(task: str, fit: LawFit) -> dict[str, Any]:
-    return {
-        "task": task,
-        "form": fit.form,
-        "parameters": {name: _ends(estimate) for name, estimate in fit.parameters.items()},
-        "draws": next(iter(fit.parameters.values())).items,
-        "r_squared": _finite(fit.r_squared),
-        "aic": _finite(fit.aic),
-        "left_out_error": _finite(fit.left_out_error),
-        "weight_decay": fit.weight_decay.tolist(),
-        "observed": fit.observed.tolist(),
-    }
+def _decays(runs: Sequence[Any]) -> tuple[float, ...]:
+    return tuple(run.weight_decay for run in runs)
+
+
+def _row(values: np.ndarray) -> tuple[float, ...]:
+    return tuple(values.tolist())
 
 
 def _ends(estimate: Estimate) -> list[float | None]:
     return [_finite(estimate.value), _finite(estimate.low), _finite(estimate.high)]
 
 
-def _finite(value: float | int) -> float | int | None:
+def _finite(value: float) -> float | None:
     return value if isfinite(value) else None
-
-
-def _outcomes(runs: list[ForkedRun]) -> list[dict[str, Any]]:
-    return [
-        {
-            "task": one.task,
-            "weight_decay": one.weight_decay,
-            "endings": {str(ending): count for ending, count in one.endings.items()},
-            "unstable_after": one.unstable_after,
-            "failure": _ends(one.failure),
-        }
-        for one in outcomes_by_decay(runs)
-    ]

@@ -1,4 +1,4 @@
-"""The page while runs train: the same report, with what is new sent as it is measured. For this machine only."""
+"""The page while runs train: the same report, updated as runs are evaluated. For this machine only."""
 
 import asyncio
 import json
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from grokscope.errors import InputError
 from grokscope.files import named
+from grokscope.view.page.embedded import COLUMNS, embedded_data
 from grokscope.view.page.html import page_with
-from grokscope.view.page.island import COLUMNS, island_of
 from grokscope.view.page.rows import row_of
 from grokscope.view.page.sources import ShownRun, folders_of, source_of, stored_run
 
@@ -24,24 +24,25 @@ if TYPE_CHECKING:
 
 __all__ = ["Watch", "live_app", "serve_live"]
 
-PAUSE = 0.4  # seconds between two looks at the folder: well under the two in which a point must appear
+PAUSE = 0.4  # seconds between two readings of the folder: well under the two in which a point must appear
 SILENCE = 10.0  # seconds after which a sign of life is sent
-SHARE = 0.5  # of the time, at most, is spent on making everything anew
+SHARE = 0.5  # of the time, at most, is spent on sending everything again
 FILES = ("log.jsonl", "outcome.json", "spec.json")
 Seen = tuple[tuple[int, int, int], ...]
 
 
 class Watch:
-    """What one reader has been told of a folder, and what is new since.
+    """What one reader has been sent of a folder, and what is new since.
 
-    A log that only grew is told by its new looks; one that was rewound, because its run was continued from an earlier
-    state, by the looks that stay and those that follow. New and finished runs change tables and fits: all is told anew.
+    Of a log that only grew, the new evaluations are sent; of one that was rewound, because its run was continued from
+    an earlier state, the number that stays and those that follow. New and finished runs change tables and fits, so
+    everything is sent again.
     """
 
     def __init__(self, path: Path, title: str = "") -> None:
         self.path, self.title = path, title
         self.seen: dict[str, Seen] = {}
-        self.told: dict[str, ShownRun] = {}
+        self.sent: dict[str, ShownRun] = {}
         self.wait_until = 0.0
         self.is_stale = True
 
@@ -51,14 +52,14 @@ class Watch:
         for folder in self._changed():
             try:
                 run = stored_run(folder)
-            except (InputError, OSError, ValueError):  # being written, or damaged: it is looked at again
+            except (InputError, OSError, ValueError):  # being written, or damaged: it is read again
                 self.seen.pop(folder.name, None)
                 continue
-            before = self.told.get(folder.name)
+            before = self.sent.get(folder.name)
             self.is_stale |= before is None or run.is_finished or before.is_finished
-            if before is not None:  # the others are in what is told anew
+            if before is not None:  # the others are in what is sent again
                 more.append(_news(before, run))
-                self.told[folder.name] = run
+                self.sent[folder.name] = run
         if self.is_stale and time.monotonic() >= self.wait_until:
             return self._everything()
         return [("more", json.dumps(more))] if more else []
@@ -78,11 +79,11 @@ class Watch:
             source = source_of(self.path, self.title)
         except InputError:  # nothing yet
             return []
-        self.told = {run.name: run for run in source.runs}
-        island = island_of(source)
+        self.sent = {run.name: run for run in source.runs}
+        embedded = embedded_data(source)
         now = time.monotonic()
         self.wait_until, self.is_stale = now + (now - start) / SHARE, False
-        return [("all", json.dumps(island))]
+        return [("all", json.dumps(embedded))]
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
@@ -94,16 +95,16 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 
 
 def _news(before: ShownRun, now: ShownRun) -> dict[str, Any]:
-    """The run's row, how many looks stay, and those that follow."""
+    """The run's row, how many evaluations stay, and those that follow."""
     old, new = before.record.evaluations, now.record.evaluations
     shared = min(len(old.get("step", ())), len(new.get("step", ())))
     names = [name for name in ("step", *COLUMNS) if name in new]
     keep = next(
         (i for i in range(shared) if any(not _same(old.get(n, [])[i : i + 1], new[n][i]) for n in names)), shared
     )
-    looks = {name: [None if x != x else x for x in new[name][keep:]] for name in names} or {"step": []}
+    evaluations = {name: [None if x != x else x for x in new[name][keep:]] for name in names} or {"step": []}
     row = {key: None if isinstance(value, float) and value != value else value for key, value in row_of(now).items()}
-    return {"row": row, "keep": keep, "looks": looks}
+    return {"row": row, "keep": keep, "evaluations": evaluations}
 
 
 def _same(old: list[Any], new: float | int) -> bool:
@@ -111,12 +112,12 @@ def _same(old: list[Any], new: float | int) -> bool:
 
 
 def live_app(path: Path, token: str, hosts: frozenset[str], title: str = "") -> "Starlette":
-    """The two addresses of the live view, `/` and `/events`; whoever lacks the token or names another host gets 403."""
+    """The two addresses of the live view, `/` and `/events`; others than their token's holder get 403."""
     from starlette.applications import Starlette
     from starlette.responses import HTMLResponse, PlainTextResponse, StreamingResponse
     from starlette.routing import Route
 
-    def refused(request: "Request") -> "Response | None":
+    def rejection(request: "Request") -> "Response | None":
         is_ours = request.headers.get("host", "") in hosts
         origin = request.headers.get("origin")
         is_same = origin is None or origin in {f"http://{host}" for host in hosts}
@@ -127,10 +128,10 @@ def live_app(path: Path, token: str, hosts: frozenset[str], title: str = "") -> 
 
     async def page(request: "Request") -> "Response":
         shown = title or path.resolve().name
-        return refused(request) or HTMLResponse(page_with(shown, {}, f"events?token={token}"), headers=HEADERS)
+        return rejection(request) or HTMLResponse(page_with(shown, {}, f"events?token={token}"), headers=HEADERS)
 
     async def events(request: "Request") -> "Response":
-        return refused(request) or StreamingResponse(
+        return rejection(request) or StreamingResponse(
             _stream(Watch(path, title)), media_type="text/event-stream", headers=HEADERS
         )
 
@@ -161,19 +162,19 @@ async def _stream(watch: Watch) -> AsyncIterator[str]:
 
 
 def serve_live(path: Path, port: int, title: str, announce: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C; `announce` is told the address with its token."""
+    """Serve until Ctrl-C; `announce` receives the address with its token."""
     import uvicorn
 
     if not path.is_dir():
         raise InputError(f"there is no folder {named(path)}")
-    folders_of(path)  # refuses what is too much for a page
+    folders_of(path)  # rejects what is too much for a page
     if not 0 <= port < 2**16:
         raise InputError(f"a port lies between 0 and 65535, got {port}")
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))
-        listener.listen()  # whoever opens the address at once waits until the server answers
+        listener.listen()  # a browser that opens the address at once waits until the server answers
     except OSError as error:
         raise InputError(f"port {port} cannot be used: {os.strerror(error.errno or 0)}; try --port 0") from None
     taken = listener.getsockname()[1]

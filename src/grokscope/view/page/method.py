@@ -1,4 +1,4 @@
-"""What the page says about how its numbers came to be: definitions, thresholds, provenance, how to cite."""
+"""The section Method: definitions, thresholds, provenance, how to cite."""
 
 import json
 from collections import Counter
@@ -7,6 +7,7 @@ from typing import Any
 
 from grokscope.measures.catalogue import MEASURES
 from grokscope.specs import ReadingSpec
+from grokscope.timeline.outcomes import COLLAPSED, UNLEARNT
 from grokscope.version import __version__
 from grokscope.view.page.sources import ShownRun, Source
 
@@ -25,18 +26,21 @@ def method_of(source: Source) -> dict[str, Any]:
             if (one := MEASURES.get(name))
         ],
         "events": [
-            ["memorised", f"first look with train accuracy ≥ {reading.memorized:g}"],
+            ["memorised", f"first evaluation with train accuracy ≥ {reading.memorized:g}"],
             [
                 "synchronised",
-                f"first look with FSD ≥ {reading.fsd_sync:g}, for a group FSD_gen ≥ {reading.fsd_gen_sync:g}",
+                f"first evaluation with FSD ≥ {reading.fsd_sync:g}, for a group FSD_gen ≥ {reading.fsd_gen_sync:g}",
             ],
-            ["Phase 2", "first look with median rank 1; if that never comes, with the rank's median after grokking"],
-            ["grokked", f"first look with validation accuracy ≥ {reading.grokked:g}"],
-            ["lead", "step grokked − step synchronised; both are known to the look at which they were first seen"],
-            ["Δt", "step grokked − step of the fork"],
+            ["Phase 2", "first evaluation with median rank 1; if there is none, with the rank's median after grokking"],
+            ["grokked", f"first evaluation with validation accuracy ≥ {reading.grokked:g}"],
+            ["lead", "step grokked − step synchronised; each is known to the interval between two evaluations"],
+            ["Δt", "time to grok: step grokked − step of the fork"],
+            ["then unstable", f"grokked, and validation accuracy below {COLLAPSED:g} at one later evaluation or more"],
+            ["unstable", f"not grokked, and train accuracy below {UNLEARNT:g} at the last evaluation"],
+            ["answer share", "share of the variance of the activations under FSD that depends on the answer"],
         ],
         "provenance": _provenance(source.runs),
-        "told": [[str(key), _text(value)] for key, value in source.provenance.items()],
+        "stated": [[str(key), _text(value)] for key, value in source.provenance.items()],
         "version": __version__,
         "problems": list(source.problems),
     }
@@ -44,8 +48,8 @@ def method_of(source: Source) -> dict[str, Any]:
 
 def _provenance(runs: Sequence[ShownRun]) -> list[dict[str, Any]]:
     """Each combination of versions and devices with its number of runs, the most frequent first."""
-    told = [run.record.outcome.provenance for run in runs]
-    counted = Counter(json.dumps(one, sort_keys=True) for one in told if one)
+    known = [run.record.outcome.provenance for run in runs]
+    counted = Counter(json.dumps(one, sort_keys=True) for one in known if one)
     return [{"runs": count, **json.loads(text)} for text, count in counted.most_common(20)]
 
 

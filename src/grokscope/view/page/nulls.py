@@ -1,4 +1,4 @@
-"""The band in which FSD lies where nothing has been learnt."""
+"""The band in which FSD lies in untrained networks."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -22,8 +22,8 @@ Kind = tuple[str, str]
 def null_bands(runs: Sequence[ShownRun]) -> dict[str, dict[str, Any]]:
     """The null band of each run's FSD, by the run's place: [low, high] of nine in ten, and what it is made of.
 
-    The first looks of the page's own runs, which are untrained networks of one task and model, where there are enough;
-    else the exact distribution for independent neurons, which is narrower than that of any network.
+    The first evaluations of the page's own runs, which are untrained networks of one task and model, where there are
+    enough; else the exact distribution for independent neurons, which is narrower than that of any network.
     """
     untrained: dict[Kind, dict[str, float]] = {}
     for run in runs:
@@ -46,7 +46,7 @@ def _initial(run: ShownRun) -> str:
 
 
 def _at_start(run: ShownRun) -> float | None:
-    """FSD of the untrained network, if it was looked at."""
+    """FSD of the untrained network, if it was evaluated."""
     log: Mapping[str, Sequence[float]] = run.record.evaluations
     if run.record.spec.fork is not None or not log.get("step") or log["step"][0] != 0 or "fsd" not in log:
         return None

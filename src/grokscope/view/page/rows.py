@@ -1,4 +1,4 @@
-"""A run as a row of the table: what it is, when things happened, how it ended."""
+"""A run as a row of the table: what it is, the steps of its events, how it ended."""
 
 from functools import lru_cache
 from typing import Any
@@ -9,9 +9,10 @@ from grokscope.tasks import Task, named_task
 from grokscope.timeline import LeadStatus, Outcome, Timeline
 from grokscope.view.page.sources import ShownRun
 
-__all__ = ["events_of", "row_of", "task_or_none"]
+__all__ = ["row_of", "task_or_none"]
 
-SENTENCES = {outcome.name.lower(): str(outcome) for outcome in Outcome}
+MARKS = " †‡"  # of the paper's tables
+WORDS = {outcome.name.lower(): str(outcome).rstrip(MARKS) for outcome in Outcome}
 
 
 @lru_cache(maxsize=1024)
@@ -23,17 +24,11 @@ def task_or_none(name: str) -> Task | None:
         return None
 
 
-def events_of(run: ShownRun) -> Timeline | None:
-    """Its timeline; None before the first look, or where the log lacks what one needs."""
-    try:
-        return run.record.timeline
-    except InputError:
-        return None
 
 
 def row_of(run: ShownRun) -> dict[str, Any]:
-    """Everything the page knows of a run besides its curves."""
-    spec, events = run.record.spec, events_of(run)
+    """All that the page knows of a run besides its curves."""
+    spec, events = run.record.spec, run.record.timeline_or_none
     found = {
         "id": spec.identity,
         "name": run.name,
@@ -63,9 +58,9 @@ def _ended(run: ShownRun, events: Timeline | None) -> str:
     if not run.is_finished:
         return "unfinished" if events is None or events.grokked is None else "unfinished, grokked"
     if events is not None:
-        return str(events.outcome)
+        return str(events.outcome).rstrip(MARKS)
     ending = run.record.outcome.outcome
-    return SENTENCES.get(ending, ending)
+    return WORDS.get(ending, ending)
 
 
 def _steps(events: Timeline) -> dict[str, Any]:

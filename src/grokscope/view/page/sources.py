@@ -1,4 +1,4 @@
-"""What a page is made of: a folder of runs, finished or not, or a folder of packed records with its claims."""
+"""What a page shows: a folder of runs, finished or not, or a folder of packed records with its claims."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from grokscope.specs import RunSpec
 
 __all__ = ["ShownRun", "Source", "folders_of", "source_of", "stored_run"]
 
-MOST_RUNS = 10_000  # of one page: reading ten thousand logs takes a minute, and nobody scrolls further
+MOST_RUNS = 10_000  # of one page: reading ten thousand logs takes a minute
 LARGEST_TEXT = 64 * 2**20  # bytes of a claims or provenance file that is still read
 
 
@@ -29,10 +29,13 @@ class ShownRun:
     """What it is called: its folder, or its spec's name."""
     record: RunRecord
     """Spec, outcome, log and what was measured."""
-    is_finished: bool = True
-    """Whether it has ended; an unfinished run is shown as far as it is logged."""
     stored: Run | None = None
     """The run with its weights, where it comes from a store."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has ended; an unfinished run is shown as far as it is logged."""
+        return self.record.outcome.is_finished
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +47,7 @@ class Source:
     runs: tuple[ShownRun, ...]
     """Its runs, by name."""
     claims: tuple[Mapping[str, Any], ...] = ()
-    """Claims that were judged: name, statement, where, printed, rule, value, interval, n, verdict, why, table."""
+    """Claims that were judged: name, statement, where, reported, rule, value, interval, n, verdict, why, table."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """Where the results were made, where a file says so."""
     problems: tuple[str, ...] = ()
@@ -54,7 +57,7 @@ class Source:
 def source_of(path: Path, title: str = "", match: str = "") -> Source:
     """Everything that can be shown of a folder, or of its runs with some names; what is damaged is left out and named.
 
-    `match` is the beginning of a name, or a pattern (`add_mod97_*`). More runs than a page can show are refused before
+    `match` is the beginning of a name, or a pattern (`add_mod97_*`). More runs than a page can show are rejected before
     their logs are read.
     """
     if not path.is_dir():
@@ -76,29 +79,29 @@ def source_of(path: Path, title: str = "", match: str = "") -> Source:
 
 
 def folders_of(path: Path, match: str = "") -> list[Path]:
-    """The folders of the runs that are wanted, by name; more than a page shows are refused."""
+    """The folders of the runs that are wanted, by name; more than a page shows are rejected."""
     folders = [folder for folder in sorted(path.iterdir()) if _is_wanted(folder.name, match) and _is_run(folder)]
-    _refuse_more_than_fit(len(folders), path)
+    _reject_more_than_fit(len(folders), path)
     return folders
 
 
-def _refuse_more_than_fit(count: int, path: Path) -> None:
+def _reject_more_than_fit(count: int, path: Path) -> None:
     if count > MOST_RUNS:
         raise InputError(
             f"{named(path)} has {count:,} runs to show, and a page shows at most {MOST_RUNS:,}: `grokscope report "
-            "--match 'add_mod97_s1*'` chooses some by name, and `grokscope query` asks all of them"
+            "--match 'add_mod97_s1*'` selects some by name, and `grokscope query` searches all of them"
         )
 
 
 def _is_wanted(name: str, match: str) -> bool:
-    """Whether a run's name begins with a text or has its pattern; hidden is what was set aside."""
+    """Whether a run's name begins with a text or has its pattern; what was set aside is hidden."""
     return not name.startswith(".") and (name.startswith(match) or fnmatchcase(name, match))
 
 
 def _is_run(folder: Path) -> bool:
     try:
         return (folder / "spec.json").is_file()
-    except OSError:  # reading it tells what is wrong
+    except OSError:  # reading it reports what is wrong
         return True
 
 
@@ -106,7 +109,7 @@ def _of_records(path: Path, files: Sequence[Path], match: str) -> tuple[list[Sho
     """Runs of packed records; one that stands in several files is shown once, as the last of them has it."""
     records = merge_records(record for file in files for record in unpack_records(file))
     found = [ShownRun(name, one) for one in records if _is_wanted(name := _name_of(one.spec), match)]
-    _refuse_more_than_fit(len(found), path)
+    _reject_more_than_fit(len(found), path)
     return found, []
 
 
@@ -123,8 +126,7 @@ def _of_store(path: Path, match: str) -> tuple[list[ShownRun], list[str]]:
 def stored_run(folder: Path) -> ShownRun:
     """A run of a store as far as it is logged."""
     run = Run(RunFolder(folder, RunSpec.from_json((folder / "spec.json").read_text())))
-    record = run.record
-    return ShownRun(folder.name, record, record.outcome.is_finished, run)
+    return ShownRun(folder.name, run.record, run)
 
 
 def _name_of(spec: RunSpec) -> str:
@@ -135,7 +137,7 @@ def _name_of(spec: RunSpec) -> str:
 
 
 def _json(path: Path, kind: type) -> Any:
-    """A file's content if it is there; one that cannot be used is refused."""
+    """A file's content if it is there; one that cannot be used is rejected."""
     try:
         if path.stat().st_size > LARGEST_TEXT:
             raise InputError(f"{named(path)} is larger than {LARGEST_TEXT:,} bytes")

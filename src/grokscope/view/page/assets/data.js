@@ -1,8 +1,10 @@
 // What the page knows: `data.rows`, one for each run, and each run's columns of numbers.
+// biome-ignore lint/style/useConst: main.js assigns it
 let data = null;
 
 async function inflated(text) {
-  const letters = atob(text.trim()), bytes = new Uint8Array(letters.length);
+  const letters = atob(text.trim()),
+    bytes = new Uint8Array(letters.length);
   for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 }
@@ -19,13 +21,21 @@ function numbers(bytes, start, count, size, kind) {
 
 async function read(factsText, columnsText) {
   const [factBytes, columnBytes] = await Promise.all([inflated(factsText), inflated(columnsText)]);
-  const facts = JSON.parse(new TextDecoder().decode(factBytes)), bytes = new Uint8Array(columnBytes);
+  const facts = JSON.parse(new TextDecoder().decode(factBytes)),
+    bytes = new Uint8Array(columnBytes);
   const total = facts.lengths.reduce((sum, length) => sum + length, 0);
   const steps = numbers(bytes, 0, total, 4, Int32Array);
   for (let i = 1; i < total; i++) steps[i] += steps[i - 1];
-  const size = facts.digits === null ? 8 : 4, columns = { step: steps };
+  const size = facts.digits === null ? 8 : 4,
+    columns = { step: steps };
   facts.columns.forEach((name, place) => {
-    columns[name] = numbers(bytes, 4 * total + place * total * size, total, size, size === 8 ? Float64Array : Float32Array);
+    columns[name] = numbers(
+      bytes,
+      4 * total + place * total * size,
+      total,
+      size,
+      size === 8 ? Float64Array : Float32Array,
+    );
   });
   let from = 0;
   facts.rows.forEach((row, place) => {
@@ -35,7 +45,7 @@ async function read(factsText, columnsText) {
     row.log = {};
     for (const [name, values] of Object.entries(columns)) {
       const part = values.subarray(from, until);
-      if (name === "step" || part.some(value => value === value)) row.log[name] = part;
+      if (name === "step" || part.some(value => !Number.isNaN(value))) row.log[name] = part;
     }
     row.begun = until > from;
     from = until;
@@ -45,31 +55,102 @@ async function read(factsText, columnsText) {
   return facts;
 }
 
-// Looks that came in live: those before `keep` stay, the others are these.
-function extend(row, changes, keep, looks) {
+// Evaluations that arrive live: those before `keep` stay, these follow.
+function extend(row, changes, keep, evaluations) {
   Object.assign(row, changes);
-  for (const name of Object.keys(looks)) if (name !== "step" && !data.columns.includes(name)) data.columns.push(name);
-  const names = new Set([...Object.keys(row.log), ...Object.keys(looks)]), count = looks.step.length;
+  for (const name of Object.keys(evaluations))
+    if (name !== "step" && !data.columns.includes(name)) data.columns.push(name);
+  const names = new Set([...Object.keys(row.log), ...Object.keys(evaluations)]),
+    count = evaluations.step.length;
   for (const name of names) {
-    const old = row.log[name], next = new Float64Array(keep + count).fill(NaN);
+    const old = row.log[name],
+      next = new Float64Array(keep + count).fill(NaN);
     if (old) next.set(old.subarray(0, keep));
-    if (looks[name]) next.set(looks[name].map(value => value === null ? NaN : value), keep);
+    if (evaluations[name])
+      next.set(
+        evaluations[name].map(value => (value === null ? NaN : value)),
+        keep,
+      );
     row.log[name] = next;
   }
   row.begun = row.log.step.length > 0;
 }
 
 const TITLES = {
-  validation_accuracy: "Validation accuracy", train_accuracy: "Train accuracy", fsd: "FSD", rank: "Median Fourier rank",
-  norm: "Weight norm ‖W‖", train_loss: "Train loss", validation_loss: "Validation loss", fsd_mode: "Dominant mode",
-  answer_share: "Answer share", weight_decay: "Weight decay λ",
+  validation_accuracy: "Validation accuracy",
+  train_accuracy: "Train accuracy",
+  fsd: "FSD",
+  rank: "Median Fourier rank",
+  norm: "Weight norm ‖W‖",
+  train_loss: "Train loss",
+  validation_loss: "Validation loss",
+  fsd_mode: "Dominant mode",
+  answer_share: "Answer share",
+  weight_decay: "Weight decay λ",
 };
-const OUTCOMES = ["grokked", "grokked, then unstable †", "never within the budget", "unstable ‡", "diverged", "unfinished, grokked", "unfinished"];
-const shownNumber = value => data.digits === null ? value : Number(value.toPrecision(data.digits));
-const branch = row => row.fork ? `fork at ${row.fork.step}${row.fork.norm === "free" ? "" : `, norm ${row.fork.norm}`}${row.fork.scale === 1 ? "" : `, × ${row.fork.scale}`}` : "from the start";
+// Outcomes in the order in which they are shown, each with its place in the palette.
+const OUTCOMES = {
+  grokked: 2,
+  "grokked, then unstable": 5,
+  "never within the budget": 0,
+  unstable: 1,
+  diverged: 3,
+  "unfinished, grokked": 4,
+  unfinished: 7,
+};
+const outcomeRole = outcome => `line ${OUTCOMES[outcome] ?? 7}`;
+const shownNumber = value => (data.digits === null ? value : Number(value.toPrecision(data.digits)));
+const forkOptions = fork =>
+  [
+    fork.norm === "free" ? "" : `norm ${fork.norm}`,
+    fork.scale === 1 ? "" : `× ${fork.scale}`,
+    fork.moments === "reset" ? "moments reset" : "",
+  ].filter(Boolean);
+const branch = row =>
+  row.fork ? [`forked at ${whole(row.fork.step)}`, ...forkOptions(row.fork)].join(", ") : "from the start";
 const GROUPINGS = {
-  task: ["task", row => row.task], seed: ["seed", row => `seed ${row.seed}`], weight_decay: ["λ", row => `λ = ${row.weight_decay}`],
-  outcome: ["outcome", row => row.outcome], train_fraction: ["train fraction", row => `train fraction ${row.train_fraction}`],
-  model: ["model", row => row.model], fork: ["fork", branch], trigger: ["trigger", row => row.trigger ? `${row.trigger.signal}, λ = ${row.trigger.weight_decay}` : "no trigger"],
-  shuffled: ["labels", row => row.shuffled ? "shuffled labels" : "true labels"], precision: ["precision", row => row.precision],
+  task: ["task", row => row.task],
+  seed: ["seed", row => `seed ${row.seed}`],
+  weight_decay: ["λ", row => `λ = ${row.weight_decay}`],
+  fork: ["fork", branch],
+  outcome: ["outcome", row => row.outcome],
+  train_fraction: ["train fraction", row => `train fraction ${row.train_fraction}`],
+  model: ["model", row => row.model],
+  trigger: ["trigger", row => (row.trigger ? `${row.trigger.signal}, λ = ${row.trigger.weight_decay}` : "no trigger")],
+  shuffled: ["labels", row => (row.shuffled ? "shuffled labels" : "true labels")],
+  precision: ["precision", row => row.precision],
 };
+
+// A line is named by what distinguishes its run from the others that are drawn.
+function labels(rows) {
+  const parts = Object.entries(GROUPINGS)
+    .filter(([name]) => name !== "outcome")
+    .map(([, [, text]]) => text);
+  const varying = parts.filter(part => new Set(rows.map(part)).size > 1),
+    seen = new Map();
+  return rows.map(row => {
+    const label = varying.map(part => clipped(part(row), 40)).join(", ") || row.name,
+      count = (seen.get(label) || 0) + 1;
+    seen.set(label, count);
+    return count > 1 ? `${label} (${count})` : label;
+  });
+}
+
+// One line for each run, of one column of its log.
+function curvesOf(rows, name) {
+  const known = rows.filter(row => row.log[name]),
+    names = labels(known);
+  return known.map((row, place) =>
+    curve(names[place], row.log.step, row.log[name], `line ${place}`, { tip: row.name }),
+  );
+}
+const logTable = (rows, name) => () => [
+  ["run", "weight_decay", "step", name],
+  ...rows
+    .filter(row => row.log[name])
+    .flatMap(row =>
+      Array.from(row.log.step, (step, i) => [row.name, row.weight_decay, step, shownNumber(row.log[name][i])]),
+    ),
+];
+const SHARE = [-0.03, 1.03];
+const rangeOf = name => (name.endsWith("accuracy") || name === "fsd" ? SHARE : null);

@@ -1,88 +1,157 @@
-// Forks and law: branches of one run over time, and how long they wait against λ.
-const FORM_TEXT = { mean: "C/λ, C = mean(λΔt)", inverse: "C/λ, least squares", power: "C λ^−α", offset: "C/λ + d" };
-const LETTERS = { constant: "C", exponent: "α", offset: "d" };
-const predicted = (fit, lambda, end = 0) => {
-  const value = name => fit.parameters[name][name === "constant" ? end : 0] ?? fit.parameters[name][0];
-  if (fit.form === "power") return value("constant") * lambda ** -value("exponent");
-  return value("constant") / lambda + (fit.form === "offset" ? value("offset") : 0);
-};
-
+// Forks and law: branches of one run over time, and how long they take to grok against λ, family by family.
 const forks = {
   title: "Forks and law",
   build() {
     this.controls = h("div", { class: "controls" });
-    this.accuracy = new Figure("branches", "Branches: validation accuracy");
-    this.norm = new Figure("branch-norm", "Branches: weight norm");
-    this.law = new Figure("law", "Steps from fork to grokking against weight decay");
+    const over = { height: 300, sync: "forks", steps: true };
+    this.accuracy = new Figure("branches", "Branches: validation accuracy", over);
+    this.norm = new Figure("branch-norm", "Branches: weight norm", over);
+    this.law = new Figure("law", "Time to grok against weight decay", {
+      height: 400,
+      note: "A dot is a branch that grokked, a diamond one that had not by its last evaluation, or failed. Band: 95 % interval of C over seeds.",
+    });
     this.fits = h("div");
-    this.none = h("p", { class: "empty" }, "There are no forks here. Make some with: grokscope fork RUN --at 1000 --weight-decay 1 2 3");
-    this.some = h("div", {}, this.controls, h("div", { class: "pair" }, this.accuracy.root, this.norm.root), this.law.root, this.fits);
-    return [h("h1", {}, "Forks and law"), h("p", { class: "lede" }, "Branches start from one state and differ in weight decay alone. If grokking waits for the norm to decay, the wait Δt falls as 1/λ."), this.none, this.some];
+    this.none = h(
+      "p",
+      { class: "empty" },
+      "There are no forks here. Train some with: grokscope fork RUN --at 1000 --weight-decay 1 2 3",
+    );
+    this.some = h(
+      "div",
+      {},
+      this.controls,
+      h("div", { class: "pair" }, this.accuracy.root, this.norm.root),
+      this.law.root,
+      this.fits,
+    );
+    return [
+      h("h1", {}, "Forks and law"),
+      h(
+        "p",
+        { class: "lede" },
+        "Branches start from one state and differ in weight decay alone. If a run groks once its norm has decayed, the time to grok Δt falls as 1/λ. Forks are compared within a family: one experiment, one task, one fork step, one configuration. A parent counts as the branch with its own λ where no fork has it.",
+      ),
+      this.none,
+      this.some,
+    ];
   },
   update() {
-    const families = data.forks.families, any = families.length > 0;
+    const { branches, laws } = data.forks,
+      any = branches.length > 0;
     this.none.hidden = any;
     this.some.hidden = !any;
     if (!any) return;
-    const name = family => `${family.parent === null ? family.hash : clipped(data.rows[family.parent].name, 40)} at step ${family.step} (${family.runs.length})`;
-    const key = family => `${family.hash}-${family.step}`, family = families.find(one => key(one) === state.family) || families[0];
-    const tasks = [...new Set(data.forks.waits.map(wait => wait.task))].sort(), task = tasks.includes(state.law) ? state.law : "";
-    const now = JSON.stringify([key(family), task, families.length, tasks]);
+    const name = one =>
+      `${one.parent === null ? one.hash : clipped(data.rows[one.parent].name, 40)} at step ${whole(one.step)} (${one.runs.length})`;
+    const key = one => `${one.hash}-${one.step}`,
+      shown = branches.find(one => key(one) === state.family) || branches[0];
+    const law = laws[Number(state.law)] || laws[0],
+      now = JSON.stringify([key(shown), state.law, branches.length, laws.map(one => one.title)]);
     if (this.key !== now) {
       this.key = now;
-      const focused = document.activeElement && document.activeElement.id;
-      this.controls.replaceChildren(select("Branches of", families.map(one => [key(one), name(one)]), key(family), id => go({ family: id }), { id: "family" }),
-        select("Law of", [["", "all tasks"], ...tasks.map(one => [one, one])], task, law => go({ law }), { id: "law-task" }));
+      const focused = document.activeElement?.id;
+      this.controls.replaceChildren(
+        select(
+          "Branches of",
+          branches.map(one => [key(one), name(one)]),
+          key(shown),
+          id => go({ family: id }),
+          { id: "family" },
+        ),
+        laws.length
+          ? select(
+              "Law of",
+              laws.map((one, i) => [String(i), one.title]),
+              String(laws.indexOf(law)),
+              place => go({ law: place }),
+              { id: "law-family" },
+            )
+          : "",
+      );
       if (focused && this.controls.querySelector(`#${CSS.escape(focused)}`)) document.getElementById(focused).focus();
     }
-    this.branches(family);
-    this.timing(tasks.filter(one => !task || one === task));
+    this.branches(shown);
+    this.timing(laws, law);
   },
   branches(family) {
-    const members = family.runs.map(place => data.rows[place]).sort((a, b) => a.weight_decay - b.weight_decay), parent = family.parent === null ? null : data.rows[family.parent];
-    const labelled = row => `λ = ${row.weight_decay}${row.fork && branch(row).includes(",") ? `, ${branch(row).split(", ").slice(1).join(", ")}` : ""}${row.seed !== members[0].seed ? `, seed ${row.seed}` : ""}: ${row.outcome}`;
+    const members = family.runs.map(place => data.rows[place]).sort((a, b) => a.weight_decay - b.weight_decay),
+      parent = family.parent === null ? null : data.rows[family.parent];
     // A parent may have dozens of branches; those that change λ alone are what the law is about.
-    const plain = members.filter(row => !branch(row).includes(",") && row.seed === (parent || members[0]).seed), drawn = plain.length > 1 ? plain : members.slice(0, 24);
-    const of = name => [...(parent && parent.log[name] ? [{ label: `parent, λ = ${parent.weight_decay}`, x: parent.log.step, y: parent.log[name], color: ink("soft"), dash: [2, 3] }] : []),
-      ...drawn.filter(row => row.log[name]).map((row, place) => ({ label: labelled(row), x: row.log.step, y: row.log[name], color: color(place), dash: dash(place) }))];
-    const marks = [{ at: family.step, label: "fork" }];
-    const rows = name => () => [["run", "weight_decay", "step", name], ...[parent, ...members].filter(row => row && row.log[name]).flatMap(row => Array.from(row.log.step, (step, i) => [row.name, row.weight_decay, step, shownNumber(row.log[name][i])]))];
-    lines(this.accuracy, { lines: of("validation_accuracy"), range: [-0.03, 1.03], marks, sync: "forks", height: 280, rows: rows("validation_accuracy") });
+    const plain = members.filter(row => !forkOptions(row.fork).length && row.seed === (parent || members[0]).seed),
+      drawn = plain.length > 1 ? plain : members.slice(0, 24);
+    const series = name => [
+      ...(parent?.log[name]
+        ? [
+            curve(`parent, λ = ${parent.weight_decay}`, parent.log.step, parent.log[name], "null", {
+              source: "paper",
+              tip: parent.name,
+            }),
+          ]
+        : []),
+      ...curvesOf(drawn, name),
+      mark(family.step, "fork"),
+    ];
+    const everyone = [parent, ...members].filter(Boolean);
+    this.accuracy.show(
+      { x_label: "step", y_label: "validation accuracy", y_range: SHARE, series: series("validation_accuracy") },
+      logTable(everyone, "validation_accuracy"),
+    );
+    this.norm.show({ x_label: "step", y_label: "‖W‖", series: series("norm") }, logTable(everyone, "norm"));
     const others = members.length - drawn.length;
-    this.accuracy.note.textContent = [others ? `${counted(others, "branch", "branches")} more, ${plain.length > 1 ? "with another order of the data, scaled weights or a held norm, " : ""}in the CSV.` : "",
-      family.remade ? `The parent shown was made again: ${counted(family.remade, "branch", "branches")} left an earlier making of it, the same spec with other rounding.` : ""].filter(Boolean).join(" ");
-    lines(this.norm, { lines: of("norm"), marks, sync: "forks", height: 280, rows: rows("norm") });
+    this.accuracy.note.textContent = [
+      others
+        ? `${counted(others, "branch", "branches")} more, ${plain.length > 1 ? "with another data order, scaled weights or a constrained norm, " : ""}in the CSV.`
+        : "",
+      family.retrained
+        ? `The parent shown was trained again: ${counted(family.retrained, "branch", "branches")} left an earlier run of the same spec, with other rounding.`
+        : "",
+    ]
+      .filter(Boolean)
+      .join(" ");
   },
-  timing(tasks) {
-    const rows = new Set(chosen().map(row => row.place)), waits = data.forks.waits.filter(wait => tasks.includes(wait.task)), seen = waits.filter(wait => isNumber(wait.wait) && wait.wait > 0);
-    const fits = data.forks.fits.filter(fit => tasks.includes(fit.task)), main = fits.filter(fit => fit.form === "mean" || fit.form === "power");
-    if (!seen.length) this.law.empty("No finished fork has grokked after its fork.");
-    else this.law.set(() => {
-      const decays = waits.map(wait => wait.weight_decay), lasting = waits.map(wait => wait.wait > 0 ? wait.wait : wait.watched).filter(value => value > 0);
-      const x = [Math.min(...decays) / 1.25, Math.max(...decays) * 1.25], y = [Math.min(...lasting) / 1.4, Math.max(...lasting) * 1.4];
-      const plot = axes(this.law, { x, y, xLabel: "weight decay λ after the fork (log)", yLabel: "Δt in steps (log)", logarithmic: true, height: 380,
-        about: main.map(fit => `${clipped(fit.task, 30)}: ${FORM_TEXT[fit.form]}, C = ${short(fit.parameters.constant[0], 4)}, R² = ${short(fit.r_squared)}`).join("; ") });
-      const clip = s("clipPath", { id: "law-area" }, s("rect", { x: plot.left, y: plot.top, width: plot.right - plot.left, height: plot.bottom - plot.top }));
-      const area = s("g", { "clip-path": "url(#law-area)" });
-      plot.svg.append(clip, area);
-      const grid = Array.from({ length: 60 }, (_, i) => x[0] * (x[1] / x[0]) ** (i / 59)), path = values => values.map(([a, b], i) => `${i ? "L" : "M"}${plot.X(a).toFixed(1)},${plot.Y(Math.max(b, 1e-9)).toFixed(1)}`).join("");
-      for (const fit of main) {
-        const tone = color(tasks.indexOf(fit.task)), [, low, high] = fit.parameters.constant;
-        if (fit.form === "mean" && low !== null) area.append(s("path", { d: `${path(grid.map(at => [at, predicted(fit, at, 1)]))}L${path(grid.map(at => [at, predicted(fit, at, 2)]).reverse()).slice(1)}Z`, fill: tone, "fill-opacity": 0.15 }));
-        area.append(s("path", { d: path(grid.map(at => [at, predicted(fit, at)])), fill: "none", stroke: tone, "stroke-width": 2, "stroke-dasharray": fit.form === "mean" ? "" : "6 4" }));
-        this.law.legend.append(swatch(tone, fit.form === "mean" ? [] : [6, 4], `${clipped(fit.task, 30)}: ${FORM_TEXT[fit.form]}`).root);
-      }
-      waits.forEach((wait, i) => {
-        const tone = color(tasks.indexOf(wait.task)), cx = plot.X(wait.weight_decay) + (i * 5) % 11 - 5, faded = rows.has(wait.run) ? 0.85 : 0.15, title = s("title", {}, `${clipped(data.rows[wait.run].name)}: ${wait.ending}${isNumber(wait.wait) ? `, Δt = ${wait.wait}` : ""}`);
-        if (wait.wait > 0) area.append(s("circle", { cx, cy: plot.Y(wait.wait), r: 4.5, fill: tone, "fill-opacity": faded }, title));
-        else if (wait.wait === null) area.append(s("path", { d: `M${cx - 5},${plot.Y(wait.watched) + 4}h10l-5,-9z`, fill: "none", stroke: tone, "stroke-width": 1.5, "stroke-opacity": faded }, title));
-      });
-    }, () => [["run", "task", "weight_decay", "steps_to_grok", "watched", "cadence", "ending"], ...waits.map(wait => [data.rows[wait.run].name, wait.task, wait.weight_decay, wait.wait, wait.watched, wait.cadence, wait.ending])]);
-    this.law.note.textContent = "A dot is a fork that grokked, an open triangle one that had not by its last look (Δt is longer) or failed. Bands: 95 % of C over draws. Only forks that change λ alone are in the fits.";
-    const ends = (parameter, name) => `${LETTERS[name] || name} = ${short(parameter[0], 4)}${parameter[1] === null ? "" : ` [${short(parameter[1], 4)}, ${short(parameter[2], 4)}]`}`;
-    const endings = data.forks.outcomes.filter(one => tasks.includes(one.task)), kinds = [...new Set(endings.flatMap(one => Object.keys(one.endings)))];
-    this.fits.replaceChildren(
-      table("Fits to the mean Δt of each λ, with 95 % intervals over draws", ["task", "law", "parameters", "draws", "R²", "AIC", "error left out"], fits.map(fit => [clipped(fit.task), FORM_TEXT[fit.form], Object.entries(fit.parameters).map(([name, parameter]) => ends(parameter, name)).join(", "), { text: String(fit.draws), number: true }, { text: short(fit.r_squared), number: true }, { text: short(fit.aic), number: true }, { text: isNumber(fit.left_out_error) ? `${(100 * fit.left_out_error).toFixed(0)} %` : DASH, number: true }])),
-      table("How the forks of each λ ended; the fits know only those that grokked", ["task", "λ", ...kinds, "unstable later †"], endings.map(one => [clipped(one.task), { text: short(one.weight_decay), number: true }, ...kinds.map(kind => ({ text: String(one.endings[kind] || 0), number: true })), { text: String(one.unstable_after), number: true }])));
+  timing(laws, law) {
+    if (!law) {
+      this.fits.replaceChildren();
+      return this.law.empty("No finished fork changes λ alone.");
+    }
+    const right = text => ({ text, number: true }),
+      estimate = (ends, digits) =>
+        ends
+          ? `${short(ends[0], digits)}${ends[1] === null ? "" : ` [${short(ends[1], digits)}, ${short(ends[2], digits)}]`}`
+          : DASH;
+    this.law.heading.textContent = `Time to grok against weight decay: ${law.title}`;
+    this.law.show(law.chart, () => [
+      ["run", "task", "weight_decay", "seed", "forked", "grokked", "last", "outcome"],
+      ...law.runs
+        .map(place => data.rows[place])
+        .map(row => [row.name, row.task, row.weight_decay, row.seed, row.forked, row.grokked, row.last, row.outcome]),
+    ]);
+    const kinds = [...new Set(law.outcomes.flatMap(one => Object.keys(one.endings)))];
+    return this.fits.replaceChildren(
+      table(
+        "The law Δt = C/λ of each family, with 95 % intervals over seeds: C = mean(λΔt); α of Δt = C λ^−α by maximum likelihood, runs that have not grokked counted as censored",
+        ["family", "fitted to", "C", "seeds", "R²", "error left out", "α", "AIC of C λ^−α less C/λ", "not fitted"],
+        laws.map(one => [
+          clipped(one.title, 60),
+          one.size,
+          right(estimate(one.constant, 4)),
+          right(whole(one.seeds)),
+          right(short(one.r_squared)),
+          right(isNumber(one.left_out_error) ? `${(100 * one.left_out_error).toFixed(0)} %` : DASH),
+          right(estimate(one.exponent, 3)),
+          right(short(one.aic_difference)),
+          one.reason,
+        ]),
+      ),
+      table(
+        `How the branches of each λ ended: ${clipped(law.title, 60)}`,
+        ["λ", ...kinds, "grokked, later unstable"],
+        law.outcomes.map(one => [
+          right(short(one.weight_decay)),
+          ...kinds.map(kind => right(String(one.endings[kind] || 0))),
+          right(String(one.unstable_after)),
+        ]),
+      ),
+    );
   },
 };

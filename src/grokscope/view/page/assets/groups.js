@@ -1,38 +1,120 @@
-// Groups: which irrep the neurons of each run agree on, over time.
+// Groups: which irrep the neurons of each run share, over time.
 const groups = {
   title: "Groups",
   build() {
     this.controls = h("div", { class: "controls" });
-    this.fsd = new Figure("group-fsd", "FSD_gen");
+    this.fsd = new Figure("group-fsd", "FSD_gen", { height: 300, sync: "groups", steps: true });
     this.strips = new Figure("irreps", "Dominant irrep over time");
     this.table = h("div");
-    this.none = h("p", { class: "empty" }, "There are no runs on groups here. Train one with: grokscope train S5 --seeds 0:2");
+    this.none = h(
+      "p",
+      { class: "empty" },
+      "There are no runs on groups here. Train one with: grokscope train S5 --seeds 0:2 --out runs/groups",
+    );
     this.some = h("div", {}, this.controls, this.fsd.root, this.strips.root, this.table);
-    return [h("h1", {}, "Groups"), h("p", { class: "lede" }, "On a group that is not cyclic the modes are irreducible representations instead of frequencies. Each look asks which of them most neurons prefer."), this.none, this.some];
+    return [
+      h("h1", {}, "Groups"),
+      h(
+        "p",
+        { class: "lede" },
+        "On a group that is not cyclic the modes are irreducible representations instead of frequencies. At each evaluation, the dominant one is that which most neurons prefer.",
+      ),
+      this.none,
+      this.some,
+    ];
   },
   update() {
-    const names = [...new Set(data.rows.filter(row => row.group).map(row => row.task))].sort(), any = names.length > 0;
+    const names = [...new Set(data.rows.filter(row => row.group).map(row => row.task))].sort(),
+      any = names.length > 0;
     this.none.hidden = any;
     this.some.hidden = !any;
     if (!any) return;
-    const name = names.includes(state.group) ? state.group : names[0], irreps = data.irreps[name] || [];
-    const key = JSON.stringify([name, names]);
-    if (this.key !== key) { this.key = key; this.controls.replaceChildren(select("Group", names.map(one => [one, one]), name, group => go({ group }), { id: "group" })); }
-    const picked = chosen().filter(row => row.task === name), rows = (picked.length ? picked : data.rows.filter(row => row.task === name)).filter(row => row.begun), band = rows.length && data.nulls[rows[0].place];
-    lines(this.fsd, { lines: rows.slice(0, MOST_LINES).filter(row => row.log.fsd).map((row, place) => ({ label: row.name, x: row.log.step, y: row.log.fsd, color: color(place), dash: dash(place) })), range: [-0.03, 1.03], height: 280, levels: band ? [{ ...band, label: `null band, 5–95 %: ${band.of}` }] : [], sync: "groups",
-      rows: () => [["run", "step", "fsd"], ...rows.flatMap(row => Array.from(row.log.step, (step, i) => [row.name, step, row.log.fsd ? shownNumber(row.log.fsd[i]) : null]))] });
-    const label = mode => irreps[mode - 1] ? `${irreps[mode - 1][0]}, d = ${irreps[mode - 1][1]}` : `mode ${mode}`, shown = rows.filter(row => row.log.fsd_mode).slice(0, 60);
-    if (!shown.length) this.strips.empty("No dominant irrep was measured.");
-    else {
-      const steps = [...new Set(shown.flatMap(row => Array.from(row.log.step)))].sort((a, b) => a - b), at = shown.map(row => new Map(Array.from(row.log.step, (step, i) => [step, row.log.fsd_mode[i]])));
-      const used = [...new Set(shown.flatMap(row => Array.from(row.log.fsd_mode).filter(isNumber)))].sort((a, b) => a - b);
-      this.strips.note.textContent = "A row is a run; its colour says which irrep most neurons share at each look.";
-      heat(this.strips, { columns: steps.length, rows: shown.length, value: (i, j) => { const mode = at[j].get(steps[i]); return isNumber(mode) ? mode : null; }, paint: mode => color(used.indexOf(mode)), xLabel: "step", yLabel: "run", xText: i => whole(steps[i]), yText: j => `s${shown[j].seed}`, height: Math.min(420, 80 + 26 * shown.length),
-        about: `Dominant irreps of ${shown.length} runs`, data: () => [["run", "step", "irrep", "dimension"], ...shown.flatMap(row => Array.from(row.log.step, (step, i) => { const mode = row.log.fsd_mode[i], irrep = irreps[mode - 1]; return [row.name, step, irrep ? irrep[0] : isNumber(mode) ? `mode ${mode}` : null, irrep ? irrep[1] : null]; }))] });
-      const draw = this.strips.draw;
-      this.strips.set(() => { draw(); used.forEach((mode, place) => this.strips.legend.append(swatch(color(place), [], label(mode), 1).root)); }, this.strips.rows);
+    const name = names.includes(state.group) ? state.group : names[0],
+      irreps = data.irreps[name] || [],
+      key = JSON.stringify([name, names]);
+    if (this.key !== key) {
+      this.key = key;
+      this.controls.replaceChildren(
+        select(
+          "Group",
+          names.map(one => [one, one]),
+          name,
+          group => go({ group }),
+          { id: "group" },
+        ),
+      );
     }
-    const last = mode => shown.filter(row => row.log.fsd_mode[row.log.fsd_mode.length - 1] === mode).length;
-    this.table.replaceChildren(irreps.length ? table(`Irreps of ${clipped(name, 60)}; complex-conjugate pairs are one mode`, ["irrep", "dimension d", "functions", "dominant at the end in"], irreps.map(([text, d, size], i) => [text, { text: String(d), number: true }, { text: String(size), number: true }, { text: counted(last(i + 1), "run"), number: true }])) : "");
+    const picked = chosen().filter(row => row.task === name),
+      rows = (picked.length ? picked : data.rows.filter(row => row.task === name)).filter(row => row.begun);
+    const band = rows.length && data.nulls[rows[0].place],
+      lines = curvesOf(rows.slice(0, MOST_LINES), "fsd"),
+      last = Math.max(...rows.map(row => row.last));
+    const level =
+      band && lines.length
+        ? [
+            {
+              label: `null band, 5–95 %: ${band.of}`,
+              kind: "band",
+              role: "null",
+              source: "null",
+              x: [0, last],
+              low: [band.low, band.low],
+              high: [band.high, band.high],
+            },
+          ]
+        : [];
+    this.fsd.show(
+      { x_label: "step", y_label: "FSD_gen", y_range: SHARE, series: [...level, ...lines] },
+      logTable(rows, "fsd"),
+    );
+    const shown = rows.filter(row => row.log.fsd_mode).slice(0, 60);
+    this.irreps(shown, irreps);
+    const final = mode => shown.filter(row => row.log.fsd_mode[row.log.fsd_mode.length - 1] === mode).length,
+      right = text => ({ text: String(text), number: true });
+    this.table.replaceChildren(
+      irreps.length
+        ? table(
+            `Irreps of ${clipped(name, 60)}; complex-conjugate pairs are one mode`,
+            ["irrep", "dimension d", "functions", "dominant at the end in"],
+            irreps.map(([text, d, size], i) => [text, right(d), right(size), right(counted(final(i + 1), "run"))]),
+          )
+        : "",
+    );
+  },
+  irreps(rows, irreps) {
+    if (!rows.length) return this.strips.empty("No dominant irrep was measured.");
+    const steps = [...new Set(rows.flatMap(row => Array.from(row.log.step)))].sort((a, b) => a - b),
+      column = new Map(steps.map((step, i) => [step, i]));
+    const used = [...new Set(rows.flatMap(row => Array.from(row.log.fsd_mode).filter(isNumber)))].sort((a, b) => a - b);
+    const label = mode => (irreps[mode - 1] ? `${irreps[mode - 1][0]}, d = ${irreps[mode - 1][1]}` : `mode ${mode}`),
+      names = labels(rows);
+    const of = mode =>
+      rows.flatMap((row, j) =>
+        Array.from(row.log.fsd_mode).flatMap((one, i) => (one === mode ? [[column.get(row.log.step[i]), j, 1]] : [])),
+      );
+    this.strips.note.textContent =
+      "A row is a run; its colour is the irrep that most neurons share at each evaluation.";
+    return this.strips.show(
+      {
+        x_label: "step",
+        y_label: "run",
+        height: Math.min(440, 100 + 26 * rows.length),
+        x_range: [-0.5, steps.length - 0.5],
+        x_ticks: steps.map((step, i) => [i, whole(step)]),
+        y_ticks: rows.map((_, j) => [j, names[j]]),
+        y_range: [rows.length - 0.5, -0.5],
+        series: used.map((mode, place) => cells(label(mode), of(mode), `line ${place}`)),
+      },
+      () => [
+        ["run", "step", "irrep", "dimension"],
+        ...rows.flatMap(row =>
+          Array.from(row.log.step, (step, i) => {
+            const mode = row.log.fsd_mode[i],
+              irrep = irreps[mode - 1];
+            return [row.name, step, irrep ? irrep[0] : isNumber(mode) ? `mode ${mode}` : null, irrep ? irrep[1] : null];
+          }),
+        ),
+      ],
+    );
   },
 };

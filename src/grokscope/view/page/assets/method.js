@@ -1,18 +1,74 @@
-// Method: what the words mean and where the numbers come from.
+// Method: what the terms mean and where the numbers come from.
 const method = {
   title: "Method",
   build() {
-    const { measures, events, provenance, told, version, problems } = data.method;
-    const kept = data.digits === null ? "Every number is as it was stored." : `Curves are kept to ${data.digits} significant digits${data.stride > 1 ? `, and at every ${data.stride}th look` : ""}, so that the page stays small; the folder it was made of has all.`;
+    const { measures, events, provenance, stated, version, problems } = data.method;
+    const kept =
+      data.digits === null
+        ? "Every number is as it was stored."
+        : `Curves are kept to ${data.digits} significant digits${data.stride > 1 ? `, and at every ${data.stride}th evaluation` : ""}, so that the page stays small; the folder has all.`;
     const keys = [...new Set(provenance.flatMap(one => Object.keys(one)))];
-    return [h("h1", {}, "Method"), h("p", { class: "lede" }, `Made by grokscope ${version} from stored records alone. ${kept}`),
-      h("h2", {}, "Events"), h("dl", { class: "words" }, events.map(([word, text]) => h("div", {}, h("dt", {}, word), h("dd", {}, text)))),
-      h("h2", {}, "Measures"), h("div", { class: "measures" }, measures.map(one => h("article", {}, h("h3", {}, one.title), h("p", { class: "formula" }, one.formula), h("p", { class: "note" }, `Source: ${one.source}. Null: ${one.null}.`)))),
-      h("h2", {}, "Provenance"), provenance.length ? table("Versions and machines that the runs were made with", keys, provenance.map(one => keys.map(key => typeof one[key] === "number" ? { text: String(one[key]), number: true } : String(one[key] ?? DASH)))) : h("p", {}, "The runs do not say where they were made."),
-      told.length ? h("dl", { class: "words" }, told.map(([word, text]) => h("div", {}, h("dt", {}, clipped(word)), h("dd", {}, clipped(text, 2000))))) : "",
-      problems.length ? h("section", {}, h("h2", {}, "Left out"), h("ul", {}, problems.map(problem => h("li", {}, clipped(problem, 400))))) : "",
-      h("h2", {}, "How to cite"), h("pre", { class: "cite", tabindex: 0 }, `@software{grokscope,\n  title = {grokscope: see grokking coming, prove why it happens, and steer it},\n  author = {{grokscope contributors}},\n  version = {${version}},\n  license = {MIT}\n}`),
-      h("p", { class: "note" }, "Line plots by uPlot 1.6.32, © 2022 Leon Sorokin, MIT licence.")];
+    return [
+      h("h1", {}, "Method"),
+      h("p", { class: "lede" }, `Written by grokscope ${version} from stored records alone. ${kept}`),
+      h("h2", {}, "Events"),
+      h(
+        "dl",
+        { class: "words" },
+        events.map(([word, text]) => h("div", {}, h("dt", {}, word), h("dd", {}, text))),
+      ),
+      h("h2", {}, "Measures"),
+      h(
+        "div",
+        { class: "measures" },
+        measures.map(one =>
+          h(
+            "article",
+            {},
+            h("h3", {}, one.title),
+            h("p", { class: "formula" }, one.formula),
+            h("p", { class: "note" }, `Source: ${one.source}. Null: ${one.null}.`),
+          ),
+        ),
+      ),
+      h("h2", {}, "Provenance"),
+      provenance.length
+        ? table(
+            "Versions and machines with which the runs were trained",
+            keys,
+            provenance.map(one =>
+              keys.map(key =>
+                typeof one[key] === "number" ? { text: String(one[key]), number: true } : String(one[key] ?? DASH),
+              ),
+            ),
+          )
+        : h("p", {}, "The runs do not say where they were trained."),
+      stated.length
+        ? h(
+            "dl",
+            { class: "words" },
+            stated.map(([word, text]) => h("div", {}, h("dt", {}, clipped(word)), h("dd", {}, clipped(text, 2000)))),
+          )
+        : "",
+      problems.length
+        ? h(
+            "section",
+            {},
+            h("h2", {}, "Left out"),
+            h(
+              "ul",
+              {},
+              problems.map(problem => h("li", {}, clipped(problem, 400))),
+            ),
+          )
+        : "",
+      h("h2", {}, "How to cite"),
+      h(
+        "pre",
+        { class: "cite", tabindex: 0 },
+        `@software{grokscope,\n  title = {grokscope: an instrument for studying grokking},\n  author = {{grokscope contributors}},\n  version = {${version}},\n  license = {MIT}\n}`,
+      ),
+    ];
   },
   update() {},
 };

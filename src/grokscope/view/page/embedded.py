@@ -1,4 +1,4 @@
-"""All that the page's scripts know, as two texts: facts in JSON, and columns of numbers."""
+"""The data embedded in the page, as two texts: facts in JSON, and columns of numbers."""
 
 import json
 from collections import Counter
@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+from grokscope.view.charts.style import HUES
 from grokscope.view.page.detail import ablation_rows, detail_or_reason, featured
 from grokscope.view.page.laws import forks_of
 from grokscope.view.page.method import method_of
 from grokscope.view.page.nulls import null_bands
-from grokscope.view.page.numbers import BUDGET, deflated, packed_columns
+from grokscope.view.page.packing import BUDGET, deflated, packed_columns
 from grokscope.view.page.rows import row_of, task_or_none
 from grokscope.view.page.sources import Source
 
-__all__ = ["island_of"]
+__all__ = ["embedded_data"]
 
 COLUMNS = (
     "train_accuracy",
@@ -31,13 +32,13 @@ COLUMNS = (
 """Columns of a log, in the order in which the page offers them."""
 
 
-def island_of(
+def embedded_data(
     source: Source,
     detail: Sequence[str] = (),
     report: Callable[[str], None] = lambda name: None,
     budget: int = BUDGET,
 ) -> dict[str, str]:
-    """The facts and the columns, each deflated and in base64; `report` is told which run is read in detail."""
+    """The facts and the columns, each deflated and in base64; `report` gets the name of each run read in detail."""
     details = {}
     for place in featured(source.runs, detail):
         report(source.runs[place].name)
@@ -51,6 +52,7 @@ def island_of(
         "lengths": packed.lengths,
         "digits": packed.digits,
         "stride": packed.stride,
+        "roles": HUES,
         "nulls": null_bands(source.runs),
         "forks": forks_of(source.runs),
         "irreps": _irreps(source),

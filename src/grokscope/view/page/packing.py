@@ -1,4 +1,4 @@
-"""Columns of numbers as few bytes: exact where they fit, else to as many digits as do, else every n-th look.
+"""Columns of numbers as few bytes: exact where they fit, else to as many digits as do, else every n-th evaluation.
 
 A number of d decimal digits survives p binary ones if 2^(p − 1) > 10^d, so what is shown is what was stored, rounded.
 """
@@ -31,11 +31,11 @@ class Packed:
     names: tuple[str, ...]
     """The columns besides the step, in the order of the bytes."""
     lengths: tuple[int, ...]
-    """Looks of each run."""
+    """Evaluations of each run."""
     digits: int | None
     """Significant digits kept; None if every number is exact."""
     stride: int
-    """Every so many looks are kept, and each run's last."""
+    """Every so many evaluations are kept, and each run's last."""
     text: str
     """Base64 of the deflated bytes: steps as differences in int32, then the columns, each with its bytes sorted by
     place (all first bytes, all second ones …), which repeat more."""
@@ -88,7 +88,7 @@ def _packed(runs: Sequence[Columns], names: Sequence[str], digits: int | None, s
     return Packed(tuple(names), lengths, digits, stride, deflated(b"".join(parts)))
 
 
-def rounded(column: Float[np.ndarray, " looks"], digits: int) -> Float[np.ndarray, " looks"]:
+def rounded(column: Float[np.ndarray, " evaluations"], digits: int) -> Float[np.ndarray, " evaluations"]:
     """Numbers to so many significant digits, in float32 with every bit zero that they do not need."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         exponent = np.floor(np.log10(np.abs(column)))

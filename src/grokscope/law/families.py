@@ -1,0 +1,195 @@
+"""The one law that the summary, the page and the studies report: which branches it is fitted to, and when it is fitted.
+
+A family is what may be compared: forks made for one experiment of one study (else of one folder), of one task, at one
+step, that differ in λ and seed alone. Families are never pooled.
+"""
+
+import json
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isclose, isnan, nan
+from typing import Any
+
+from grokscope.errors import InputError
+from grokscope.law.censored import CensoredFit, fit_censored
+from grokscope.law.fits import LawFit, fit_law
+from grokscope.law.runs import Ending, ForkedRun, forked_run
+from grokscope.specs import Fork, RunSpec
+
+__all__ = ["Branch", "Family", "Law", "fork_families", "law_of"]
+
+SEED, RESAMPLES = 0, 200  # of the bootstrap of censored fits
+LEAST_FREEDOM = 2  # degrees of freedom below which a fit tests nothing
+SAME_STATE = 1e-5  # relative, of a norm: a parent that was trained again elsewhere never agrees so well
+Record = Any  # a `runs.RunRecord`, which is of a room above: spec, outcome, timeline, made_for, at(step, column)
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One run of a family from the fork on."""
+
+    place: int
+    """Where its record stands among those given."""
+    run: ForkedRun
+    """The run as the law sees it."""
+    is_parent: bool = False
+    """Whether it is the parent itself, going on with its own λ."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Branches that may be compared with each other."""
+
+    study: str
+    """Study and experiment its forks were made for, `synchronization/crossprime`; else their folder."""
+    task: str
+    """What they learn."""
+    step: int
+    """Where they were forked."""
+    branches: tuple[Branch, ...]
+    """Forks by seed and λ, parents among them."""
+
+    @property
+    def runs(self) -> list[ForkedRun]:
+        """All branches as the law sees them."""
+        return [branch.run for branch in self.branches]
+
+    @property
+    def title(self) -> str:
+        """What its forks are: `add_mod97 forked at 1,000, synchronization/fork`."""
+        return f"{self.task} forked at {self.step:,}{f', {self.study}' if self.study else ''}"
+
+    @property
+    def size(self) -> str:
+        """What the law is fitted to: `2 forks and 1 parent`."""
+        parents = sum(branch.is_parent for branch in self.branches)
+        forks = _counted(len(self.branches) - parents, "fork")
+        return f"{forks} and {_counted(parents, 'parent')}" if parents else forks
+
+
+@dataclass(frozen=True)
+class Law:
+    """Δt = C/λ and Δt = C λ^−α fitted to one family; None where too few points are left to test them."""
+
+    constant: LawFit | None
+    """C = mean(λΔt) over the mean Δt of each λ, the paper's estimator."""
+    power: CensoredFit | None
+    """C and α by maximum likelihood, runs that have not yet grokked counted as censored."""
+    r_squared: float
+    """Of C/λ over the means; NaN with fewer than three λ."""
+    aic_difference: float
+    """AIC of C λ^−α less that of C/λ, both by maximum likelihood: below 0 speaks against C/λ. NaN without α."""
+    reason: str
+    """Why a fit is missing; empty where both are there."""
+
+
+def law_of(runs: Sequence[ForkedRun]) -> Law:
+    """The law of one family, with bootstrap intervals over seeds; the order of runs does not matter.
+
+    A point is a run that grokked after the fork. A fit needs two λ, more points than parameters, and two degrees of
+    freedom: through two points a law with two parameters always passes.
+
+    >>> law_of([]).reason
+    '0 points, 1 parameter: nothing left to test'
+    """
+    ordered = sorted(runs, key=_by_seed)
+    grokked = [run.weight_decay for run in ordered if run.ending is Ending.GROKKED]
+    decays = len(set(grokked))
+    reasons = [_too_few(len(grokked), decays, parameters) for parameters in (1, 2)]
+    constant = None if reasons[0] else fit_law(ordered, "mean", seed=SEED)
+    power = None if reasons[1] else fit_censored(ordered, "power", seed=SEED, resamples=RESAMPLES)
+    return Law(
+        constant,
+        power,
+        r_squared=constant.r_squared if constant and decays - 1 >= LEAST_FREEDOM else nan,
+        aic_difference=power.aic - fit_censored(ordered, "inverse", seed=SEED, resamples=0).aic if power else nan,
+        reason=reasons[0] or reasons[1],
+    )
+
+
+def _too_few(points: int, decays: int, parameters: int) -> str:
+    """Why a law with so many parameters is not fitted; empty where it is."""
+    if decays == 1:
+        return "one value of λ: nothing to compare"
+    left = points - parameters
+    words = f"{_counted(points, 'point')}, {_counted(parameters, 'parameter')}"
+    return (
+        "" if left >= LEAST_FREEDOM else f"{words}: {'nothing' if left <= 0 else 'one degree of freedom'} left to test"
+    )
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'s' * (count != 1)}"
+
+
+def _by_seed(run: ForkedRun) -> tuple[bool, Hashable, float, float]:
+    is_number = isinstance(run.draw, int | float)
+    return not is_number, run.draw if is_number else str(run.draw), run.weight_decay, run.learning_rate
+
+
+def fork_families(records: Sequence[Record], folder: str = "") -> list[Family]:
+    """The families among records, the largest first; only finished forks that change nothing but λ have a law.
+
+    The parent is the branch that it is, where no fork of it has its λ and it is the state the forks left. A record
+    made for several experiments is in the families of each.
+    """
+    places = {identity: place for place, record in enumerate(records) if (identity := record.spec.identity)}
+    found: dict[tuple[Any, ...], list[Branch]] = {}
+    for place, record in enumerate(records):
+        fork, run = record.spec.fork, _plain(record)
+        if fork is None or run is None:
+            continue
+        decay = records[places[fork.parent]].spec.training.weight_decay if fork.parent in places else None
+        for study in dict.fromkeys(f"{one.study}/{one.experiment}" for one in record.made_for) or (folder,):
+            key = (study, run.task, fork.step, _shared(record.spec), decay)
+            found.setdefault(key, []).append(Branch(place, run))
+    families = []
+    for (study, task, step, *_), forks in found.items():
+        branches = sorted([*forks, *_parents(forks, records, places)], key=lambda branch: _by_seed(branch.run))
+        families.append(Family(study, task, step, tuple(branches)))
+    return sorted(families, key=lambda family: (-len(family.branches), family.title))
+
+
+def _parents(forks: Sequence[Branch], records: Sequence[Record], places: Mapping[str, int]) -> Iterable[Branch]:
+    """The parents of these forks that are branches themselves."""
+    children: dict[str, list[Record]] = {}
+    for branch in forks:
+        children.setdefault(records[branch.place].spec.fork.parent, []).append(records[branch.place])
+    for identity in children.keys() & places.keys():
+        place, step = places[identity], children[identity][0].spec.fork.step
+        parent = records[place]
+        run, norm = _plain(parent), parent.at(step, "norm")
+        if run is None or run.watched <= step:
+            continue
+        if any(child.spec.training.weight_decay == run.weight_decay for child in children[identity]):
+            continue
+        if all(_agree(child.at(step, "norm"), norm) for child in children[identity]):
+            time = None if run.steps_to_grok is None else run.steps_to_grok - step
+            own = replace(run, steps_to_grok=time, watched=run.watched - step, norm_at_fork=norm)
+            yield Branch(place, own, is_parent=True)
+
+
+def _agree(norm: float, other: float) -> bool:
+    """Whether two norms are of one state; where one was not measured, nothing speaks against it."""
+    return isnan(norm) or isnan(other) or isclose(norm, other, rel_tol=SAME_STATE)
+
+
+def _plain(record: Record) -> ForkedRun | None:
+    """A run as the law sees it; None if more than λ was changed, or it has not ended."""
+    spec = record.spec
+    fork = spec.fork or Fork("0" * 16, 0)
+    changes = (spec.trigger, spec.control, spec.training.weight_decay_schedule or None)
+    if (fork.norm, fork.scale, fork.moments) != ("free", 1, "kept") or changes != (None, None, None):
+        return None
+    try:
+        return forked_run(spec, record.timeline) if record.outcome.is_finished else None
+    except InputError:  # without decay there is no law, and without an evaluation no timeline
+        return None
+
+
+def _shared(spec: RunSpec) -> str:
+    """What the forks of a family have in common: the spec without λ, seeds, parent, budget and cadences."""
+    parts = spec.to_dict()
+    kept = {name: parts[name] for name in parts.keys() - {"seeds", "checkpoints", "measurements", "fork"}}
+    training = {name: value for name, value in parts["training"].items() if name not in ("weight_decay", "steps")}
+    return json.dumps(kept | {"training": training}, sort_keys=True)

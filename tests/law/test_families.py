@@ -1,0 +1,105 @@
+"""Which branches a law is fitted to, and when there is one."""
+
+from dataclasses import replace
+from math import isnan
+
+import pytest
+from fork_records import PARENT, demo, fork_record, record
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grokscope.law import fit_censored, fit_law, fork_families, forked_run, law_of
+from grokscope.runs.outcome import RunOutcome
+from grokscope.specs import Membership
+
+CROSS, SPREAD = Membership("synchronization", "crossprime", "x"), Membership("synchronization", "spread", "y")
+
+
+def seeds(count: int, *made_for: Membership) -> list:
+    """Forks of several seeds at three λ, with λ·Δt near 3,000."""
+    found = []
+    for seed in range(count):
+        parent = PARENT.with_seed(seed)
+        found += [fork_record(parent, d, 100 * round((30 + 3 * seed) / d), *made_for) for d in (1.0, 2.0, 3.0)]
+    return found
+
+
+def test_the_parent_is_the_branch_it_is() -> None:
+    (family,) = fork_families(demo())
+    assert [(b.run.weight_decay, b.run.steps_to_grok, b.is_parent) for b in family.branches] == [
+        (1.0, 2700, True),
+        (2.0, 1800, False),
+        (3.0, 1200, False),
+    ]
+    assert [branch.place for branch in family.branches] == [0, 1, 2]
+    assert family.size == "2 forks and 1 parent"
+    law = law_of(family.runs)
+    assert law.constant.parameters["constant"].value == pytest.approx(3300)
+    assert not isnan(law.r_squared)
+    assert law.power is None
+    assert law.reason == "3 points, 2 parameters: one degree of freedom left to test"
+
+
+def test_a_parent_is_left_out_where_a_fork_has_its_decay_or_it_was_trained_again() -> None:
+    same = [*demo(), fork_record(PARENT, 1.0, 2500)]
+    (family,) = fork_families(same)
+    assert not any(branch.is_parent for branch in family.branches)
+    (family,) = fork_families([record(PARENT, 3700, norm=51.0), *demo()[1:]])
+    assert family.size == "2 forks"
+    (family,) = fork_families(demo()[1:])
+    assert family.size == "2 forks"
+
+
+def test_two_points_have_no_law() -> None:
+    (family,) = fork_families(demo()[1:])
+    law = law_of(family.runs)
+    assert (law.constant, law.power) == (None, None)
+    assert isnan(law.r_squared)
+    assert isnan(law.aic_difference)
+    assert law.reason == "2 points, 1 parameter: one degree of freedom left to test"
+    assert law_of(family.runs[:1]).reason == "one value of λ: nothing to compare"
+
+
+def test_studies_are_not_pooled() -> None:
+    cross, spread = seeds(3, CROSS), [fork_record(PARENT.with_seed(seed), 1.0, 900, SPREAD) for seed in range(7, 12)]
+    both = fork_record(PARENT.with_seed(20), 1.0, 3000, CROSS, SPREAD)
+    families = {family.study: family for family in fork_families([*cross, *spread, both])}
+    assert {study: len(family.branches) for study, family in families.items()} == {
+        "synchronization/crossprime": 10,
+        "synchronization/spread": 6,
+    }
+    alone = law_of(fork_families([*cross, both])[0].runs)
+    assert law_of(families["synchronization/crossprime"].runs).constant.parameters == alone.constant.parameters
+    assert law_of(families["synchronization/spread"].runs).constant is None
+
+
+def test_other_configurations_steps_and_unfinished_runs_are_other_families_or_none() -> None:
+    usual = seeds(2)
+    wide = [replace(one, spec=replace(one.spec, train_fraction=0.5)) for one in usual]
+    scaled = [fork_record(PARENT, d, 900, scale=2.0) for d in (1.0, 2.0, 3.0)]
+    late = [replace(one, spec=replace(one.spec, fork=replace(one.spec.fork, step=500))) for one in usual]
+    running = [replace(one, outcome=RunOutcome()) for one in usual]
+    families = fork_families([*usual, *wide, *scaled, *late, *running], "runs/x")
+    assert [(family.step, len(family.branches)) for family in families] == [(1000, 6), (1000, 6), (500, 6)]
+    assert {family.study for family in families} == {"runs/x"}
+
+
+def test_the_fits_are_those_of_the_results() -> None:
+    runs = [forked_run(one.spec, one.timeline) for one in seeds(4)]
+    law = law_of(runs)
+    mean, power = fit_law(runs, "mean", seed=0), fit_censored(runs, "power", seed=0, resamples=200)
+    assert law.constant.parameters == mean.parameters
+    assert law.power.parameters == power.parameters
+    assert law.r_squared == mean.r_squared
+    assert law.aic_difference == power.aic - fit_censored(runs, "inverse", seed=0, resamples=0).aic
+    assert law.reason == ""
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.permutations(range(9)))
+def test_the_law_does_not_know_the_order_of_runs(order: list[int]) -> None:
+    records = seeds(3)
+    shuffled = law_of(fork_families([records[place] for place in order])[0].runs)
+    usual = law_of(fork_families(records)[0].runs)
+    assert shuffled.constant.parameters == usual.constant.parameters
+    assert shuffled.power.parameters == usual.power.parameters

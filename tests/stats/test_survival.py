@@ -1,0 +1,149 @@
+"""Kaplan–Meier and log-rank."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from stats_cases import few
+
+from grokscope.errors import InputError
+from grokscope.stats import kaplan_meier, logrank
+from paper_tables import TRANSFER
+
+# (time, whether the event came); few distinct times, so that ties and all of one kind occur
+waits = st.lists(st.tuples(st.integers(-3, 6), st.booleans()), min_size=1, max_size=25)
+
+
+def product_limit(pairs: list[tuple[int, bool]], time: float) -> float:
+    """S(time) straight from its definition."""
+    survival = 1.0
+    for at in sorted({t for t, came in pairs if came and t <= time}):
+        waiting = sum(t >= at for t, _ in pairs)
+        survival *= 1 - sum(t == at and came for t, came in pairs) / waiting
+    return survival
+
+
+def textbook_logrank(pairs: list[tuple[int, bool]], groups: list[int]) -> tuple[float, int]:
+    """χ² from a loop over event times, the last group left out, as books do."""
+    names = sorted(set(groups))
+    z, v = np.zeros(len(names)), np.zeros((len(names), len(names)))
+    for at in sorted({t for t, came in pairs if came}):
+        n = np.array([sum(t >= at and g == name for (t, _), g in zip(pairs, groups, strict=True)) for name in names])
+        d = np.array(
+            [sum((t, c, g) == (at, True, name) for (t, c), g in zip(pairs, groups, strict=True)) for name in names]
+        )
+        z += d - d.sum() * n / n.sum()
+        if n.sum() > 1:
+            factor = d.sum() * (n.sum() - d.sum()) / (n.sum() - 1)
+            v += factor * (np.diag(n / n.sum()) - np.outer(n, n) / n.sum() ** 2)
+    return float(z[:-1] @ np.linalg.solve(v[:-1, :-1], z[:-1])), len(names) - 1
+
+
+@given(waits)
+@few
+def test_kaplan_meier_equals_its_definition_and_scipy(pairs: list[tuple[int, bool]]) -> None:
+    times, came = [t for t, _ in pairs], [c for _, c in pairs]
+    found = kaplan_meier(times, came)
+    data = scipy.stats.CensoredData.right_censored(times, [not c for c in came])
+    for time in range(-4, 8):
+        assert found.at(time) == pytest.approx(product_limit(pairs, time), abs=1e-12)
+        assert found.at(time) == pytest.approx(float(scipy.stats.ecdf(data).sf.evaluate(time)), abs=1e-12)
+    assert found.events.sum() + found.censored == len(pairs)
+    assert found.at_risk.tolist() == [sum(t >= at for t in times) for at in found.times]
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=20))
+@few
+def test_without_censoring_it_is_the_share_still_waiting(times: list[int]) -> None:
+    found = kaplan_meier(times, [True] * len(times))
+    for time in range(-1, 8):
+        assert found.at(time) == pytest.approx(sum(t > time for t in times) / len(times), abs=1e-12)
+    assert found.median.value == sorted(times)[(len(times) - 1) // 2]
+
+
+def test_the_band_is_scipys_greenwood_band() -> None:
+    generator = np.random.default_rng(2)
+    times, came = generator.integers(1, 40, size=50), generator.random(50) < 0.7
+    times[-1], came[-1] = 50, False  # the last is censored, so that S stays above zero
+    found = kaplan_meier(times, came, level=0.9)
+    survival = scipy.stats.ecdf(scipy.stats.CensoredData.right_censored(times, ~came)).sf
+    band = survival.confidence_interval(0.9, method="log-log")
+    np.testing.assert_allclose(found.low, band.low.evaluate(found.times))
+    np.testing.assert_allclose(found.high, band.high.evaluate(found.times))
+
+
+def test_the_median_and_its_interval_are_where_the_curves_cross_a_half() -> None:
+    # Freireich's 6-MP arm: median 23 weeks; the log-log band crosses a half at 13 and never.
+    times = [6, 6, 6, 7, 10, 13, 16, 22, 23, 6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
+    found = kaplan_meier(times, [True] * 9 + [False] * 12)
+    assert [round(value, 3) for value in found.survival] == [0.857, 0.807, 0.753, 0.69, 0.627, 0.538, 0.448]
+    assert (found.median.value, found.median.low, found.median.high) == (23, 13, math.inf)
+    placebo = [1, 1, 2, 2, 3, 4, 4, 5, 5, 8, 8, 8, 8, 11, 11, 12, 12, 15, 17, 22, 23]
+    median = kaplan_meier(placebo, [True] * 21).median
+    assert (median.value, median.low, median.high) == (8, 4, 11)
+
+
+def test_a_curve_that_does_not_reach_a_half_has_no_median() -> None:
+    assert kaplan_meier([1, 2, 3], [True, False, False]).median.value == math.inf
+    assert kaplan_meier([1, 2], [False, False]).median.value == math.inf
+    alone = kaplan_meier([7], [True])
+    assert (alone.median.value, alone.median.low, alone.median.high) == (7, 7, math.inf)
+    with pytest.raises(InputError, match="at least one"):
+        kaplan_meier([], [])
+
+
+def test_a_median_lead_counts_runs_that_never_synchronised() -> None:
+    # Table 11's Z_p control: two seeds never synchronise. Dropped, the median lead would be −1,450; it is lower.
+    lags = [-lead if lead is not None else 10_000 for *_, lead in TRANSFER.values()]
+    came = [lead is not None for *_, lead in TRANSFER.values()]
+    assert np.median([lag for lag, c in zip(lags, came, strict=True) if c]) == 1450
+    assert kaplan_meier(lags, came).median.value == 2200
+
+
+@pytest.mark.parametrize(("seed", "size"), [(0, 2), (1, 3), (2, 4)])
+def test_logrank_equals_the_textbook(seed: int, size: int) -> None:
+    generator = np.random.default_rng(seed)
+    groups = generator.integers(0, size, size=40).tolist()
+    times = (generator.exponential(size=40) * (1 + np.array(groups)) * 5).astype(int).tolist()
+    came = (generator.random(40) < 0.8).tolist()
+    found = logrank(times, came, groups)
+    statistic, degrees = textbook_logrank(list(zip(times, came, strict=True)), groups)
+    assert (found.statistic, found.degrees) == (pytest.approx(statistic), degrees)
+    assert found.p_value == pytest.approx(scipy.stats.chi2.sf(statistic, degrees))
+    assert sum(found.observed.values()) == sum(came)
+    assert sum(found.expected.values()) == pytest.approx(sum(came))
+
+
+def test_logrank_of_two_groups_is_scipys() -> None:
+    generator = np.random.default_rng(9)
+    times, came, groups = generator.exponential(size=30), generator.random(30) < 0.7, [0] * 15 + [1] * 15
+    halves = [scipy.stats.CensoredData.right_censored(times[s], ~came[s]) for s in (slice(15), slice(15, 30))]
+    theirs = scipy.stats.logrank(*halves)
+    ours = logrank(times, came, groups)
+    assert ours.statistic == pytest.approx(theirs.statistic**2)
+    assert ours.p_value == pytest.approx(theirs.pvalue)
+
+
+@given(waits, st.permutations(range(25)))
+@few
+def test_logrank_does_not_know_the_order_of_runs_or_groups(pairs: list[tuple[int, bool]], order: list[int]) -> None:
+    pairs = [*pairs, (0, True), (1, False)]
+    groups = [f"g{i % 3}" for i in range(len(pairs))]
+    shuffled = [i for i in order if i < len(pairs)] + list(range(25, len(pairs)))
+    columns = [[t for t, _ in pairs], [c for _, c in pairs], groups]
+    plain = logrank(*columns)
+    other = logrank(*[[values[i] for i in shuffled] for values in columns])
+    assert other.degrees == plain.degrees
+    assert other.p_value == pytest.approx(plain.p_value)
+    assert other.observed == plain.observed
+
+
+def test_groups_that_never_meet_cannot_be_compared() -> None:
+    apart = logrank([1, 1, 5, 5], [False, False, True, True], ["a", "a", "b", "b"])
+    assert math.isnan(apart.statistic)
+    assert (apart.degrees, apart.p_value) == (0, 1.0)
+    with pytest.raises(InputError, match="two groups, got 1"):
+        logrank([1, 2], [True, True], ["a", "a"])

@@ -1,0 +1,73 @@
+"""What a page shows: which runs of a folder, and which folders are rejected."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from page_runs import TINY, synthetic_records
+
+from grokscope.errors import InputError
+from grokscope.runs import Store, run_name
+from grokscope.runs.records import save_records
+from grokscope.studies.sources import records_at
+from grokscope.view.page import live, source_of, sources
+
+
+def test_a_run_in_several_files_is_shown_as_the_claims_judge_it(tmp_path: Path) -> None:
+    first, again = synthetic_records(1, looks=20)[0], synthetic_records(1, looks=30)[0]
+    save_records(tmp_path / "a.records.gz", [first])
+    save_records(tmp_path / "b.records.gz", [replace(again, spec=first.spec)])
+    (shown,) = source_of(tmp_path).runs
+    (judged,) = records_at(tmp_path)
+    assert shown.record.evaluations == judged.evaluations
+    assert len(shown.record.evaluations["step"]) == len(again.evaluations["step"]) != len(first.evaluations["step"])
+
+
+def test_runs_are_chosen_by_the_beginning_or_the_pattern_of_their_names(store: Path) -> None:
+    for seed in (1, 12, 2):
+        Store(store).add(TINY.with_seed(seed))
+    (store / f".damaged-{run_name(TINY)}").mkdir()
+    (store / f".damaged-{run_name(TINY)}" / "spec.json").write_text(TINY.to_json())
+
+    def seeds(match: str) -> list[int]:
+        return sorted(run.record.spec.seeds.split for run in source_of(store, match=match).runs)
+
+    assert seeds("") == [0, 1, 2, 12], "what was set aside is hidden"
+    assert seeds("add_mod7_s1") == [1, 12]
+    assert seeds("*_s[02]-*") == [0, 2]
+    with pytest.raises(InputError, match="no run has a name like 'mult'"):
+        source_of(store, match="mult")
+
+
+def test_more_runs_than_a_page_shows_are_rejected_before_they_are_read(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "MOST_RUNS", 3)
+    save_records(tmp_path / "a.records.gz", synthetic_records(4, looks=20))
+    for seed in (1, 2, 3):
+        Store(store).add(TINY.with_seed(seed))
+    assert len(source_of(store, match="add_mod7_s1").runs) == 1
+    monkeypatch.setattr(sources, "stored_run", lambda folder: pytest.fail("it was read"))
+    for folder in (store, tmp_path):
+        with pytest.raises(InputError, match=r"has 4 runs to show, and a page shows at most 3: .*--match.*query"):
+            source_of(folder)
+    with pytest.raises(InputError, match="at most 3"):
+        live.serve_live(store, 0, "", lambda address: None)
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        ({}, "there is nothing to show in"),
+        ({"a.records.gz": b"no"}, "cannot be read"),
+        ({"claims.json": b"{}"}, "must hold a list"),
+        ({"claims.json": b"[" * 100_000}, "cannot be read"),
+        ({"provenance.json": b"[]"}, "must hold a table"),
+    ],
+)
+def test_folders_that_cannot_be_used_are_rejected(files: dict[str, bytes], sentence: str, store: Path) -> None:
+    folder = store if files and "records" not in next(iter(files)) else store.parent
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    with pytest.raises(InputError, match=sentence):
+        source_of(folder)
