@@ -24,8 +24,6 @@ def task_or_none(name: str) -> Task | None:
         return None
 
 
-
-
 def row_of(run: ShownRun) -> dict[str, Any]:
     """All that the page knows of a run besides its curves."""
     spec, events = run.record.spec, run.record.timeline_or_none
