@@ -2,6 +2,7 @@
 
 import inspect
 import io
+import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
@@ -117,7 +118,7 @@ def _elsewhere(option: str, known: Sequence[str] | dict[str, bool]) -> str:
     found = nearest(option[2:], [one[2:] for one in known if one.startswith("--")])
     if found:
         return f"; did you mean '--{found}'?"
-    owners = {one.written: name for name in reversed(COMMANDS) for one in arguments_of(COMMANDS[name])}
+    owners = {one.written: name for name in reversed([*COMMANDS]) for one in arguments_of(COMMANDS[name])}
     found = nearest(option[2:], [one[2:] for one in owners if one.startswith("--")])
     return f"; `grokscope {owners[f'--{found}']} --help` has '--{found}'" if found else ""
 
@@ -132,10 +133,17 @@ def _print_completion(words: list[str]) -> None:
 
 
 def _postponed(command: Command) -> Callable[..., Callable[[], object]]:
-    """The command as tyro sees it: it only takes the arguments, and is called once tyro has ended."""
+    """The command as tyro sees it: it only takes the arguments, and is called once tyro has ended.
+
+    A meaning of several lines is joined into one, because tyro would keep its breaks; for that it must not see the
+    command's own docstring.
+    """
 
     @wraps(command)
     def taken(*arguments: object, **options: object) -> Callable[[], object]:
         return partial(command, *arguments, **options)
 
+    del taken.__wrapped__
+    taken.__doc__ = re.sub(r"\n {8,}", " ", inspect.getdoc(command) or "")
+    taken.__signature__ = inspect.signature(command)  # type: ignore[attr-defined]
     return taken

@@ -17,9 +17,9 @@ __all__ = ["print_catalogue"]
 WORDS = ("title", "formula", "source", "cost", "null", "undefined")
 
 
-def print_catalogue(names: Sequence[str] | None, as_json: bool) -> None:
-    """Print every measure, or explain those named."""
-    chosen = MEASURES if names is None else {name: measure_named(name) for name in names}
+def print_catalogue(names: Sequence[str], as_json: bool) -> None:
+    """Explain the measures of these names, or list all if there are none."""
+    chosen = {name: measure_named(name) for name in names} or MEASURES
     console = Console(highlight=False)
     if as_json:
         facts = {
@@ -27,7 +27,7 @@ def print_catalogue(names: Sequence[str] | None, as_json: bool) -> None:
             for name, one in chosen.items()
         }
         print(json.dumps(facts))
-    elif names is None:
+    elif not names:
         table = Table(box=None)
         for column in ("measure", "what it is", "source"):
             table.add_column(column, overflow="fold", no_wrap=column == "measure")

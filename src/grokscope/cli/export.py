@@ -17,7 +17,7 @@ def export(
     folder: Folder,
     run: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]", help_behavior_hint="")] = None,
     format: Literal["safetensors", "parquet"] = "safetensors",
-    step: Whole = None,
+    at: Whole = None,
     out: File = None,
 ) -> None:
     """Write a run's weights as safetensors, or the logs of all runs as Parquet.
@@ -27,7 +27,7 @@ def export(
     Args:
         run: The run's name, its hash, or the beginning of either; parquet takes all runs if it is not given.
         format: safetensors: the weights at one step; parquet: the tables runs, log and measures.
-        step: A step with stored weights; the last if not given.
+        at: A step with stored weights; the last if not given.
         out: The file to write, RUN-STEP.safetensors if not given; for parquet the folder, `parquet` if not given.
 
     Examples:
@@ -36,8 +36,8 @@ def export(
     """
     runs = open_runs(folder)
     if format == "parquet":
-        if step is not None:
-            raise InputError("--step has no effect with --format parquet, which has every step")
+        if at is not None:
+            raise InputError("--at has no effect with --format parquet, which has every step")
         from grokscope.view.data import write_parquet
 
         for path in write_parquet(list(runs) if run is None else [runs[run]], out or Path("parquet")):
@@ -48,7 +48,7 @@ def export(
     found = runs[run]
     if not found.steps:
         raise InputError(f"{found.name} has no stored weights")
-    chosen = found.steps[-1] if step is None else step
+    chosen = found.steps[-1] if at is None else at
     path = out or Path(f"{found.name}-{chosen}.safetensors")
     if path.exists():
         raise InputError(f"{named(path)} exists already; nothing was overwritten")

@@ -12,7 +12,7 @@ from grokscope.runs import open_runs
 
 __all__ = ["measure"]
 
-DEFAULT = "fsd,rank,memorization,norms"
+DEFAULT = ("fsd", "rank", "memorization", "norms")
 
 
 def measure(
@@ -20,13 +20,15 @@ def measure(
         Path | None,
         tyro.conf.Positional,
         tyro.conf.arg(
-            metavar="[DIR", help="A folder of runs; without one, the measures are listed.", help_behavior_hint=""
+            metavar="[DIR]", help="A folder of runs; without one, the measures are listed.", help_behavior_hint=""
         ),
     ] = None,
-    run: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="RUN]", help_behavior_hint="")] = None,
-    measures: Annotated[str | None, tyro.conf.arg(metavar="NAMES", help_behavior_hint=f"(usually {DEFAULT})")] = None,
-    steps: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT ...", help_behavior_hint="")] = (),
-    by: Annotated[
+    run: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]", help_behavior_hint="")] = None,
+    measures: Annotated[
+        tuple[str, ...], tyro.conf.arg(metavar="NAME ...", help_behavior_hint=f"(usually {' '.join(DEFAULT)})")
+    ] = (),
+    at: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT ...", help_behavior_hint="")] = (),
+    condition: Annotated[
         Literal["answer", "sum"] | None, tyro.conf.arg(metavar="{answer,sum}", help_behavior_hint="(default: answer)")
     ] = None,
     basis: Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = None,
@@ -42,15 +44,15 @@ def measure(
 ) -> None:
     """Measure a run at its checkpoints; without a run, list the measures.
 
-    Of a run a table is written, with a row for each checkpoint. An undefined value is nan in a .csv file and null in a
-    .json file, and the column `undefined` gives the reason. Without a run, --measures explains the measures it names:
-    formula, source, cost, null, columns and a worked example.
+    The table has a row for each checkpoint. An undefined value is nan in a .csv file and null in a .json file, and the
+    column `undefined` gives the reason. Without a run, --measures explains the measures it names: formula, source,
+    cost, null, columns and a worked example.
 
     Args:
         run: The run's name, its hash, or the beginning of either.
-        measures: Names of measures, separated by commas.
-        steps: Steps with stored weights; all if not given.
-        by: Average activations over pairs with the same answer, or with the same a + b as in the paper.
+        measures: Measures by name.
+        at: Steps with stored weights; all if not given.
+        condition: Average activations over pairs with the same answer, or with the same a + b as in the paper.
         basis: The basis to read in, as `grokscope tasks TASK` lists them; the task's own if not given.
         reference: A stored step whose key modes restricted and excluded losses take.
         reading: A JSON file with a ReadingSpec: where FSD is read, and the choices of paper_restricted and fourier_kan.
@@ -61,17 +63,23 @@ def measure(
     Examples:
         grokscope measure
         grokscope measure --measures fsd
-        grokscope measure runs/first add_mod97_s0 --measures fsd,rank,paper_restricted
+        grokscope measure runs/first add_mod97_s0 --measures fsd rank paper_restricted
     """
-    names = [name.strip() for name in (DEFAULT if measures is None else measures).split(",") if name.strip()]
     if folder is None:
-        options = {"by": by, "basis": basis, "reference": reference, "reading": reading, "seed": seed, "device": device}
-        lost = [name for name, value in {**options, "steps": steps or None, "out": out}.items() if value is not None]
+        options = {
+            "condition": condition,
+            "basis": basis,
+            "reference": reference,
+            "reading": reading,
+            "seed": seed,
+            "device": device,
+        }
+        lost = [name for name, value in {**options, "at": at or None, "out": out}.items() if value is not None]
         if lost:
             raise InputError(f"--{lost[0]} has no effect without a run; name one as in: grokscope measure DIR RUN")
         from grokscope.cli.catalogue import print_catalogue
 
-        print_catalogue(None if measures is None else names, as_json)
+        print_catalogue(measures, as_json)
         return
     if run is None:
         raise InputError(f"name a run, as `grokscope list {folder}` lists them")
@@ -82,8 +90,10 @@ def measure(
     from grokscope.cli.measure_table import measure_run, read_reading
     from grokscope.runs import Reading
 
-    chosen = Reading(steps, by or "answer", basis or "", reference, read_reading(reading), seed or 0, device or "cpu")
-    measure_run(found, names, chosen, path, as_json)
+    chosen = Reading(
+        at, condition or "answer", basis or "", reference, read_reading(reading), seed or 0, device or "cpu"
+    )
+    measure_run(found, measures or DEFAULT, chosen, path, as_json)
 
 
 def _reject_bad_place(path: Path) -> None:

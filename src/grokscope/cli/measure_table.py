@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -19,7 +20,7 @@ from grokscope.specs import ReadingSpec
 __all__ = ["format_value", "measure_run", "read_reading"]
 
 
-def measure_run(run: Run, names: list[str], reading: Reading, path: Path, as_json: bool) -> None:
+def measure_run(run: Run, names: Sequence[str], reading: Reading, path: Path, as_json: bool) -> None:
     """Measure a run at its checkpoints, write the table to the file, and print it."""
     parts = measured(run, names, reading)
     rows: list[Row] = []
@@ -70,7 +71,8 @@ def _print(rows: list[Row]) -> None:
     """As many columns as fit into the window, and why some values are undefined."""
     columns = [column for column in rows[0] if column not in ("run", "undefined")]
     cells = {column: [format_value(row[column]) for row in rows] for column in columns}
-    shown, room = [], Console().width + 2
+    shown: list[str] = []
+    room = Console().width + 2
     for column in columns:
         room -= max(map(len, (column, *cells[column]))) + 2
         if shown and room < 0:

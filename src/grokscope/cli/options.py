@@ -68,7 +68,7 @@ def _several(usual: object, metavar: str = "FLOAT") -> Any:
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """Several values of an option give a run for each combination. What is not given stays as it is."""
+    """Several values of an option give a fork for each combination. What is not given is the parent's."""
 
     steps: Annotated[tuple[int, ...], _several(8000, "INT")] = ()
     """Optimiser steps."""
@@ -91,7 +91,7 @@ class TrainingOptions:
 
 @dataclass(frozen=True)
 class RunOptions(TrainingOptions):
-    """Several values of an option give a run for each combination. What is not given is as in --spec, or as usual."""
+    """Several values of an option give a run for each combination. What is not given is --spec's, or as usual."""
 
     train_fraction: Annotated[tuple[float, ...], _several(RunSpec.train_fraction)] = ()
     """Share of all pairs that is trained on."""
@@ -114,8 +114,7 @@ class StorageOptions:
     keep: Annotated[
         Keep | None, tyro.conf.arg(metavar="{weights,state,forks,none}", help_behavior_hint="(default: weights)")
     ] = None
-    """What checkpoints hold: weights, with full states where a run can continue; every full state; full states at
-    --fork-points only; nothing."""
+    """Checkpoints hold the weights, every full state, full states at --fork-points only, or nothing."""
     measures: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...", help_behavior_hint="")] = ()
     """Measures taken at every checkpoint, as `grokscope measure` lists them."""
     stop_after_grokking: Whole = None
@@ -127,7 +126,7 @@ class HardwareOptions:
     """Where each run is trained."""
 
     device: Device = "auto"
-    """auto is CUDA where there is one, otherwise one worker per core; mps is untested on the hardware."""
+    """auto is CUDA where there is one, otherwise one worker per core; mps has not been tested on hardware."""
     deterministic: Flag = False
     """Reject any operation whose result may differ between two runs on one accelerator."""
 

@@ -17,7 +17,7 @@ LOCAL, ANY_DEVICE = ExecutorOptions(), HardwareOptions()
 
 
 def reproduce(
-    study: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="STUDY", help_behavior_hint="")] = None,
+    study: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[STUDY]", help_behavior_hint="")] = None,
     *,
     out: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="(default: reproduction)")] = None,
     only: Names = (),
@@ -42,8 +42,8 @@ def reproduce(
 ) -> None:
     """Reproduce a study: train its runs, write its tables and figures, judge its claims.
 
-    It can be stopped at any moment and continues with the same command; finished runs are used again. --list, --claims,
-    --remake and --figure train nothing.
+    It can be stopped at any moment and continues with the same command; finished runs are used again. The options
+    --list, --claims, --remake and --figure train nothing.
 
     Args:
         study: A study, as --list lists them.

@@ -21,9 +21,9 @@ def resume(
 ) -> None:
     """Continue every unfinished run of a folder.
 
-    Each run continues from its newest complete state, as its stored plan says; with the same device, to the same bytes.
-    Storage options are for runs that no plan of the folder names. On an accelerator the same result needs the
-    --runs-per-shard and --memory-gib that were given to `grokscope train`.
+    Each run continues from its newest complete state, as its stored plan says, on the same device to the same bytes. An
+    accelerator needs the same --runs-per-shard and --memory-gib for that. Storage options are for runs that no plan
+    of the folder names.
 
     Examples:
         grokscope resume runs/first

@@ -27,7 +27,9 @@ USUAL = RunSpec(training=Training(steps=8000))
 
 
 def train(
-    task: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help_behavior_hint="")] = (),
+    task: Annotated[
+        tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[TASK ...]", help_behavior_hint="")
+    ] = (),
     *,
     out: str,
     seeds: Annotated[str | None, tyro.conf.arg(metavar="SEEDS", help_behavior_hint="(usually 0)")] = None,

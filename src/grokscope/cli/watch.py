@@ -15,22 +15,22 @@ __all__ = ["watch"]
 
 def watch(
     folder: Folder,
-    by: Literal["stack", "task", "seeds"] = "stack",
+    group_by: Literal["stack", "task", "seeds"] = "stack",
     once: Flag = False,
     every: float = 1.0,
     as_json: JsonFlag = False,
 ) -> None:
     """Watch runs while they train.
 
-    A line of the table stands for a group of runs. Below it stands when a run synchronised or grokked. Watching takes no
-    lock. Speed is that of the last minute; time left counts the runs that have a folder, each to its last step. Ctrl-C
-    ends the watching, never the training. If more than 400 runs had ended before, the logs of 400 stand for all of them,
-    and the picture says so.
+    Each line of the table stands for a group of runs; runs that synchronise, grok or diverge are announced below it.
+    Speed is that of the last minute; time left counts the runs that have a folder, each to its last step. Watching
+    takes no lock, and Ctrl-C ends only the watching. If more than 400 runs had ended before, the logs of 400 stand for
+    all of them, and the picture says so.
 
     Args:
-        by: What one line stands for: runs that can be trained as one stack, the same of one task, or runs that differ
-            in their seeds only.
-        once: Print one picture and end; so it is, too, if the output is no terminal.
+        group_by: What one line stands for: runs that can be trained as one stack, the same of one task, or runs that
+            differ in their seeds only.
+        once: Print one picture and end; always so if the output is no terminal.
         every: Seconds between two pictures.
 
     Examples:
@@ -47,7 +47,7 @@ def watch(
     from grokscope.cli.frames import BLOCKS, frame
     from grokscope.cli.watcher import Watcher
 
-    watcher, console = Watcher(folder, by), Console(highlight=False)
+    watcher, console = Watcher(folder, group_by), Console(highlight=False)
     if as_json:  # without NaN, which JSON does not have
         picture = json.loads(json.dumps(asdict(watcher.snapshot())), parse_constant=lambda name: None)
         print(json.dumps(picture, ensure_ascii=False))
