@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 
 import tyro
 
@@ -100,7 +100,7 @@ def _check_options(name: str, command: Command, words: list[str]) -> None:
     known = {one.written: one.takes_value for one in arguments_of(command)} | {"--help": False}
     words = list(takewhile(lambda word: word != "--", words))
     given: list[str] = []
-    for word, following in zip(words, [*words[1:], "--"], strict=True):
+    for word, following in zip_longest(words, words[1:], fillvalue="--"):
         option, equals, _ = word.replace("_", "-").partition("=") if word.startswith("--") else (word, "", "")
         if not option.startswith("--"):
             continue
