@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import pytest
-
 from small_commands import EXECUTORS, TINY, trained_here
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from small_commands import TINY, rejected, words
 
 from grokscope.cli import run
 from grokscope.runs import run_name
-from small_commands import TINY, rejected, words
 
 pytestmark = pytest.mark.usefixtures("here", "in_process")
 

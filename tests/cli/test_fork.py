@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from small_commands import TINY, rejected, words
 
 import grokscope
 from grokscope.cli import run
 from grokscope.runs import run_name
 from grokscope.specs import Fork
-from small_commands import TINY, rejected, words
 
 pytestmark = pytest.mark.usefixtures("here", "in_process")
 

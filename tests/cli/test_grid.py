@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from small_commands import TINY
 
 from grokscope.cli.grid import combinations, parse_seeds, read_specs, with_values
 from grokscope.errors import InputError
 from grokscope.specs import Architecture, RunSpec
-from small_commands import TINY
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from small_commands import words
 
 from grokscope.cli import run
 from grokscope.cli.plans import estimate
 from grokscope.specs import Plan, RunSpec
-from small_commands import words
 
 
 def test_a_dry_run_prints_the_cost_and_trains_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

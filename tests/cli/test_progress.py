@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from small_commands import EXECUTORS, TINY, contents, trained_here, words
 
 import grokscope
 from grokscope.cli import run
 from grokscope.runs import Store, run_name
-from small_commands import EXECUTORS, TINY, contents, trained_here, words
 
 pytestmark = pytest.mark.usefixtures("here")
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from small_commands import EXECUTORS, TINY, rejected, trained_here, words
 
 from grokscope.cli import run
 from grokscope.runs import Store, remember, run_name
 from grokscope.specs import Plan
-from small_commands import EXECUTORS, TINY, rejected, trained_here, words
 
 pytestmark = pytest.mark.usefixtures("here", "in_process")
 

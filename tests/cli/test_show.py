@@ -5,11 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
+from small_commands import TINY, rejected, words
 
 import grokscope
 from grokscope.cli import run
 from grokscope.runs import run_name
-from small_commands import TINY, rejected, words
 
 pytestmark = pytest.mark.usefixtures("here", "in_process")
 

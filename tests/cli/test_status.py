@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
+from small_commands import TINY, rejected, words
 
 from grokscope.cli import run
 from grokscope.runs import Store, open_store, remember, remembered
 from grokscope.runs.remote import Remote
 from grokscope.specs import Plan
-from small_commands import TINY, rejected, words
 
 pytestmark = pytest.mark.usefixtures("here", "in_process")
 

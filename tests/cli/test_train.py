@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import safetensors.torch
 import torch
+from small_commands import EXECUTORS, TINY, contents, rejected, trained_here, words
 
 import grokscope
 from grokscope.cli import run
@@ -18,7 +19,6 @@ from grokscope.jobs.worker import main
 from grokscope.model import Twin
 from grokscope.runs import Store, run_name
 from grokscope.specs import Cadence, Plan, RunSpec, Seeds, Training
-from small_commands import EXECUTORS, TINY, contents, rejected, trained_here, words
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -240,7 +240,10 @@ def test_ending_early_is_said_to_bias_leads(capsys: pytest.CaptureFixture[str]) 
         ("add_mod7 --out runs --partition gpu", "--partition has no effect with --executor local"),
         ("add_mod7 --out runs --cluster auto", "--cluster has no effect with --executor local; use --executor ray"),
         ("add_mod7 --executor ray --runs-per-shard 0 --dry-run --out runs", "at least one run, got"),
-        ("add_mod7 --executor ray --memory-gib nan --dry-run --out runs", "--memory-gib must be a number of GiB above 0"),
+        (
+            "add_mod7 --executor ray --memory-gib nan --dry-run --out runs",
+            "--memory-gib must be a number of GiB above 0",
+        ),
         ("add_mod7 --out file:///tmp/none --track tensorboard", "trackers follow a folder"),
         ("add_mod7 --out nowhere://x", "the address 'nowhere://x' cannot be used"),
         ("table:../../x.json --out runs", "the table '../../x.json' cannot be read: No such file or directory"),

@@ -19,13 +19,13 @@ __all__ = ["COMMANDS", "help_text", "run"]
 BAD_INPUT = 2
 COMMANDS = Commands({name: place for group in GROUPS.values() for name, place in group.items()})
 CONFIG = (tyro.conf.HelptextFromCommentsOff, tyro.conf.OmitArgPrefixes)
-SHELLS = ("bash", "zsh", "fish", "tcsh")
+SHELLS = ("bash", "zsh", "fish")
 TITLE = "See grokking coming, prove why it happens, and steer it."
 START = """
 Options
   --help               this text; `grokscope COMMAND --help` explains one command
   --version            the version
-  --completion SHELL   print a completion script for bash, zsh, fish or tcsh
+  --completion SHELL   print a completion script for bash, zsh or fish
 
 Examples
   grokscope tasks add_mod97
