@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import tyro
 
-from grokscope.cli import COMMANDS
+from grokscope.cli import COMMANDS, CONFIG
 
 __all__ = ["blocks", "command_lines", "parsed", "run_blocks"]
 
@@ -41,9 +41,7 @@ def command_lines(text: str) -> list[list[str]]:
 def parsed(words: list[str]) -> None:
     """Parse a command line as the program does, and do nothing."""
     idle = {name: _idle(command) for name, command in COMMANDS.items()}
-    tyro.extras.subcommand_cli_from_dict(
-        idle, prog="grokscope", args=words, config=(tyro.conf.HelptextFromCommentsOff,)
-    )
+    tyro.extras.subcommand_cli_from_dict(idle, prog="grokscope", args=words, config=CONFIG)
 
 
 def _idle(command: Callable[..., None]) -> Callable[..., None]:

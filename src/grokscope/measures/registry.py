@@ -49,7 +49,7 @@ def chosen(names: Iterable[str]) -> dict[str, Measure]:
     """The measures with these names, each once; at least one."""
     found = {name: measure_named(name) for name in names}
     if not found:
-        raise InputError("no measure was asked for; `grokscope measures` lists them")
+        raise InputError("no measure was asked for; `grokscope measure` lists them")
     return found
 
 
