@@ -1,4 +1,3 @@
-import ast
 import importlib
 import inspect
 import pkgutil
@@ -86,24 +85,3 @@ def test_public_names_are_listed_and_documented(name: str) -> None:
                 m for m, f in vars(thing).items() if not m.startswith("_") and callable(f) and not f.__doc__
             ]
             assert not undocumented, f"{name}.{public}"
-
-
-def fields_without_a_sentence(source: str) -> list[str]:
-    missing = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ClassDef) and any("dataclass" in ast.unparse(d) for d in node.decorator_list):
-            for field, after in zip(node.body, [*node.body[1:], None], strict=True):
-                explained = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-                if isinstance(field, ast.AnnAssign) and not explained:
-                    missing.append(f"{node.name}.{ast.unparse(field.target)}")
-    return missing
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_every_field_of_a_dataclass_has_its_sentence(name: str) -> None:
-    assert fields_without_a_sentence(inspect.getsource(importlib.import_module(name))) == []
-
-
-def test_a_field_without_a_sentence_is_found() -> None:
-    source = "@dataclass\nclass A:\n    x: int\n    y: int = 1\n    '''why'''\n"
-    assert fields_without_a_sentence(source) == ["A.x"]

@@ -3,11 +3,13 @@ from pathlib import Path
 
 import pytest
 
+from grokscope.cli import parse
+from grokscope.errors import InputError
 from grokscope.jobs import run_all
 from grokscope.measures import MEASURES
 from grokscope.runs import Store, open_runs
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
-from pages import blocks, command_lines, parsed, run_blocks
+from pages import blocks, command_lines, run_blocks
 
 ROOT = Path(__file__).parents[1]
 HOW_TO = ROOT / "docs" / "how-to"
@@ -94,11 +96,11 @@ def test_how_to_scale_out(alone: Path) -> None:
 def test_every_command_on_a_page_can_be_given(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for words in command_lines(text):
-        parsed(words)
+        parse(words)
     others = {line.split()[0] for block in blocks(text, "sh") for line in block.splitlines()} - {"grokscope"}
     assert others <= {"make", "source", "python"}
 
 
 def test_a_command_that_cannot_be_given_is_noticed() -> None:
-    with pytest.raises(SystemExit):
-        parsed(["train", "add_mod97", "--sedes", "0", "--out", "runs"])
+    with pytest.raises(InputError):
+        parse(["train", "add_mod97", "--sedes", "0", "--out", "runs"])

@@ -14,7 +14,7 @@ from grokscope.cli.commands import GROUPS, RENAMED, Command, Commands, arguments
 from grokscope.errors import InputError, did_you_mean, nearest, shown
 from grokscope.version import __version__
 
-__all__ = ["COMMANDS", "help_text", "run"]
+__all__ = ["COMMANDS", "help_text", "parse", "run"]
 
 BAD_INPUT = 2
 COMMANDS = Commands({name: place for group in GROUPS.values() for name, place in group.items()})
@@ -43,7 +43,7 @@ def run(arguments: Sequence[str]) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without our letters shows ? in their place
     try:
-        _parsed(list(arguments) or ["--help"])()
+        parse(list(arguments) or ["--help"])()
     except InputError as error:
         print(f"grokscope: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -69,7 +69,7 @@ def _line(name: str) -> str:
     return f"  {name:<10} {COMMANDS.summary(name)}\n"
 
 
-def _parsed(words: list[str]) -> Callable[[], object]:
+def parse(words: list[str]) -> Callable[[], object]:
     """The command, ready to be called with its arguments. No other command is imported unless an option is unknown."""
     name, rest = words[0], words[1:]
     if name in COMMANDS:
