@@ -95,9 +95,12 @@ def arguments_of(owner: Any) -> Iterator[Argument]:
         elif name != "return":
             plain, *notes = get_args(kind) if get_origin(kind) is Annotated else (kind,)
             is_positional = tyro.conf.Positional in notes
-            told = {key: getattr(note, key, None) for key in ("name", "metavar", "help") for note in notes}
-            word = told.get("metavar") if is_positional else f"--{(told.get('name') or name).replace('_', '-')}"
-            yield Argument(word or name.upper(), name, owner, plain is not bool, told.get("help"))
+            own, metavar, meaning = (
+                next(filter(None, (getattr(note, key, None) for note in notes)), None)
+                for key in ("name", "metavar", "help")
+            )
+            written = (metavar or name.upper()) if is_positional else f"--{(own or name).replace('_', '-')}"
+            yield Argument(written, name, owner, plain is not bool, meaning)
 
 
 def examples_of(text: str) -> list[str]:

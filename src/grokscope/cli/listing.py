@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from grokscope.cli.columns import aligned
+from grokscope.cli.columns import align
 from grokscope.cli.options import Folder, JsonFlag
 from grokscope.errors import shown
 from grokscope.runs import open_runs
@@ -32,7 +32,7 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
     if any(row["fork_step"] is not None for row in rows):
         columns["forked at"] = "fork_step"
     cells = [[_cell(row, name) for name in columns.values()] for row in rows]
-    print(aligned(list(columns), cells, left=frozenset({"run", "outcome"})))
+    print(align(list(columns), cells, left=frozenset({"run", "outcome"})))
     counts = Counter(_cell(row, "outcome") for row in rows)
     outcomes = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
     print(f"\n{len(rows):,} {'run' if len(rows) == 1 else 'runs'}: {outcomes}")

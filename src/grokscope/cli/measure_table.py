@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 
-from grokscope.cli.columns import aligned
+from grokscope.cli.columns import align
 from grokscope.errors import InputError
 from grokscope.files import named, write_atomically
 from grokscope.measures.registry import Row
@@ -78,7 +78,7 @@ def _print(rows: list[Row]) -> None:
         if shown and room < 0:
             break
         shown.append(column)
-    print(aligned(shown, list(zip(*(cells[column] for column in shown), strict=True))))
+    print(align(shown, list(zip(*(cells[column] for column in shown), strict=True))))
     if len(columns) > len(shown):
         print(f"and {len(columns) - len(shown)} more columns in the file")
     for reason in dict.fromkeys(row["undefined"] for row in rows if row["undefined"]):

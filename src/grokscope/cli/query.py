@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from grokscope.cli.columns import aligned
+from grokscope.cli.columns import align
 from grokscope.cli.options import Folder, JsonFlag
 from grokscope.errors import InputError
 from grokscope.runs import open_runs
@@ -49,7 +49,7 @@ def query(
         print(_csv(names, rows), end="")
     else:
         numbers = {n for n, column in zip(names, zip(*rows, strict=True), strict=False) if _all_numbers(column)}
-        print(aligned(names, [[_cell(value) for value in row] for row in rows], left=frozenset(names) - numbers))
+        print(align(names, [[_cell(value) for value in row] for row in rows], left=frozenset(names) - numbers))
         print(f"\n{len(rows):,} {'row' if len(rows) == 1 else 'rows'}")
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from grokscope.cli.columns import aligned
+from grokscope.cli.columns import align
 from grokscope.cli.options import Folder, JsonFlag
 from grokscope.runs import open_runs
 
@@ -60,7 +60,7 @@ def _show_run(run: "Run", as_json: bool) -> None:
     last = max(len(rows) - 1, 1)
     shown = [rows[i] for i in sorted({round(k * last / (SHOWN_ROWS - 1)) for k in range(SHOWN_ROWS)}) if i < len(rows)]
     cells = [[f"{row['step']:,}", *(_cell(row.get(column)) for column in COLUMNS[1:])] for row in shown]
-    print(aligned([column.replace("_", " ") for column in COLUMNS], cells))
+    print(align([column.replace("_", " ") for column in COLUMNS], cells))
     if run.steps:
         print(f"\nweights at {len(run.steps)} steps: {run.steps[0]:,} … {run.steps[-1]:,}")
 

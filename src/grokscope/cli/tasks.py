@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from grokscope.cli.columns import aligned
+from grokscope.cli.columns import align
 from grokscope.cli.options import Flag, JsonFlag
 from grokscope.errors import InputError
 from grokscope.specs import RunSpec
@@ -68,7 +68,7 @@ def _show_task(name: str, as_json: bool) -> None:
 
 
 def task_facts(task: "Task") -> dict[str, Any]:
-    """What can be said of a task in plain values."""
+    """Properties of a task in plain values."""
     import numpy as np
 
     from grokscope.tasks import split
@@ -104,5 +104,5 @@ def _list_tasks(as_json: bool) -> None:
         print(json.dumps([{"example": example, "title": title} for example, title in rows]))
         return
     print("Tasks (any number may stand for 97, 60, 12, …)\n")
-    print(aligned(["name", "what is learnt"], rows, left=frozenset({"name", "what is learnt"})))
+    print(align(["name", "what is learnt"], rows, left=frozenset({"name", "what is learnt"})))
     print("\nOne of them: grokscope tasks S5. Its group: grokscope tasks S5 --group.")
