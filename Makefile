@@ -23,13 +23,13 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,data]'
 	@touch $@
 
-demo: setup ## train three seeds of addition mod 97, fork one over weight decay, tell what happened, write a report
+demo: setup ## train three seeds of addition mod 97, fork one over weight decay, summarise them, write a report
 	@$(BIN)/grokscope tasks add_mod97
 	@$(BIN)/grokscope train add_mod97 --seeds 42,0,1 --steps 6000 --stop-after-grokking 0 --fork-points 1000 --out runs/demo
-	@$(BIN)/grokscope fork add_mod97_s42 --at 1000 --weight-decay 2 3 --stop-after-grokking 0 --out runs/demo
+	@$(BIN)/grokscope fork runs/demo add_mod97_s42 --at 1000 --weight-decay 2 3 --stop-after-grokking 0
 	@$(BIN)/grokscope list runs/demo
 	@echo
-	@$(BIN)/grokscope story runs/demo
+	@$(BIN)/grokscope show runs/demo
 	@echo
 	@$(BIN)/grokscope report runs/demo --detail add_mod97_s42 --out runs/demo/report.html
 

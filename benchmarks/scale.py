@@ -98,7 +98,7 @@ def listing(count: int, folder: Path) -> Facts:
 
 
 def status(count: int, folder: Path) -> Facts:
-    from grokscope.cli.stores import status as command
+    from grokscope.cli.status import status as command
 
     seconds, _ = printed(lambda: command(str(folder)))
     return {"processor_seconds": seconds}
@@ -106,12 +106,12 @@ def status(count: int, folder: Path) -> Facts:
 
 def watching(count: int, folder: Path) -> Facts:
     """Two pictures of `grokscope watch`."""
-    from grokscope.cli.watch import Watcher
+    from grokscope.cli.watcher import Watcher
 
     had_index, watcher = (folder / INDEX).exists(), Watcher(folder)
-    first, seen = timed(watcher.look)
+    first, seen = timed(watcher.snapshot)
     assert sum(line.runs for line in seen.lines) == count
-    following, _ = timed(watcher.look)
+    following, _ = timed(watcher.snapshot)
     read = sum(run.is_read for run in watcher.follower.runs.values())
     return {"indexed": had_index, "first_processor_seconds": first, "next_processor_seconds": following, "logs": read}
 

@@ -5,9 +5,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal, get_args, get_origin
 
-import tyro
-
 from grokscope.cli import COMMANDS
+from grokscope.cli.commands import Argument, arguments_of, examples_of
 from grokscope.version import __version__
 
 project = "grokscope"
@@ -48,23 +47,30 @@ def described(value: Any) -> str:
 
 
 def command_section(name: str, command: Callable[..., None]) -> str:
-    """A command as its `--help` has it: what it does, an example, and what each argument means."""
-    text, _, arguments = inspect.getdoc(command).partition("\nArgs:\n")
-    about = re.sub(r"^Example: (.*)$", r"```sh\n\1\n```", text.strip(), flags=re.MULTILINE)
-    rows = re.sub(r"\n {8}", " ", arguments)  # the next lines of a long meaning
-    meanings = [line.strip().partition(": ") for line in rows.splitlines() if line.strip()]
-    known = inspect.signature(command).parameters
-    table = [f"| `{written(known[word])}` | {meaning} |" for word, _, meaning in meanings]
-    return "\n".join([f"## `grokscope {name}`", "", about, "", "| argument | meaning |", "|---|---|", *table, ""])
+    """A command as its `--help` has it: what it does, what each argument means, and examples."""
+    text = inspect.getdoc(command)
+    about = re.split(r"\n(?:Args|Examples):\n", text)[0].strip()
+    rows = [f"| `{one.written}` | {meaning(one)} |" for one in arguments_of(command)]
+    examples = ["```sh", *examples_of(text), "```"]
+    return "\n".join(
+        [f"## `grokscope {name}`", "", about, "", *examples, "", "| argument | meaning |", "|---|---|", *rows, ""]
+    )
 
 
-def written(parameter: inspect.Parameter) -> str:
-    """A parameter as it is written on the command line: DIR, or --weight-decay."""
-    notes = getattr(parameter.annotation, "__metadata__", ())
-    is_first = tyro.conf.Positional in notes
-    given = [getattr(note, "metavar" if is_first else "name", None) for note in notes]
-    name = next(filter(None, given), parameter.name.upper() if is_first else parameter.name)
-    return name if is_first else "--" + name.replace("_", "-")
+def meaning(argument: Argument) -> str:
+    """What an argument means: as its type says, its command's docstring, or the sentence below its field."""
+    if argument.meaning is not None:
+        return argument.meaning
+    if not inspect.isclass(argument.owner):
+        told = inspect.getdoc(argument.owner).partition("\nArgs:\n")[2].partition("\nExamples:\n")[0]
+        lines = re.sub(r"\n {8}", " ", told).splitlines()  # the next lines of a long meaning
+        return {word: rest for word, _, rest in (line.strip().partition(": ") for line in lines)}[argument.name]
+    for owner in argument.owner.__mro__:
+        source = inspect.getsource(owner) if owner is not object else ""
+        found = re.search(rf'^    {argument.name}: .*?^    """(.*?)"""', source, re.MULTILINE | re.DOTALL)
+        if found:
+            return found[1]
+    raise ValueError(f"{argument.name} has no meaning")
 
 
 def with_commands(app: Any, page: str, source: list[str]) -> None:

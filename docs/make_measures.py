@@ -45,7 +45,7 @@ def page() -> str:
     lines = [
         "# Measures",
         "",
-        "Every measure that `grokscope measures` lists, in its order. This page is written by `docs/make_measures.py`",
+        "Every measure that `grokscope measure` lists, in its order. This page is written by `docs/make_measures.py`",
         f"from the catalogue. The pictures are of one run, `{about['run']}`, which",
         f"{_happened(about['outcome'])}, measured at its checkpoints; the numbers are in",
         f"[measures.csv](measures.csv), computed by commit `{made['commit']}` with torch {made['torch']} on",

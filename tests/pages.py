@@ -1,18 +1,13 @@
-"""Code on pages: found, run in order as a reader would, and command lines parsed as the program parses them."""
+"""Code on pages: found, and run in order as a reader would."""
 
-import functools
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
-import tyro
 
-from grokscope.cli import COMMANDS
-
-__all__ = ["blocks", "command_lines", "parsed", "run_blocks"]
+__all__ = ["blocks", "command_lines", "run_blocks"]
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -36,19 +31,3 @@ def command_lines(text: str) -> list[list[str]]:
     joined = [re.sub(r"\\\n\s*", "", block) for block in blocks(text, "sh")]
     lines = [shlex.split(line, comments=True) for block in joined for line in block.splitlines()]
     return [words[1:] for words in lines if words[:1] == ["grokscope"]]
-
-
-def parsed(words: list[str]) -> None:
-    """Parse a command line as the program does, and do nothing."""
-    idle = {name: _idle(command) for name, command in COMMANDS.items()}
-    tyro.extras.subcommand_cli_from_dict(
-        idle, prog="grokscope", args=words, config=(tyro.conf.HelptextFromCommentsOff,)
-    )
-
-
-def _idle(command: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(command)
-    def nothing(*args: Any, **kwargs: Any) -> None:
-        pass
-
-    return nothing

@@ -17,7 +17,7 @@ from benchmarks import scale, scale_page  # noqa: E402
 from grokscope.jobs import shards, slurm  # noqa: E402
 from grokscope.view.page import sources  # noqa: E402
 
-watch = import_module("grokscope.cli.watch")
+watch = import_module("grokscope.cli.watcher")
 
 
 def test_the_page_is_what_the_stored_measurements_give() -> None:

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 import grokscope
+from grokscope.cli import COMMANDS as ALL_COMMANDS
 from grokscope.runs import Store
 from grokscope.specs import RunSpec
 
-LAZY = ["grokscope", "grokscope.runs", "grokscope.jobs", "grokscope.stats"]
-HEAVY = ["torch", "scipy", "numpy", "rich.console", "grokscope.cli.train", "grokscope.studies"]
+LAZY = ["grokscope", "grokscope.runs", "grokscope.jobs", "grokscope.tasks"]
+HEAVY = ["torch", "scipy", "numpy", "rich.console", "matplotlib", "grokscope.studies", "grokscope.jobs.runner"]
 WHAT_IS_LOADED = f"print('loaded:', *[name for name in {HEAVY} if name in sys.modules])"
 COMMAND = f"""
 import sys
@@ -51,15 +52,33 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["list", "RUNS"], "2 runs: 1 unstable after, 1 unfinished"),
         (["list", "RUNS", "--json"], '"outcome": "unstable_after"'),
         (["status", "RUNS"], "2 runs: 1 finished (1 unstable after), 1 begun, 0 waiting"),
-        (["list", "--help"], "Example: grokscope list runs/first"),
-        (["--help"], "Example: grokscope train add_mod97"),
-        (["bogus"], ""),
+        (["--help"], "grokscope train add_mod97"),
+        *(([name, "--help"], f"\n  grokscope {name}") for name in ALL_COMMANDS),
     ],
 )
-def test_a_command_that_trains_nothing_loads_nothing_that_trains(arguments, sentence: str, runs: Path) -> None:
-    said = fresh(COMMAND, *(word.replace("RUNS", str(runs)) for word in arguments))
-    assert sentence in said
-    assert said.splitlines()[-1].split() == ["loaded:"]
+def test_what_trains_nothing_loads_nothing_that_trains(arguments, sentence: str, runs: Path) -> None:
+    printed = fresh(COMMAND, *(word.replace("RUNS", str(runs)) for word in arguments))
+    assert sentence in printed
+    assert printed.splitlines()[-1].split() == ["loaded:"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "loaded"),
+    [
+        (["bogus"], []),
+        (["sweep"], []),
+        (["--bogus"], []),
+        (["train", "add_mod97", "--sedes", "1"], []),
+        (["reproduce", "--claims", "--remake"], []),
+        (["train", "add_mod97", "--out", "x", "--partition", "p"], ["numpy"]),
+        (["train", "ad_mod97", "--out", "x"], ["numpy"]),
+        (["tasks", "ad_mod97"], ["numpy"]),
+        (["train", "add_mod97", "--seeds", "x", "--out", "x"], ["numpy"]),
+        (["show", "nowhere"], []),
+    ],
+)
+def test_a_rejection_does_not_wait_for_torch(arguments: list[str], loaded: list[str]) -> None:
+    assert fresh(COMMAND, *arguments).splitlines()[-1].split() == ["loaded:", *loaded]
 
 
 def test_what_is_loaded_is_told() -> None:

@@ -65,7 +65,7 @@ def test_a_command_without_its_libraries_says_what_to_install() -> None:
     done = run_blocked("""
         from grokscope.__main__ import main
         ALLOWED.add("tyro")
-        sys.argv[1:] = ["groups", "S5"]
+        sys.argv[1:] = ["tasks", "S5", "--group"]
         sys.exit(main())
     """)
     assert done.returncode == 2

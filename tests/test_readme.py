@@ -40,4 +40,4 @@ def test_every_python_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_every_command_exists() -> None:
     words = [line.split() for block in blocks("sh") for line in block.splitlines() if line.startswith("grokscope")]
     assert {word[1] for word in words} <= set(COMMANDS)
-    assert {word[1] for word in words} >= {"train", "resume", "fork", "list", "show", "tasks", "groups"}
+    assert {word[1] for word in words} >= {"train", "resume", "fork", "list", "show", "tasks", "measure"}

@@ -50,7 +50,7 @@ def test_a_pt_file_is_converted_by_another_process(tmp_path: Path, capsys: pytes
     model = small()
     shared = {"model": model.state_dict(), "tied": model[0].weight, "epoch": 7, "losses": [torch.ones(2)], "note": "x"}
     torch.save(shared, tmp_path / "a.pt")
-    assert run(["convert", str(tmp_path / "a.pt")]) == 0
+    assert run(["import", str(tmp_path / "a.pt")]) == 0
     assert capsys.readouterr().out.strip().endswith("a.safetensors: 7 tensors")
     found = read_weights(tmp_path / "a.safetensors")
     assert sorted(found) == [
@@ -110,7 +110,7 @@ def test_what_cannot_be_converted_is_one_sentence_and_status_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     torch.save({"note": "no tensors"}, tmp_path / "a.pt")
-    assert run(["convert", str(tmp_path / "a.pt")]) == 2
+    assert run(["import", str(tmp_path / "a.pt")]) == 2
     assert capsys.readouterr().err.strip().endswith("a.pt' could not be converted: it holds no tensors")
     (tmp_path / "b.safetensors").write_bytes(b"")
     for arguments, sentence in (
@@ -126,7 +126,7 @@ def test_what_cannot_be_converted_is_one_sentence_and_status_2(
 def test_only_safetensors_are_read(tmp_path: Path) -> None:
     (tmp_path / "b.safetensors").write_bytes(b"not one")
     for name, sentence in (
-        ("a.pt", r"files only, got .*; make one with: grokscope convert a.pt"),
+        ("a.pt", r"files only, got .*; make one with: grokscope import a.pt"),
         ("none.safetensors", "cannot be read: No such file"),
         ("b.safetensors", "is not a safetensors file"),
     ):

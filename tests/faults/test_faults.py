@@ -347,7 +347,7 @@ def test_a_driver_dies_and_another_goes_on(tmp_path: Path, injected: Count, expe
 def test_a_hostile_task_is_refused_and_nothing_is_written(name: str, tmp_path: Path, injected: Count) -> None:
     injected()
     before = sorted(tmp_path.rglob("*"))
-    assert run(["sweep", "--task", name, "--out", str(tmp_path / "runs")]) == BAD_INPUT
+    assert run(["train", name, "--out", str(tmp_path / "runs")]) == BAD_INPUT
     assert sorted(tmp_path.rglob("*")) == before
 
 

@@ -138,7 +138,7 @@ def test_an_unknown_measure_is_refused_with_the_nearest() -> None:
         measure_named("fds")
     with pytest.raises(InputError, match=r"there is no measure 'Rank'; did you mean 'rank'\?"):
         measure(Question(trained("S3")), ["fsd", "Rank"])
-    with pytest.raises(InputError, match="no measure was asked for; `grokscope measures` lists them"):
+    with pytest.raises(InputError, match="no measure was asked for; `grokscope measure` lists them"):
         measure(Question(trained("S3")), [])
 
 

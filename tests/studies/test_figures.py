@@ -394,7 +394,21 @@ def test_the_command_writes_a_figure_of_packed_records(tmp_path: Path, capsys: p
     records = list(lifelike(None, ["architecture"]).study("architecture").values())
     save_records(tmp_path / "a.records.gz", records[:3])
     save_records(tmp_path / "b.records.gz", records[2:])
-    assert run(["figure", "fig-arch", "--from", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
+    assert (
+        run(
+            [
+                "reproduce",
+                "synchronization",
+                "--figure",
+                "fig-arch",
+                "--from",
+                str(tmp_path),
+                "--out",
+                str(tmp_path / "out"),
+            ]
+        )
+        == 0
+    )
     shown = capsys.readouterr().out
     assert f"{len(records)} runs" in shown
     assert len(list((tmp_path / "out").iterdir())) == 4
@@ -405,7 +419,7 @@ def test_the_command_writes_a_figure_of_packed_records(tmp_path: Path, capsys: p
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["fig-two-phases"], "there is no figure 'fig-two-phases'; did you mean 'fig-two-phase'?"),
+        (["fig-two-phases"], "synchronization has no figure 'fig-two-phases'; did you mean 'fig-two-phase'?"),
         (["fig-arch", "--from", "nowhere"], "there is no folder 'nowhere'"),
         (["fig-arch", "--from", "."], "'.' holds no finished runs and no records (*.records.gz)"),
         (["fig-arch", "--from", "bad.records.gz"], "the records 'bad.records.gz' cannot be read"),
@@ -421,7 +435,7 @@ def test_the_command_refuses_in_one_sentence(
     monkeypatch.chdir(tmp_path)
     if "bad.records.gz" in arguments:
         Path("bad.records.gz").write_bytes(b"nothing")
-    assert run(["figure", *arguments]) == 2
+    assert run(["reproduce", "synchronization", "--figure", *arguments]) == 2
     assert sentence in capsys.readouterr().err
     assert not Path("figures").exists()
 
@@ -430,5 +444,5 @@ def test_without_matplotlib_a_sentence_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert run(["figure", "fig-arch"]) == 2
+    assert run(["reproduce", "synchronization", "--figure", "fig-arch", "--from", "x"]) == 2
     assert "pip install 'grokscope[report]'" in capsys.readouterr().err

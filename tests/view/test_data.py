@@ -73,12 +73,12 @@ def test_parquet_holds_the_same_and_overwrites_nothing(folder: Path) -> None:
 
 
 def test_the_command_exports_all_runs_or_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["export", "--to", "parquet", "--file", "all"]) == 0
-    assert run(["export", "add_mod97_s1", "--to", "parquet", "--file", "one"]) == 0
+    assert run(["export", "runs", "--format", "parquet", "--out", "all"]) == 0
+    assert run(["export", "runs", "add_mod97_s1", "--format", "parquet", "--out", "one"]) == 0
     assert capsys.readouterr().out.count("wrote ") == 6
     assert [parquet.read_table(f"{name}/runs.parquet").num_rows for name in ("all", "one")] == [4, 1]
-    assert run(["export"]) == 2
-    assert "which run?" in capsys.readouterr().err
+    assert run(["export", "runs"]) == 2
+    assert "name a run" in capsys.readouterr().err
 
 
 def test_an_empty_folder_has_empty_tables(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_hostile_or_wrong_sql_is_refused_in_one_sentence(
 ) -> None:
     Path("secret.txt").write_text("secret content")
     before = sorted(Path.cwd().rglob("*"))
-    assert run(["query", sql, "runs"]) == 2
+    assert run(["query", "runs", sql]) == 2
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err.startswith("grokscope: ")
@@ -129,12 +129,12 @@ def test_hostile_or_wrong_sql_is_refused_in_one_sentence(
 
 def test_results_for_people_and_programs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sql = "select '=1+1' as a, -1 as b, undefined from measures limit 1"
-    assert run(["query", sql]) == 0
+    assert run(["query", "runs", sql]) == 0
     assert capsys.readouterr().out == "a      b  undefined\n=1+1  -1  =why\n\n1 row\n"
-    assert run(["query", sql, "--json"]) == 0
+    assert run(["query", "runs", sql, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [{"a": "=1+1", "b": -1, "undefined": "=why"}]
-    assert run(["query", sql, "--csv"]) == 0
+    assert run(["query", "runs", sql, "--format", "csv"]) == 0
     assert list(csv.reader(io.StringIO(capsys.readouterr().out))) == [["a", "b", "undefined"], ["'=1+1", "-1", "'=why"]]
-    assert run(["query", "select chr(27) || '[31m' as x"]) == 0
+    assert run(["query", "runs", "select chr(27) || '[31m' as x"]) == 0
     assert "\x1b" not in capsys.readouterr().out
-    assert run(["query", sql, "--csv", "--json"]) == 2
+    assert run(["query", "runs", sql, "--format", "csv", "--json"]) == 2

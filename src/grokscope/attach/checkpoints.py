@@ -26,7 +26,7 @@ def read_weights(path: Path | str) -> dict[str, Tensor]:
     """The tensors of a safetensors file. A pickle is rejected, and never opened."""
     path = Path(path)
     if path.suffix.lower() != SAFE:
-        hint = f"; make one with: grokscope convert {path.name}" if path.suffix.lower() in PICKLES else ""
+        hint = f"; make one with: grokscope import {path.name}" if path.suffix.lower() in PICKLES else ""
         raise InputError(f"weights are read from {SAFE} files only, got {named(path)}{hint}")
     try:
         return safetensors.torch.load(path.read_bytes())

@@ -1,4 +1,4 @@
-"""The only place where a pickle is opened: a process of its own, asked for by `grokscope convert`, tensors only."""
+"""The only place where a pickle is opened: a process of its own, asked for by `grokscope import`, tensors only."""
 
 import sys
 from collections.abc import Iterator

@@ -1,114 +1,149 @@
 """The command line: parses, prints, and turns bad input into one sentence and exit status 2."""
 
+import inspect
 import io
+import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
+from itertools import takewhile, zip_longest
 
 import tyro
 
-from grokscope.cli.commands import Command, Commands
-from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.cli.commands import GROUPS, RENAMED, Command, Commands, arguments_of, examples_of
+from grokscope.errors import InputError, did_you_mean, nearest, shown
 from grokscope.version import __version__
 
-__all__ = ["COMMANDS", "run"]
+__all__ = ["COMMANDS", "help_text", "parse", "run"]
 
 BAD_INPUT = 2
-COMMANDS = Commands(
-    {
-        "train": "train:train",
-        "resume": "train:resume",
-        "fork": "train:fork",
-        "sweep": "sweep:sweep",
-        "status": "stores:status",
-        "cancel": "stores:cancel",
-        "doctor": "doctor:doctor",
-        "pull": "stores:pull_runs",
-        "watch": "watch:watch",
-        "list": "listing:list_runs",
-        "show": "runs:show",
-        "story": "runs:tell",
-        "query": "query:query",
-        "export": "runs:export",
-        "convert": "convert:convert",
-        "report": "report:report",
-        "serve": "report:serve",
-        "measures": "measures:measures",
-        "measure": "measures:measure_run",
-        "reproduce": "reproduce:reproduce",
-        "claims": "reproduce:claims",
-        "remake": "reproduce:remake",
-        "tasks": "tasks:tasks",
-        "groups": "groups:groups",
-        "figure": "figures:figure",
-        "bakeoff": "bakeoff:bakeoff",
-    }
-)
-CONFIG = (tyro.conf.HelptextFromCommentsOff,)
-DESCRIPTION = """See grokking coming, prove why it happens, and steer it.
+COMMANDS = Commands({name: place for group in GROUPS.values() for name, place in group.items()})
+CONFIG = (tyro.conf.HelptextFromCommentsOff, tyro.conf.OmitArgPrefixes)
+SHELLS = ("bash", "zsh", "fish")
+TITLE = "See grokking coming, prove why it happens, and steer it."
+START = """
+Options
+  --help               this text; `grokscope COMMAND --help` explains one command
+  --version            the version
+  --completion SHELL   print a completion script for bash, zsh or fish
 
-Start here:
-  grokscope tasks              what can be learnt, and how it is named
-  grokscope tasks add_mod97    one task: its pairs, answers and bases
+Examples
+  grokscope tasks add_mod97
   grokscope train add_mod97 --seeds 0:2 --out runs/first
-  grokscope watch runs/first   how they are getting on, from another terminal
-  grokscope list runs/first    what became of them
-  grokscope story runs/first   the same in plain words
-  grokscope fork add_mod97_s0 --at 1000 --weight-decay 2 3 --out runs/first
-  grokscope report runs/first   the same as a page to look at and send
-  grokscope measures fsd       a measure: formula, source, null, example
-  grokscope reproduce --quick --dry-run    the paper, run again and judged
-  grokscope groups S5          a group: classes, characters, modes, checks
-  grokscope --version          the version"""
+  grokscope watch runs/first
+  grokscope show runs/first
+  grokscope fork runs/first add_mod97_s0 --at 1000 --weight-decay 2 3
+  grokscope report runs/first --out report.html
+  grokscope measure --measures fsd
+  grokscope reproduce synchronization --quick --dry-run"""
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit status: 0 if it did its job, 2 if its input cannot be used."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without our letters shows ? in their place
-    if list(arguments) == ["--version"]:
-        print(f"grokscope {__version__}")
-        return 0
     try:
-        _parsed(list(arguments) or ["--help"])()
+        parse(list(arguments) or ["--help"])()
     except InputError as error:
         print(f"grokscope: {error}", file=sys.stderr)
         return BAD_INPUT
-    except BrokenPipeError:  # the reader of a pipe (head, less) has had enough
+    except ModuleNotFoundError as error:
+        if (error.name or "grokscope").partition(".")[0] == "grokscope":  # ours: a defect
+            raise
+        needs = f"the command line needs {error.name}; install it with: pip install grokscope"
+        print(f"grokscope: {needs}", file=sys.stderr)
+        return BAD_INPUT
+    except BrokenPipeError:  # the reader of a pipe (head, less) has ended
         sys.stderr.close()
         return 0
     return 0
 
 
-def _parsed(words: list[str]) -> Callable[[], None]:
-    """What is asked for, ready to be called. No other command is imported, unless an option has to be looked for."""
+def help_text() -> str:
+    """All commands in their groups, a line each; no command is imported."""
+    lines = [f"{title}\n" + "".join(_line(name) for name in group) for title, group in GROUPS.items()]
+    return f"usage: grokscope COMMAND ...\n\n{TITLE}\n\n" + "\n".join(lines) + START
+
+
+def _line(name: str) -> str:
+    return f"  {name:<10} {COMMANDS.summary(name)}\n"
+
+
+def parse(words: list[str]) -> Callable[[], object]:
+    """The command, ready to be called with its arguments. No other command is imported unless an option is unknown."""
     name, rest = words[0], words[1:]
-    if name not in COMMANDS:
-        if not name.startswith("-"):
-            hint = did_you_mean(name, COMMANDS) or "; `grokscope --help` shows them all"
-            raise InputError(f"there is no command {shown(name)}{hint}")
-        return _parsed_by(COMMANDS.described() if name in ("-h", "--help") else COMMANDS, words)
-    command = COMMANDS[name]
-    if rest and rest[0].replace("_", "-").startswith("--tyro-"):  # completion in a shell is for all commands at once
-        return _parsed_by(COMMANDS, words)
-    try:
-        return tyro.cli(_postponed(command), args=rest, console_outputs=False, config=CONFIG)
-    except SystemExit as stop:  # its help is to be shown, or what is wrong
-        return _parsed_by(COMMANDS if stop.code else {name: command}, words)
-
-
-def _parsed_by(commands: Mapping[str, Command], words: list[str]) -> Callable[[], None]:
-    postponed = {name: _postponed(command) for name, command in commands.items()}
-    return tyro.extras.subcommand_cli_from_dict(
-        postponed, prog="grokscope", description=DESCRIPTION, args=words, config=CONFIG
+    if name in COMMANDS:
+        command = COMMANDS[name]
+        _check_options(name, command, rest)
+        try:
+            return tyro.cli(_postponed(command), prog=f"grokscope {name}", args=rest, config=CONFIG)
+        except SystemExit as stop:
+            if not stop.code:
+                print(
+                    "\n".join(["", "Examples:", *(f"  {line}" for line in examples_of(inspect.getdoc(command) or ""))])
+                )
+            raise
+    if name == "--completion":
+        return partial(_print_completion, rest)
+    if name in ("-h", "--help", "--version") and not rest:
+        return partial(print, f"grokscope {__version__}" if name == "--version" else help_text())
+    if name in RENAMED:
+        raise InputError(f"`grokscope {name}` is now `grokscope {RENAMED[name]}`")
+    kind, known = ("option", ("--help", "--version", "--completion")) if name.startswith("-") else ("command", COMMANDS)
+    raise InputError(
+        f"there is no {kind} {shown(name)}{did_you_mean(name, known) or '; `grokscope --help` shows them'}"
     )
 
 
-def _postponed(command: Command) -> Callable[..., Callable[[], None]]:
-    """The command as tyro sees it: it only takes the arguments, and is called once tyro has done."""
+def _check_options(name: str, command: Command, words: list[str]) -> None:
+    """Reject an option that the command does not have, one that is given twice, and one without its value."""
+    known = {one.written: one.takes_value for one in arguments_of(command)} | {"--help": False}
+    words = list(takewhile(lambda word: word != "--", words))
+    given: list[str] = []
+    for word, following in zip_longest(words, words[1:], fillvalue="--"):
+        option, equals, _ = word.replace("_", "-").partition("=") if word.startswith("--") else (word, "", "")
+        if not option.startswith("--"):
+            continue
+        if option not in known:
+            raise InputError(f"`grokscope {name}` has no option {shown(option)}{_elsewhere(option, known)}")
+        if option in given:
+            raise InputError(f"{option} is given twice; several values stand behind one {option}")
+        if known[option] and not equals and following.startswith("--"):
+            raise InputError(f"{option} needs a value; see `grokscope {name} --help`")
+        given.append(option)
+
+
+def _elsewhere(option: str, known: Sequence[str] | dict[str, bool]) -> str:
+    """The option that may be meant: one of this command, or one of another."""
+    found = nearest(option[2:], [one[2:] for one in known if one.startswith("--")])
+    if found:
+        return f"; did you mean '--{found}'?"
+    owners = {one.written: name for name in reversed([*COMMANDS]) for one in arguments_of(COMMANDS[name])}
+    found = nearest(option[2:], [one[2:] for one in owners if one.startswith("--")])
+    return f"; `grokscope {owners[f'--{found}']} --help` has '--{found}'" if found else ""
+
+
+def _print_completion(words: list[str]) -> None:
+    if len(words) != 1 or words[0] not in SHELLS:
+        raise InputError(f"--completion takes one shell of {', '.join(SHELLS)}, got {shown(' '.join(words))}")
+    postponed = {name: _postponed(command) for name, command in COMMANDS.items()}
+    tyro.extras.subcommand_cli_from_dict(
+        postponed, prog="grokscope", args=["--tyro-write-completion", words[0], "-"], config=CONFIG
+    )
+
+
+def _postponed(command: Command) -> Callable[..., Callable[[], object]]:
+    """The command as tyro sees it: it only takes the arguments, and is called once tyro has ended.
+
+    A meaning of several lines is joined into one, because tyro would keep its breaks; for that it must not see the
+    command's own docstring.
+    """
 
     @wraps(command)
-    def taken(*arguments: object, **options: object) -> Callable[[], None]:
+    def taken(*arguments: object, **options: object) -> Callable[[], object]:
         return partial(command, *arguments, **options)
 
+    del taken.__wrapped__
+    taken.__doc__ = re.sub(r"\n {8,}", " ", inspect.getdoc(command) or "")
+    taken.__signature__ = inspect.signature(command)  # type: ignore[attr-defined]
     return taken

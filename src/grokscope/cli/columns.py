@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-__all__ = ["aligned"]
+__all__ = ["align"]
 
 
-def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], left: frozenset[str] = frozenset()) -> str:
+def align(header: Sequence[str], rows: Sequence[Sequence[str]], left: frozenset[str] = frozenset()) -> str:
     """The rows under their header, numbers to the right and the columns named in `left` to the left.
 
-    >>> print(aligned(["run", "step"], [["a", "1,000"], ["bc", "5"]], left=frozenset({"run"})))
+    >>> print(align(["run", "step"], [["a", "1,000"], ["bc", "5"]], left=frozenset({"run"})))
     run   step
     a    1,000
     bc       5

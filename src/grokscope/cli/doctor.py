@@ -1,17 +1,13 @@
-"""`grokscope doctor`: whether every file of a folder is what was written, and what can be done if not."""
+"""`grokscope doctor`: whether every file of a folder is as it was written, and what can be repaired."""
 
 import json
 import sys
 from pathlib import Path
 
-from rich.console import Console
-from rich.markup import escape
-
-from grokscope.cli.arguments import Flag, JsonFlag, Place
+from grokscope.cli.options import Flag, JsonFlag, Place
 from grokscope.errors import InputError
 from grokscope.files import named
 from grokscope.runs import is_remote, open_store
-from grokscope.runs.doctor import Finding, examine, examine_remote
 from grokscope.runs.remote import Remote
 
 __all__ = ["doctor"]
@@ -19,39 +15,40 @@ __all__ = ["doctor"]
 UNSOUND = 1
 
 
-def doctor(out: Place, repair: Flag = False, as_json: JsonFlag = False) -> None:
-    """Check every file of a folder against its checksum, and say what is wrong; exit status 1 if anything is.
+def doctor(folder: Place, repair: Flag = False, as_json: JsonFlag = False) -> None:
+    """Check every file of a folder against its checksum.
 
-    Example: grokscope doctor runs/decays --repair
+    The exit status is 1 if anything is wrong.
 
     Args:
-        out: A folder of runs, or a remote address.
-        repair: Mend what can be: damaged runs are opened again before the damage (in a remote store, their damaged
-            commits are forgotten), and `grokscope resume` computes the lost bytes once more.
-        as_json: Print facts for programs instead of people.
+        repair: Cut damaged runs back to before the damage, so that `grokscope resume` computes the lost part again; in
+            a remote store, forget damaged commits.
+
+    Examples:
+        grokscope doctor runs/decays --repair
     """
-    if is_remote(out):
-        findings = list(examine_remote(Remote(out), repair))
+    from grokscope.runs.doctor import examine, examine_remote
+
+    if is_remote(folder):
+        findings = list(examine_remote(Remote(folder), repair))
     else:
-        if not Path(out).is_dir():
-            raise InputError(f"there is no folder {named(Path(out))}")
-        findings = list(examine(open_store(out), repair))
+        if not Path(folder).is_dir():
+            raise InputError(f"there is no folder {named(Path(folder))}")
+        findings = list(examine(open_store(folder), repair))
     if as_json:
         print(json.dumps([vars(finding) for finding in findings]))
     else:
-        _tell_findings(findings, out)
+        for finding in findings:
+            remedy = f"; {'repaired: ' if finding.mended else ''}{finding.remedy}" if finding.remedy else ""
+            print(f"{finding.run}: {finding.problem}{remedy}")
+        _print_counts(len(findings), [bool(finding.remedy) for finding in findings if not finding.mended], folder)
     if not all(finding.mended for finding in findings):
         sys.exit(UNSOUND)
 
 
-def _tell_findings(findings: list[Finding], out: str) -> None:
-    console = Console(highlight=False)
-    for finding in findings:
-        remedy = f"; {'mended: ' if finding.mended else ''}{finding.remedy}" if finding.remedy else ""
-        console.print(escape(f"{finding.run}: {finding.problem}{remedy}"), soft_wrap=True)
-    wrong = sum(not finding.mended for finding in findings)
-    mendable = sum(bool(finding.remedy) and not finding.mended for finding in findings)
-    whole = f"every file in {escape(out)} is whole"
-    console.print(f"{len(findings)} findings, {len(findings) - wrong} mended" if findings else whole)
-    if mendable:
-        console.print(f"{mendable} can be mended with --repair, and then `grokscope resume {escape(out)}`")
+def _print_counts(found: int, repairable: list[bool], folder: str) -> None:
+    """How many findings there are, and how many of those that remain can be repaired."""
+    repaired = found - len(repairable)
+    print(f"{found} findings, {repaired} repaired" if found else f"every file in {folder} is as it was written")
+    if any(repairable):
+        print(f"{sum(repairable)} can be repaired with --repair, and then `grokscope resume {folder}`")

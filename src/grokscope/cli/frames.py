@@ -1,4 +1,4 @@
-"""What `grokscope watch` shows, as a pure function of what is known: a line per cohort, and what has just happened."""
+"""The picture that `grokscope watch` shows, a pure function of what is known: a line per group, and what is new."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,20 +18,17 @@ WIDE = 100  # columns of a window
 
 @dataclass(frozen=True)
 class Line:
-    """One cohort."""
+    """One group of runs."""
 
     label: str
     """What its runs have in common."""
     runs: int
-    """How many there are."""
     finished: int
-    """How many have ended."""
     synchronized: int | None
-    """How many have synchronised so far, of unread ones as many as is usual; None if that is not known."""
+    """How many have synchronised so far, unread ones estimated; None if that is not known."""
     grokked: int
-    """How many have grokked so far."""
     progress: float
-    """Steps taken, as a share of all that may be."""
+    """Steps taken, as a share of all steps."""
     validation: tuple[float, ...]
     """Mean validation accuracy over time; NaN where nothing was measured."""
     fsd: tuple[float, ...]
@@ -43,7 +40,7 @@ class Line:
     quiet: float | None
     """Seconds since anything was written; None if all have ended, or none has begun."""
     unread: int = 0
-    """How many had ended before the watch began and are known by their outcomes alone."""
+    """How many had ended before the watch began, so that only their outcomes were read."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +48,9 @@ class Watched:
     """A folder at one moment."""
 
     folder: str
-    """Where."""
     groups: str
     """What the runs of one line have in common, in words."""
     lines: tuple[Line, ...]
-    """The cohorts."""
     alerts: tuple[str, ...]
     """What happened since the watch began, oldest first."""
 
@@ -69,17 +64,19 @@ def frame(state: Watched, width: int = 120, ascii_only: bool = False) -> Group:
     if not state.lines:
         return Group(heading, Text("no run here yet"))
     table = Table(box=None, pad_edge=False, padding=(0, 1 if width < WIDE else 2, 0, 0))
-    for column in ("cohort", "done", "validation", "FSD", "sync", "grok", "steps/s", "left"):
-        is_left = column in ("cohort", "validation", "FSD")
+    for column in ("runs", "done", "validation", "FSD", "sync", "grok", "steps/s", "left"):
+        is_left = column in ("runs", "validation", "FSD")
         table.add_column(
-            column, justify="left" if is_left else "right", no_wrap=True, min_width=None if column == "cohort" else 4
+            column, justify="left" if is_left else "right", no_wrap=True, min_width=None if column == "runs" else 4
         )
     for line in state.lines:
         table.add_row(*(Text(cell) for cell in _cells(line, width, ASCII if ascii_only else BLOCKS)))
     alerts = [Text(alert, style="bold") for alert in state.alerts[-SHOWN_ALERTS:]]
     unread = sum(line.unread for line in state.lines)
-    spared = f"\n{unread:,} that had ended are known by their outcomes alone: curves and ~ are of the others"
-    explained = Text(f"a line stands for {state.groups}{spared if unread else ''}", style="dim")
+    unread_note = (
+        f"\n{unread:,} had ended before; of them only the outcomes were read, and curves and ~ are of the others"
+    )
+    explained = Text(f"a line stands for {state.groups}{unread_note if unread else ''}", style="dim")
     return Group(heading, explained, Text(""), table, *([Text(""), *alerts] if alerts else []))
 
 
@@ -99,7 +96,7 @@ def _cells(line: Line, width: int, letters: str) -> tuple[str, ...]:
 
 
 def _shortened(values: Sequence[float], count: int) -> list[float]:
-    """At most so many values, each the last known one of its part."""
+    """At most this many values, each the last known one of its part."""
     size = -(-len(values) // count)
     parts = [values[start : start + size] for start in range(0, len(values), size)] if size else []
     return [next((value for value in reversed(part) if not isnan(value)), nan) for part in parts]

@@ -1,10 +1,9 @@
-"""`grokscope groups`: a group's classes, characters and modes, with the checks they pass."""
+"""A group's classes, characters and modes, with the checks they pass."""
 
 import json
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import tyro
 from rich.console import Console
 from rich.markup import escape
 from rich.measure import Measurement
@@ -13,27 +12,15 @@ from rich.table import Table
 from grokscope.errors import shown
 from grokscope.tasks import CharacterTable, Group, Modes, character_table, group_modes, group_of
 
-__all__ = ["checks", "group_facts", "groups"]
+__all__ = ["checks", "group_facts", "show_group"]
 
 SHOWN_MODES = 24
 CHECK_FAILED = 1
 Check = tuple[str, float, float]  # a law, the largest error found, the largest error allowed
 
 
-def groups(
-    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")],
-    as_json: Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff] = False,
-) -> None:
-    """Show a group: order, conjugacy classes, characters, and the modes in which real activations are read.
-
-    Exits with status 1 if one of the checks fails.
-
-    Example: grokscope groups S5
-
-    Args:
-        name: A group such as Z60, D12, S5, A5, Q8, Aff7, SL2_3, PSL2_7, Z3xS4 or table:my_group.json.
-        as_json: Print facts for programs instead of people.
-    """
+def show_group(name: str, as_json: bool) -> None:
+    """Print a group's order, conjugacy classes, characters and modes; exit status 1 if one of the checks fails."""
     with Console(stderr=True).status(f"computing the characters of {escape(shown(name))}"):
         group = group_of(name)
         characters, modes = character_table(group), group_modes(group)
@@ -126,7 +113,7 @@ def _character_view(characters: CharacterTable) -> Table:
 
 
 def _number(value: complex) -> str:
-    """A character value in few letters: 2, −0.62, 0.5+0.87i."""
+    """A character value, short: 2, −0.62, 0.5+0.87i."""
     real, imaginary = (f"{part:.2f}".rstrip("0").rstrip(".") for part in (value.real, value.imag))
     real, imaginary = ("0" if part == "-0" else part for part in (real, imaginary))
     if imaginary == "0":

@@ -2,45 +2,40 @@
 
 import json
 from collections import Counter
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import tyro
-
-from grokscope.cli.arguments import JsonFlag
-from grokscope.cli.columns import aligned
+from grokscope.cli.columns import align
+from grokscope.cli.options import Folder, JsonFlag
 from grokscope.errors import shown
 from grokscope.runs import open_runs
 
 __all__ = ["list_runs"]
 
-Folder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
 
+def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
+    """List the runs of a folder with their outcomes.
 
-def list_runs(out: Folder = Path("runs"), as_json: JsonFlag = False) -> None:
-    """List the runs of a folder: task, seed, weight decay, outcome, when they memorised and grokked.
+    Columns: the run, its weight decay λ, its outcome, the steps at which it memorised and grokked, and where it was
+    forked.
 
-    Example: grokscope list runs/first
-
-    Args:
-        out: A folder of runs.
-        as_json: Print facts for programs instead of people.
+    Examples:
+        grokscope list runs/first
     """
-    rows = open_runs(out).table()
+    rows = open_runs(folder).table()
     if as_json:
         print(json.dumps(rows))
         return
     if not rows:
-        print(f"no runs in {out} yet; train some with: grokscope train add_mod97 --out {out}")
+        print(f"no runs in {folder} yet; train some with: grokscope train add_mod97 --out {folder}")
         return
     columns = {"run": "run", "λ": "weight_decay", "outcome": "outcome", "memorised": "memorized", "grokked": "grokked"}
     if any(row["fork_step"] is not None for row in rows):
         columns["forked at"] = "fork_step"
     cells = [[_cell(row, name) for name in columns.values()] for row in rows]
-    print(aligned(list(columns), cells, left=frozenset({"run", "outcome"})))
+    print(align(list(columns), cells, left=frozenset({"run", "outcome"})))
     counts = Counter(_cell(row, "outcome") for row in rows)
-    told = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
-    print(f"\n{len(rows):,} {'run' if len(rows) == 1 else 'runs'}: {told}")
+    outcomes = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
+    print(f"\n{len(rows):,} {'run' if len(rows) == 1 else 'runs'}: {outcomes}")
 
 
 def _cell(row: dict[str, Any], column: str) -> str:

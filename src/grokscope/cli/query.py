@@ -3,15 +3,14 @@
 import csv
 import io
 import json
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 
-from grokscope.cli.columns import aligned
+from grokscope.cli.columns import align
+from grokscope.cli.options import Folder, JsonFlag
 from grokscope.errors import InputError
 from grokscope.runs import open_runs
-from grokscope.view.data import query as answer
 
 __all__ = ["query"]
 
@@ -19,35 +18,38 @@ FORMULA = tuple("=+-@\t\r")  # how a text begins that a spreadsheet would comput
 
 
 def query(
+    folder: Folder,
     sql: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SQL")],
-    out: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")] = Path("runs"),
-    as_csv: Annotated[bool, tyro.conf.arg(name="csv"), tyro.conf.FlagCreatePairsOff] = False,
-    as_json: Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff] = False,
+    format: Literal["text", "csv", "json"] = "text",
+    as_json: JsonFlag = False,
 ) -> None:
-    """Ask all runs of a folder in SQL: one SELECT over the tables runs, log and measures.
+    """Query all runs of a folder in SQL.
 
-    runs has a row per run (task, seed, weight_decay, outcome, memorized, synchronized, grokked, lead, …), log a row per
-    look (run, step, validation_accuracy, fsd, …), measures a row per checkpoint measured while training. Nothing but
-    these tables can be read, and nothing written. DESCRIBE runs lists a table's columns.
-
-    Example: grokscope query "select task, count(*) as n, median(grokked) from runs group by task" runs/first
+    The query is one SELECT over three tables: runs has a row per run (task, seed, weight_decay, outcome, memorized,
+    synchronized, grokked, lead, …), log a row per evaluation (run, step, validation_accuracy, fsd, …), measures a row
+    per checkpoint measured while training. Nothing else can be read, and nothing written. DESCRIBE runs lists the
+    columns of a table.
 
     Args:
-        sql: The question, in DuckDB's SQL.
-        out: A folder of runs.
-        as_csv: Print CSV.
-        as_json: Print a list of objects.
+        sql: The query, in DuckDB's SQL.
+        format: How the result is printed.
+
+    Examples:
+        grokscope query runs/first "select task, count(*) as n, median(grokked) from runs group by task"
+        grokscope query runs/first "select run, step, fsd from log" --format csv
     """
-    if as_csv and as_json:
-        raise InputError("a result is printed as --csv or as --json, not as both")
-    names, rows = answer(open_runs(out), sql)
-    if as_json:
+    if as_json and format == "csv":
+        raise InputError("a result is printed as --format csv or as --json, not as both")
+    from grokscope.view.data import query as answer
+
+    names, rows = answer(list(open_runs(folder)), sql)
+    if as_json or format == "json":
         print(json.dumps([dict(zip(names, row, strict=True)) for row in rows], default=str))
-    elif as_csv:
+    elif format == "csv":
         print(_csv(names, rows), end="")
     else:
         numbers = {n for n, column in zip(names, zip(*rows, strict=True), strict=False) if _all_numbers(column)}
-        print(aligned(names, [[_cell(value) for value in row] for row in rows], left=frozenset(names) - numbers))
+        print(align(names, [[_cell(value) for value in row] for row in rows], left=frozenset(names) - numbers))
         print(f"\n{len(rows):,} {'row' if len(rows) == 1 else 'rows'}")
 
 

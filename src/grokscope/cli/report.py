@@ -5,31 +5,33 @@ from typing import Annotated
 
 import tyro
 
+from grokscope.cli.options import Folder
 from grokscope.errors import InputError
 
 __all__ = ["report", "serve"]
 
-Folder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
+Title = Annotated[str, tyro.conf.arg(help="The page's title; the folder's name if not given.", help_behavior_hint="")]
 
 
 def report(
     folder: Folder,
     out: Path = Path("report.html"),
-    detail: tuple[str, ...] = (),
-    title: str = "",
-    match: str = "",
+    detail: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN ...", help_behavior_hint="")] = (),
+    title: Title = "",
+    match: Annotated[str, tyro.conf.arg(metavar="PATTERN", help_behavior_hint="")] = "",
 ) -> None:
-    """Write one HTML file that shows a folder of runs; it needs no server and no network.
+    """Write one HTML file that shows a folder of runs.
 
-    Example: grokscope report runs/first --out report.html --detail add_mod97_s0
+    The file needs no server and no network. The folder may also hold results (*.records.gz, claims.json).
 
     Args:
-        folder: A folder of runs, finished or still running, or of results (*.records.gz, claims.json).
         out: The file to write; another report of that name is replaced.
-        detail: Runs to look inside, by name or its beginning: up to 8, whose weights are stored.
-        title: What the page is called; the folder's name if not given.
-        match: Show only runs whose names begin so or have this pattern, such as 'add_mod97_s1*'. A page shows at most
+        detail: Up to 8 runs whose stored weights are shown in detail.
+        match: Show only runs whose names begin so or match this pattern, such as 'add_mod97_s1*'. A page shows at most
             10,000 runs.
+
+    Examples:
+        grokscope report runs/first --out report.html --detail add_mod97_s0
     """
     from rich.console import Console
     from rich.markup import escape
@@ -38,23 +40,24 @@ def report(
     from grokscope.view.page import source_of, write_page
 
     console = Console(stderr=True, highlight=False)
-    with console.status("reading the runs") as told:
+    with console.status("reading the runs") as status:
         source = source_of(folder, title, match)
-        size = write_page(out, source, detail, lambda name: told.update(f"looking inside {escape(name)}"))
+        size = write_page(out, source, detail, lambda name: status.update(f"measuring {escape(name)}"))
     for problem in source.problems:
         console.print(escape(problem), soft_wrap=True)
     print(f"wrote {out}: {len(source.runs):,} runs, {size / 1e6:.2f} MB")
 
 
-def serve(folder: Folder, port: int = 8642, title: str = "") -> None:
-    """Show a folder of runs in the browser, live while they train. Only this machine can connect, with the token.
+def serve(folder: Folder, port: int = 8642, title: Title = "") -> None:
+    """Show a folder of runs in the browser, live while they train.
 
-    Example: grokscope serve runs/first --port 8642
+    Only this machine can connect, with the token in the printed address.
 
     Args:
-        folder: A folder of runs, finished or still running.
-        port: Where to listen on 127.0.0.1; 0 takes any free port.
-        title: What the page is called; the folder's name if not given.
+        port: The port on 127.0.0.1; 0 takes any free one.
+
+    Examples:
+        grokscope serve runs/first --port 8642
     """
     for module in ("jinja2", "starlette", "uvicorn"):
         _require(module, "report,live")
@@ -64,7 +67,7 @@ def serve(folder: Folder, port: int = 8642, title: str = "") -> None:
 
 
 def _require(module: str, extras: str) -> None:
-    """Say what to install where a library is missing."""
+    """Reject a command whose library is not installed."""
     from importlib.util import find_spec
 
     if find_spec(module) is None:

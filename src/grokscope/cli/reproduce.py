@@ -1,248 +1,149 @@
-"""`grokscope reproduce` and `grokscope claims`: the paper run again, and judged."""
+"""`grokscope reproduce`: the runs of a study trained, its tables and figures written, its claims judged."""
 
 import json
-import sys
-import time
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import tyro
-from rich.console import Console
-from rich.markup import escape
-from rich.status import Status
-from rich.table import Table
 
-from grokscope.cli.arguments import JsonFlag
-from grokscope.cli.progress import run_with_progress
-from grokscope.cli.train import INTERRUPTED, Device, device_named, write_plan
-from grokscope.errors import InputError, shown
-from grokscope.files import named
-from grokscope.jobs.costs import cost_of
-from grokscope.jobs.executors import cores
-from grokscope.runs import Store, run_name
-from grokscope.runs.doctor import damaged_runs, set_aside
-from grokscope.runs.packing import save_records, unpack_records
-from grokscope.runs.records import RunRecord
-from grokscope.specs import Plan
-from grokscope.studies.synchronization.experiments import Precision
-from grokscope.studies.claims import CLAIMS
-from grokscope.studies.evidence import evidence_of
-from grokscope.studies.items import studies_of
-from grokscope.studies.synchronization.models import save_models
-from grokscope.studies.reproduction import records_in, reproduction_plan
-from grokscope.studies.results import provenance_of, write_json, write_results
-from grokscope.studies.sources import PACKED, Scope, records_at, scope_of
-from grokscope.version import __version__
+from grokscope.cli.options import ExecutorOptions, File, Flag, HardwareOptions, JsonFlag, Precision, Whole
+from grokscope.errors import InputError
 
-__all__ = ["claims", "remake", "reproduce"]
+__all__ = ["reproduce"]
 
-Damaged = Literal["stop", "rerun", "skip"]
-RUNS, RECORDS = "runs", "reproduction.records.gz"
+Names = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...", help_behavior_hint="")]
+DEFAULT_OUT = Path("reproduction")
+LOCAL, ANY_DEVICE = ExecutorOptions(), HardwareOptions()
 
 
 def reproduce(
-    items: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="ITEM")] = ("all",),
-    out: Path = Path("reproduction"),
-    n_seeds: int | None = None,
-    quick: bool = False,
-    without: tuple[str, ...] = (),
-    device: Device = "auto",
-    precision: Literal["auto", "float32", "tf32", "bf16"] = "auto",
-    deterministic: bool = False,
-    damaged: Damaged = "stop",
-    dry_run: bool = False,
-    plan_only: Path | None = None,
+    study: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[STUDY]", help_behavior_hint="")] = None,
+    *,
+    out: Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="(default: reproduction)")] = None,
+    only: Names = (),
+    without: Names = (),
+    n_seeds: Whole = None,
+    quick: Flag = False,
+    precision: Annotated[Precision | None, tyro.conf.arg(metavar="{float32,tf32,bf16}", help_behavior_hint="")] = None,
+    damaged: Annotated[
+        Literal["stop", "rerun", "skip"] | None,
+        tyro.conf.arg(metavar="{stop,rerun,skip}", help_behavior_hint="(default: stop)"),
+    ] = None,
+    hardware: HardwareOptions,
+    executor: ExecutorOptions,
+    dry_run: Flag = False,
+    plan_only: File = None,
+    list_: Annotated[Flag, tyro.conf.arg(name="list", help_behavior_hint="")] = False,
+    claims: Flag = False,
+    remake: Flag = False,
+    figure: Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = None,
+    from_: Annotated[tuple[Path, ...], tyro.conf.arg(name="from", metavar="PATH ...", help_behavior_hint="")] = (),
+    as_json: JsonFlag = False,
 ) -> None:
-    """Run the paper again: train what its tables and figures need, draw them, and judge every claim.
+    """Reproduce a study: train its runs, write its tables and figures, judge its claims.
 
-    It can be stopped at any moment and goes on with the same command; finished runs are used again.
-
-    Example: grokscope reproduce tab-wd fig-wd --n-seeds 4 --dry-run
+    It can be stopped at any moment and continues with the same command; finished runs are used again. The options
+    --list, --claims, --remake and --figure train nothing.
 
     Args:
-        items: Tables (tab-wd), figures (fig-wd), answers (ans-law), studies (fork), or all.
-        out: The folder for runs and results.
-        n_seeds: Widen every configuration to this many seeds; the paper's own if not given.
-        quick: A reduced version for a machine of two cores; most claims then have too few runs.
-        without: Items or studies to leave out.
-        device: Where to train; auto takes CUDA if there is one.
-        precision: auto is float32 on a CPU and tf32 on CUDA.
-        deterministic: Refuse any operation whose result may differ between two runs on one accelerator.
+        study: A study, as --list lists them.
+        out: The folder for runs and results; for --figure the folder for the figure.
+        only: Tables, figures, supplementary analyses or parts of the study; all if not given.
+        without: The same, left out.
+        n_seeds: Number of seeds of every configuration; the study's own if not given.
+        quick: A reduced version for two cores; most claims then have too few runs.
+        precision: Arithmetic; float32 on a CPU and tf32 on CUDA if not given.
         damaged: What to do with a damaged run: stop and name it, rerun it (the old one is kept), or skip it.
-        dry_run: Say how many runs, steps, minutes and megabytes it takes, and stop.
-        plan_only: Write the plan to this file, to be run by `python -m grokscope.jobs.worker --spec FILE`.
+        dry_run: Print runs, steps, time and disk space, and train nothing.
+        plan_only: Write the plan to this file, for `python -m grokscope.jobs.worker --spec FILE`, and train nothing.
+        list_: List the studies, or what --only can name of one.
+        claims: Print the claims with the verdicts in the folder of results given by --from; without it, their rules.
+        remake: Write tables, figures, claims and page again from the records in --from, or in --out.
+        figure: Draw one figure, or all, from the runs or records in --from.
+        from_: Folders of runs, files of packed records (*.records.gz) or folders of such files.
+
+    Examples:
+        grokscope reproduce --list
+        grokscope reproduce synchronization --only tab-wd fig-wd --n-seeds 4 --dry-run
+        grokscope reproduce synchronization --claims --from results
+        grokscope reproduce synchronization --remake --out results
+        grokscope reproduce synchronization --figure fig-two-phase --from runs/paper --out figures
+        grokscope reproduce bakeoff --quick --dry-run
     """
-    started = time.monotonic()
+    modes = {"--list": list_, "--claims": claims, "--remake": remake, "--figure": figure is not None}
+    chosen = [name for name, is_given in modes.items() if is_given]
+    training = {
+        "--only": only,
+        "--without": without,
+        "--n-seeds": n_seeds is not None,
+        "--quick": quick,
+        "--precision": precision,
+        "--damaged": damaged,
+        "--device or --deterministic": hardware != ANY_DEVICE,
+        "--executor": executor != LOCAL,
+        "--dry-run": dry_run,
+        "--plan-only": plan_only,
+    }
+    _check_combination(chosen, [name for name, is_given in training.items() if is_given], bool(from_))
+    if study is None and not list_:
+        raise InputError("name a study; `grokscope reproduce --list` lists them")
     if n_seeds is not None and not 1 <= n_seeds <= 10_000:
         raise InputError(f"--n-seeds must lie in 1 to 10,000, got {n_seeds}")
     if quick and n_seeds is not None:
         raise InputError("--quick has its own seeds; leave out --n-seeds")
-    place = device_named(device, elsewhere=dry_run or plan_only is not None)
-    arithmetic: Precision = ("tf32" if place == "cuda" else "float32") if precision == "auto" else precision
-    names = studies_of(items, without)
-    scope = Scope(n_seeds=n_seeds, precision=arithmetic, quick=quick)
-    plan = reproduction_plan(names, str(out / RUNS), device=place, deterministic=deterministic, **scope)
-    if dry_run:
-        print(_estimated(plan))
-        return
-    if plan_only is not None:
-        write_plan(plan, plan_only)
-        return
-    _belongs(out, {"precision": arithmetic, "quick": quick})
-    store = Store(out / RUNS)
-    skipped = _without_damaged(store, damaged)
-    plan = replace(plan, runs=tuple(spec for spec in plan.runs if run_name(spec) not in skipped))
-    print(_estimated(plan), file=sys.stderr)
-    if not run_with_progress(plan):
-        print("stopped; everything is stored: the same command goes on from here")
-        sys.exit(INTERRUPTED)
-    trained = time.monotonic() - started
-    # Runs of another precision may lie there too, if a plan was run elsewhere; they are another reproduction's.
-    found = [record for record in records_in(store) if record.spec.precision == arithmetic]
-    records = [record for record in found if run_name(record.spec) not in skipped]
-    save_records(out / RECORDS, records)
-    save_models(out / "checkpoints", records, store)
-    # From what anybody can read, so that everything follows from the file.
-    rows = _made(out, unpack_records(out / RECORDS), {"asked_for": [*items], "left_out": [*without]})
-    _show(rows)
-    whole = time.monotonic() - started
-    print(f"{len(plan.runs):,} runs in {trained:,.0f} s; with tables, figures and claims {whole:,.0f} s")
-    print(f"results: {out / 'RESULTS.md'}")
+    if dry_run and plan_only is not None:
+        raise InputError("--dry-run writes nothing: leave out --plan-only")
+    if as_json and (dry_run or plan_only is not None or figure is not None):
+        raise InputError("--json has no effect with --dry-run, --plan-only or --figure")
+    executor.check()
 
+    from grokscope.cli import study_runs
+    from grokscope.cli.known_studies import STUDIES, find_study
 
-def remake(
-    results: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")] = Path("results"),
-) -> None:
-    """Make tables, figures, answers, claims and the page anew from the records in a folder, training nothing.
-
-    Records of several machines are brought together by copying their `*.records.gz` into one folder.
-
-    Example: grokscope remake results
-
-    Args:
-        results: A folder with one or more `*.records.gz`, as `grokscope reproduce` writes them.
-    """
-    if not any(results.glob(PACKED)):
-        raise InputError(f"{named(results)} is no folder with {PACKED}, which is what `grokscope reproduce` writes")
-    _show(_made(results, records_at(results), {}))
-
-
-def claims(
-    results: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")] = Path("results"),
-    as_json: JsonFlag = False,
-) -> None:
-    """Print every claim of the paper with its verdict, from a folder of results; without one, the rules alone.
-
-    Example: grokscope claims results --json
-
-    Args:
-        results: A folder that `grokscope reproduce` has written.
-        as_json: Print statements, rules, values, intervals and verdicts for programs.
-    """
-    path = results / "claims.json"
-    if path.exists():
-        rows = _judged(path)
-    elif results != Path("results"):
-        raise InputError(f"{named(results)} has no claims.json; make it with `grokscope reproduce --out {results}`")
-    else:
-        said = ("name", "statement", "where", "printed", "rule", "table")
-        rows = [{key: getattr(claim, key) for key in said} for claim in CLAIMS]
-    if as_json:
-        print(json.dumps(rows, ensure_ascii=False))
-    else:
-        _show(rows)
-
-
-def _estimated(plan: Plan) -> str:
-    """What a plan costs, before it is run."""
-    cost, on_cores = cost_of(plan), plan.device == "cpu"
-    minutes = cost.device_seconds / (cores() if on_cores else 1) / 60
-    place = f"{cores()} cores" if on_cores else "an accelerator like the H200"
-    return (
-        f"{len(plan.runs):,} runs, {cost.steps:,} optimiser steps in all: about {max(minutes, 1):,.0f} minutes on "
-        f"{place} by measured speeds, compiling and dear measures not counted, and {cost.bytes_stored / 1e6:,.0f} MB"
-    )
-
-
-def _belongs(out: Path, chosen: dict[str, Any]) -> None:
-    """Refuse a folder of another version, precision or kind; mark a new one as ours."""
-    path = out / "reproduction.json"
-    ours = {"grokscope": __version__, **chosen}
-    if path.exists():
-        theirs = _read(path)
-        for key, value in ours.items():
-            if not isinstance(theirs, dict) or theirs.get(key) != value:
-                had = theirs.get(key) if isinstance(theirs, dict) else theirs
-                raise InputError(
-                    f"{named(out)} was made with {key} {shown(had)}, and this is {key} {shown(value)}; "
-                    "choose another folder with --out"
-                )
-        return
-    # A plan that was written with --plan-only and run elsewhere leaves runs there, and nothing else.
-    if out.exists() and (not out.is_dir() or any(one.name != RUNS for one in out.iterdir())):
-        raise InputError(
-            f"{named(out)} is there already and was not made by `grokscope reproduce`; choose another --out"
+    if study is None:
+        rows = [(name, one.title) for name, one in STUDIES.items()]
+        print(
+            json.dumps([dict(zip(("study", "title"), row, strict=True)) for row in rows]) if as_json else _lines(rows)
         )
-    write_json(path, ours)
+        return
+    found = find_study(study)
+    if list_:
+        print(json.dumps(list(found.parts)) if as_json else "\n".join(found.parts))
+    elif claims:
+        study_runs.print_claims(found, from_, as_json)
+    elif figure is not None:
+        study_runs.draw(found, figure, from_, out or Path("figures"))
+    elif remake:
+        if out is None:
+            raise InputError("--remake needs --out, the folder for the results")
+        study_runs.remake(found, from_ or (out,), out, as_json)
+    else:
+        study_runs.train_study(
+            found,
+            out or DEFAULT_OUT,
+            only=only,
+            without=without,
+            n_seeds=n_seeds,
+            quick=quick,
+            precision=precision,
+            damaged=damaged or "stop",
+            hardware=hardware,
+            executor=executor,
+            dry_run=dry_run,
+            plan_only=plan_only,
+            as_json=as_json,
+        )
 
 
-def _without_damaged(store: Store, wish: Damaged) -> set[str]:
-    """The names of damaged runs to leave out; those to be trained again are set aside."""
-    found = damaged_runs(store)
-    if found and wish == "stop":
-        name, why = next(iter(found.items()))
-        more = f" (and {len(found) - 1} more runs)" if len(found) > 1 else ""
-        raise InputError(f"{name} is damaged: {why}{more}; use --damaged rerun or --damaged skip")
-    for name, why in found.items():
-        print(f"{name} is damaged: {why}; {'it is trained again' if wish == 'rerun' else 'left out'}", file=sys.stderr)
-    if wish == "rerun":
-        set_aside(store, list(found))
-        return set()
-    return set(found)
+def _check_combination(modes: list[str], training: list[str], has_source: bool) -> None:
+    """Reject options that would have no effect together."""
+    if len(modes) > 1:
+        raise InputError(f"{modes[0]} and {modes[1]} exclude each other: give one of them")
+    if modes and training:
+        raise InputError(f"{modes[0]} trains nothing: leave out {training[0]}")
+    if has_source and modes[:1] not in (["--claims"], ["--remake"], ["--figure"]):
+        raise InputError("--from has no effect here: it needs --claims, --remake or --figure")
 
 
-def _made(out: Path, records: Sequence[RunRecord], told: dict[str, Any]) -> list[dict[str, Any]]:
-    """All that follows from the records."""
-    scope = scope_of(records)
-    with Console(stderr=True).status("tables and figures") as status:
-        done = partial(_tell, status)
-        return write_results(evidence_of(records, **scope), out, provenance_of(records, scope, **told), done)
-
-
-def _tell(status: Status, name: str) -> None:
-    status.update(f"made {name}")
-
-
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise InputError(f"{named(path)} cannot be read: {error}") from None
-
-
-def _judged(path: Path) -> list[dict[str, Any]]:
-    """The claims that `reproduce` has written."""
-    rows, needed = _read(path), {"name", "printed", "value", "n", "verdict"}
-    if not isinstance(rows, list) or not all(isinstance(row, dict) and needed <= row.keys() for row in rows):
-        raise InputError(f"{named(path)} holds no claims as `grokscope reproduce` writes them")
-    return rows
-
-
-def _show(rows: Sequence[dict[str, Any]]) -> None:
-    """The claims as a table, and how many have which verdict."""
-    judged = bool(rows) and "verdict" in rows[0]
-    table = Table(box=None, pad_edge=False)
-    for column in ("claim", "paper", *(("ours", "n", "verdict") if judged else ("rule",))):
-        table.add_column(column, justify="right" if column == "n" else "left", overflow="fold")
-    for row in rows:
-        last = (row["value"], str(row["n"]), row["verdict"]) if judged else (row["rule"],)
-        table.add_row(*map(escape, (row["name"], row["printed"], *last)))
-    Console(highlight=False).print(table)
-    if judged:
-        counts: dict[str, int] = {}
-        for row in rows:
-            counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
-        print(f"{len(rows)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+def _lines(rows: list[tuple[str, str]]) -> str:
+    return "\n".join(f"{name:<16} {title}" for name, title in rows)

@@ -1,16 +1,17 @@
 """`grokscope tasks`: what can be learnt."""
 
 import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import tyro
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
+from grokscope.cli.columns import align
+from grokscope.cli.options import Flag, JsonFlag
+from grokscope.errors import InputError
 from grokscope.specs import RunSpec
-from grokscope.tasks import FAMILIES, OPERATIONS, Task, named_task, split
+
+if TYPE_CHECKING:
+    from grokscope.tasks import Task
 
 __all__ = ["task_facts", "tasks"]
 
@@ -18,38 +19,60 @@ EXAMPLES = {"Z": "Z60", "D": "D12", "S": "S5", "A": "A5", "Q": "Q8", "Aff": "Aff
 
 
 def tasks(
-    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]")] = "",
-    as_json: Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff] = False,
+    name: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]", help_behavior_hint="")] = None,
+    group: Flag = False,
+    as_json: JsonFlag = False,
 ) -> None:
-    """List the tasks, or show one: its pairs, answers and the bases in which they can be read.
+    """List the tasks, or show one task or group.
 
-    Example: grokscope tasks mult_mod97
+    Of a task: its pairs, its answers and the bases in which they can be read. With --group: order, conjugacy classes,
+    characters and the modes in which real activations are read; the exit status is 1 if one of the checks fails.
 
     Args:
-        name: A task such as add_mod97, poly_a2+ab+b2_mod97, S5, Z3xS4 or table:my_group.json.
-        as_json: Print facts for programs instead of people.
+        name: A task such as add_mod97, poly_a2+ab+b2_mod97, S5, Z3xS4 or table:my_group.json; all if not given.
+        group: Show the group instead of the task.
+
+    Examples:
+        grokscope tasks
+        grokscope tasks mult_mod97
+        grokscope tasks S5 --group
     """
-    if not name:
+    if name is None:
+        if group:
+            raise InputError("--group needs the name of a group, such as S5")
         _list_tasks(as_json)
-        return
+    elif group:
+        from grokscope.cli.groups import show_group
+
+        show_group(name, as_json)
+    else:
+        _show_task(name, as_json)
+
+
+def _show_task(name: str, as_json: bool) -> None:
+    from grokscope.tasks import named_task
+
     task = named_task(name)
     facts = task_facts(task)
     if as_json:
         print(json.dumps(facts))
         return
-    console = Console(highlight=False)
-    console.print(f"[bold]{escape(task.name)}[/bold]  {escape(task.title)}", soft_wrap=True)
-    console.print(f"  tokens   \\[a, b, {task.separator}] → answer; {task.vocabulary} tokens, {task.classes} classes")
-    console.print(f"  pairs    {len(task.inputs):,}; each answer has {_range(facts['pairs_per_answer'])}")
-    console.print(f"  split    {RunSpec.train_fraction:.0%} of them, drawn by a seed, are {facts['train_pairs']:,}")
+    print(f"{task.name}: {task.title}")
+    print(f"  tokens   [a, b, {task.separator}] → answer; {task.vocabulary} tokens, {task.classes} classes")
+    print(f"  pairs    {len(task.inputs):,}; each answer has {_range(facts['pairs_per_answer'])}")
+    print(f"  split    {RunSpec.train_fraction:.0%} of them, drawn by a seed, are {facts['train_pairs']:,}")
     for basis in facts["bases"]:
-        console.print(f"  basis    {basis['name']}: {basis['modes']} modes over {basis['answers']} answers")
+        print(f"  basis    {basis['name']}: {basis['modes']} modes over {basis['answers']} answers")
     if task.group is not None:
-        console.print(f"  group    {escape(f'{task.group.name}: see `grokscope groups {task.name}`')}", soft_wrap=True)
+        print(f"  group    {task.group.name}: see `grokscope tasks {task.name} --group`")
 
 
-def task_facts(task: Task) -> dict[str, Any]:
-    """What can be said of a task in plain values."""
+def task_facts(task: "Task") -> dict[str, Any]:
+    """Properties of a task in plain values."""
+    import numpy as np
+
+    from grokscope.tasks import split
+
     counts = np.bincount(task.answers, minlength=task.classes)
     bases = [task.basis(name) for name in task.bases]
     return {
@@ -71,6 +94,8 @@ def _range(bounds: list[int]) -> str:
 
 
 def _list_tasks(as_json: bool) -> None:
+    from grokscope.tasks import FAMILIES, OPERATIONS
+
     rows = [(f"{name}_mod97", operation.title.format(n=97)) for name, operation in OPERATIONS.items()]
     rows.append(("poly_a2+ab+b2_mod97", "any polynomial in a and b"))
     rows += [(EXAMPLES[letters], family.title) for letters, family in FAMILIES.items()]
@@ -78,11 +103,6 @@ def _list_tasks(as_json: bool) -> None:
     if as_json:
         print(json.dumps([{"example": example, "title": title} for example, title in rows]))
         return
-    table = Table(title="Tasks (any number may stand for 97, 60, 12, …)", title_justify="left", box=None)
-    table.add_column("name", style="bold")
-    table.add_column("what is learnt")
-    for row in rows:
-        table.add_row(*row)
-    console = Console(highlight=False)
-    console.print(table)
-    console.print("\nOne of them: [bold]grokscope tasks S5[/bold]. Its group: [bold]grokscope groups S5[/bold].")
+    print("Tasks (any number may stand for 97, 60, 12, …)\n")
+    print(align(["name", "what is learnt"], rows, left=frozenset({"name", "what is learnt"})))
+    print("\nOne of them: grokscope tasks S5. Its group: grokscope tasks S5 --group.")

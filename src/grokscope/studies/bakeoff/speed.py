@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure the speed of a plan's arms, and write it."""
     parser = argparse.ArgumentParser(prog="python -m grokscope.studies.bakeoff.speed", description=__doc__)
     parser.add_argument(
-        "--spec", type=Path, required=True, help="the plan, as `grokscope bakeoff --plan-only` writes it"
+        "--spec", type=Path, required=True, help="the plan, as `grokscope reproduce bakeoff --plan-only` writes it"
     )
     parser.add_argument("--out", type=Path, required=True, help="where to write")
     chosen = parser.parse_args(arguments)

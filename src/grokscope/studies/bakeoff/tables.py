@@ -297,7 +297,9 @@ def tuned(records: Iterable[RunRecord]) -> tuple[dict[str, str], Table]:
                 name, times = f"{family}, {setting}", [_time(record) for record in own]
                 results.setdefault(family, {})[setting] = _arm_result(TUNING_TASK, name, own, times, None)
     if not results:
-        raise InputError("there is no finished tuning run; run the plan of `grokscope bakeoff --tune --plan-only FILE`")
+        raise InputError(
+            "there is no finished tuning run; run the plan of `grokscope reproduce bakeoff-tuning --plan-only FILE`"
+        )
     chosen = {family: min(arms, key=lambda setting: _tuning_rank(arms[setting])) for family, arms in results.items()}
     arms = [arm for settings in results.values() for arm in settings.values()]
     is_uneven = len({arm.grokked.items for arm in arms}) > 1

@@ -1,10 +1,10 @@
+"""`grokscope measure`: a run measured at its checkpoints."""
+
 import csv
 import importlib
 import io
 import json
 import os
-import re
-import shlex
 import shutil
 import sys
 from dataclasses import replace
@@ -13,24 +13,24 @@ from pathlib import Path
 
 import pytest
 import torch
+from small_commands import rejected, words
 
 import grokscope
 from grokscope.cli import run
 from grokscope.jobs import run_all
-from grokscope.measures import fsd_null, patching
-from grokscope.measures.catalogue import MEASURES
+from grokscope.measures import columns
 from grokscope.runs import (
     Reading,
     Run,
     Store,
-    measure_checkpoints,
+    measured,
     measuring,
     run_name,
 )
 from grokscope.specs import Architecture, Cadence, ReadingSpec, RunSpec, Training
 from grokscope.training.checkpoint import save_tensors
 
-MODULE = importlib.import_module("grokscope.cli.measures")
+MODULE = importlib.import_module("grokscope.cli.measure_table")
 TINY = RunSpec(
     task="add_mod7",
     train_fraction=0.6,
@@ -58,111 +58,20 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def here(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every command runs in a folder with three runs in it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(fsd_null, "NULL_DRAWS", 4)
+    monkeypatch.setattr(columns, "NULL_DRAWS", 4)
     shutil.copytree(trained, tmp_path / "runs")
     return tmp_path
-
-
-def words(line: str) -> list[str]:
-    return shlex.split(line)
 
 
 def contents(path: Path) -> dict[str, bytes | None]:
     return {str(file): file.read_bytes() if file.is_file() else None for file in path.rglob("*")}
 
 
-def refused(arguments: list[str], sentence: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One sentence, status 2, nothing written."""
-    before = contents(here)
-    capsys.readouterr()
-    assert run(arguments) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err.startswith("grokscope: ")
-    assert shown.err.count("\n") == 1
-    assert sentence in shown.err
-    assert contents(here) == before
-
-
 def expected(names: list[str], reading: Reading | None = None, spec: RunSpec = TINY) -> list[dict[str, float | str]]:
-    return [row for part in measure_checkpoints(grokscope.open("runs")[run_name(spec)], names, reading) for row in part]
+    return [row for part in measured(grokscope.open("runs")[run_name(spec)], names, reading) for row in part]
 
 
-# The list, and one measure.
-
-
-@pytest.mark.parametrize("width", ["40", "80", "200"])
-def test_the_list_has_every_measure_in_its_order(
-    width: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("COLUMNS", width)
-    assert run(["measures"]) == 0
-    shown = capsys.readouterr().out
-    listed = [line.split()[0] for line in shown.splitlines() if re.match(r" \w", line)]
-    assert listed == ["measure", *MEASURES]
-    for word in ("the", "Nanda", "Chughtai"):
-        assert word in shown
-
-
-def test_the_list_for_programs_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["measures", "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert list(facts) == list(MEASURES)
-    for name, one in MEASURES.items():
-        words_of = {word: getattr(one, word) for word in ("title", "formula", "source", "cost", "null", "undefined")}
-        assert facts[name] == words_of | {"columns": dict(one.columns)}
-    assert run(["measures", "rank", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"rank": facts["rank"]}
-
-
-@pytest.mark.parametrize("name", MEASURES)
-def test_a_measure_is_explained_with_an_example_that_was_computed(
-    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(patching, "PATCHED_PAIRS", 20)
-    assert run(["measures", name]) == 0
-    shown, one = capsys.readouterr().out, MEASURES[name]
-    for text in (one.title, one.formula, one.source, one.cost, one.null, one.undefined, *one.columns.values()):
-        assert text in shown
-    assert f"grokscope measure add_mod97_s0 --measures {name} --out runs/first\n" in shown
-    worked = shown.partition("on two untrained networks that add modulo 7 (seeds 0 and 1)\n")[2].splitlines()
-    assert worked
-    for line in worked:
-        assert re.fullmatch(r"  [a-z0-9_.]+: (-?[0-9.]+(e-?\d+)?), (-?[0-9.]+(e-?\d+)?)", line), line
-
-
-def test_the_worked_example_is_true(capsys: pytest.CaptureFixture[str]) -> None:
-    """FSD of the example's first network, from a plain module and a plain transform."""
-    spec = RunSpec(task="add_mod7", architecture=Architecture(width=16, mlp_width=32))
-    subject = grokscope.activations.subject_of([spec], grokscope.training.Cohort([spec]).initial())
-    hidden = subject.read("blocks.0.mlp.hook_post")[0].double()
-    answers = torch.tensor(subject.task.answers)
-    means = torch.stack([hidden[answers == s].mean(dim=0) for s in range(7)])
-    strongest = torch.fft.rfft(means, dim=0)[1:].abs().argmax(dim=0)
-    peak = strongest.bincount(minlength=3).max().item() / 32
-    assert run(["measures", "fsd"]) == 0
-    assert f"\n  fsd: {(peak - 1 / 3) / (2 / 3):.4g}, " in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("fds", "there is no measure 'fds'; did you mean 'fsd'?"),
-        ("FSD_NULL", "did you mean 'fsd_null'?"),
-        ("restricted", "_restricted'?"),
-        ("[red]x", "there is no measure '[red]x'"),
-        ("a\nb", r"there is no measure 'a\nb'"),
-        ("", "there is no measure ''"),
-    ],
-)
-def test_an_unknown_measure_is_refused_with_the_nearest(
-    name: str, sentence: str, here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    refused(["measures", name], sentence, here, capsys)
-    refused(["measures", name, "--json"], sentence, here, capsys)
-
-
-@pytest.mark.parametrize("line", ["measures", "measures logits", "measure S3 --measures fsd --to x.csv"])
+@pytest.mark.parametrize("line", ["measure", "measure --measures logits", "measure runs S3 --measures fsd --out x.csv"])
 def test_a_terminal_that_knows_only_ascii_is_no_error(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
@@ -180,8 +89,8 @@ def read_csv(path: Path | str) -> list[dict[str, str]]:
 
 
 def test_a_table_has_a_row_for_every_checkpoint_and_reads_back_exactly(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(words("measure add_mod7_s0 --measures fsd,rank --out runs --to one.csv")) == 0
-    assert run(words("measure add_mod7_s0 --measures fsd,rank --out runs --to one.json")) == 0
+    assert run(words("measure runs add_mod7_s0 --measures fsd rank --out one.csv")) == 0
+    assert run(words("measure runs add_mod7_s0 --measures fsd rank --out one.json")) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
     assert [line for line in shown.out.splitlines() if line.startswith("wrote")] == ["wrote one.csv", "wrote one.json"]
@@ -196,7 +105,7 @@ def test_a_table_has_a_row_for_every_checkpoint_and_reads_back_exactly(capsys: p
 
 
 def test_without_a_name_the_table_is_called_after_the_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(words("measure add_mod7_s0")) == 0
+    assert run(words("measure runs add_mod7_s0")) == 0
     assert f"wrote {NAME}-measures.csv" in capsys.readouterr().out
     assert sorted(path.name for path in here.iterdir()) == [f"{NAME}-measures.csv", "runs"]
     assert list(read_csv(f"{NAME}-measures.csv")[0]) == list(expected(["fsd", "rank", "memorization", "norms"])[0])
@@ -206,7 +115,7 @@ def test_what_is_printed_is_what_is_written(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    assert run(words("measure add_mod7_s0 --measures fsd,rank --to x.csv")) == 0
+    assert run(words("measure runs add_mod7_s0 --measures fsd rank --out x.csv")) == 0
     shown = capsys.readouterr().out
     names = ["step", "fsd", "fsd_mode", "constant_share", "answer_share", "rank", "rank_one_share", "r2_rank_1"]
     header, *lines = [line.split() for line in shown.splitlines()[:4]]
@@ -221,7 +130,7 @@ def test_as_many_columns_are_printed_as_fit(
     width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    assert run(words("measure add_mod7_s0 --measures fsd,rank,memorization,norms --to x.csv")) == 0
+    assert run(words("measure runs add_mod7_s0 --measures fsd rank memorization norms --out x.csv")) == 0
     header, *lines = capsys.readouterr().out.splitlines()
     every = [
         column for column in expected(["fsd", "rank", "memorization", "norms"])[0] if column not in ("run", "undefined")
@@ -237,8 +146,8 @@ def test_as_many_columns_are_printed_as_fit(
     ("options", "names", "reading"),
     [
         ("", ["fsd"], Reading()),
-        ("--steps 8 0", ["fsd"], Reading(steps=(8, 0))),
-        ("--by sum --basis additive", ["fsd"], Reading(by="sum", basis="additive")),
+        ("--at 8 0", ["fsd"], Reading(steps=(8, 0))),
+        ("--condition sum --basis additive", ["fsd"], Reading(by="sum", basis="additive")),
         ("--reference 8", ["trig", "paper_restricted"], Reading(reference=8)),
         ("--seed 7", ["fsd_null"], Reading(seed=7)),
         (
@@ -253,22 +162,15 @@ def test_every_option_reaches_the_measures(
 ) -> None:
     Path("r.json").write_text(reading.spec.to_json())
     seen = []
-    monkeypatch.setattr(
-        MODULE, "measure_checkpoints", lambda *arguments: seen.append(arguments) or measure_checkpoints(*arguments)
-    )
-    assert run(words(f"measure add_mod7_s0 --measures {','.join(names)} {options} --to x.json")) == 0
-    assert [arguments[1:] for arguments in seen] == [(names, reading)]
+    monkeypatch.setattr(MODULE, "measured", lambda *arguments: seen.append(arguments) or measured(*arguments))
+    assert run(words(f"measure runs add_mod7_s0 --measures {' '.join(names)} {options} --out x.json")) == 0
+    assert [arguments[1:] for arguments in seen] == [(tuple(names), reading)]
     assert json.loads(Path("x.json").read_text()) == expected(names, reading)
-
-
-def test_names_of_measures_may_have_spaces_and_repeat() -> None:
-    assert run(["measure", "add_mod7_s0", "--measures", " fsd , rank,,fsd ", "--to", "x.json"]) == 0
-    assert json.loads(Path("x.json").read_text()) == expected(["fsd", "rank"])
 
 
 def test_a_run_is_found_by_any_name(here: Path) -> None:
     for i, name in enumerate((NAME, "S3", TINY.content_hash, TINY.content_hash[:9])):
-        assert run(["measure", name, "--measures", "norms", "--to", f"{i}.json"]) == 0
+        assert run(["measure", "runs", name, "--measures", "norms", "--out", f"{i}.json"]) == 0
     assert json.loads(Path("2.json").read_text()) == json.loads(Path("0.json").read_text())
     assert {row["run"] for row in json.loads(Path("1.json").read_text())} == {run_name(S3)}
 
@@ -276,7 +178,7 @@ def test_a_run_is_found_by_any_name(here: Path) -> None:
 def test_measuring_changes_no_file_of_the_run(here: Path) -> None:
     before = contents(here / "runs")
     times = {path: path.stat().st_mtime_ns for path in (here / "runs").rglob("*")}
-    assert run(words("measure add_mod7_s0 --measures fsd,ablation,paper_restricted,removal --to x.csv")) == 0
+    assert run(words("measure runs add_mod7_s0 --measures fsd ablation paper_restricted removal --out x.csv")) == 0
     assert contents(here / "runs") == before
     assert {path: path.stat().st_mtime_ns for path in (here / "runs").rglob("*")} == times
 
@@ -284,7 +186,7 @@ def test_measuring_changes_no_file_of_the_run(here: Path) -> None:
 def test_stacks_of_any_size_write_the_same_table(monkeypatch: pytest.MonkeyPatch) -> None:
     for size in (1, 2, 3):
         monkeypatch.setitem(measuring.STEPS_AT_ONCE, "cpu", size)
-        assert run(words(f"measure S3 --measures fsd,memorization,norms --to {size}.json")) == 0
+        assert run(words(f"measure runs S3 --measures fsd memorization norms --out {size}.json")) == 0
     first, second, third = (json.loads(Path(f"{size}.json").read_text()) for size in (1, 2, 3))
     for row, *others in zip(first, second, third, strict=True):
         for other in others:
@@ -304,7 +206,7 @@ def without_numbers(step: int, spec: RunSpec = TINY) -> None:
 def test_undefined_is_nan_in_csv_and_null_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     without_numbers(4)
     for name in ("x.csv", "x.json"):
-        assert run(["measure", "add_mod7_s0", "--measures", "fsd,norms", "--to", name]) == 0
+        assert run(["measure", "runs", "add_mod7_s0", "--measures", "fsd", "norms", "--out", name]) == 0
     shown = capsys.readouterr().out
     assert " nan " in shown
     assert "undefined at step 4: weights in embed.W_E are not numbers\n" in shown
@@ -318,10 +220,10 @@ def test_undefined_is_nan_in_csv_and_null_in_json(capsys: pytest.CaptureFixture[
     assert [row["undefined"] for row in table] == [row["undefined"] for row in rows] == reasons
 
 
-def test_a_single_checkpoint_that_is_not_a_number_is_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_single_checkpoint_that_is_not_a_number_is_rejected(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     without_numbers(8)
     sentence = f"{NAME} at step 8 has activations at blocks.0.mlp.hook_post that are not numbers"
-    refused(words("measure add_mod7_s0 --measures fsd --steps 8 --to x.csv"), sentence, here, capsys)
+    rejected(words("measure runs add_mod7_s0 --measures fsd --at 8 --out x.csv"), sentence, here, capsys)
 
 
 # Bad input.
@@ -330,33 +232,31 @@ def test_a_single_checkpoint_that_is_not_a_number_is_refused(here: Path, capsys:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("add_mod7_s0 --measures fsd,rnk", "there is no measure 'rnk'; did you mean 'rank'?"),
-        ("add_mod7_s0 --measures ''", "no measure was asked for; `grokscope measures` lists them"),
-        ("add_mod7_s0 --measures ' , '", "no measure was asked for"),
+        ("add_mod7_s0 --measures fsd rnk", "there is no measure 'rnk'; did you mean 'rank'?"),
+        ("add_mod7_s0 --measures ''", "there is no measure ''"),
         ("add_mod7_s0 --measures fsd;rank", "there is no measure 'fsd;rank'"),
-        ("add_mod7_s0 --steps 0 3", f"{NAME} has no weights at step 3; stored steps: '0, 4, 8'"),
-        ("add_mod7_s0 --steps -1", f"{NAME} has no weights at step -1; stored steps: '0, 4, 8'"),
+        ("add_mod7_s0 --at 0 3", f"{NAME} has no weights at step 3; stored steps: '0, 4, 8'"),
+        ("add_mod7_s0 --at -1", f"{NAME} has no weights at step -1; stored steps: '0, 4, 8'"),
         ("add_mod7_s0 --reference 3", f"{NAME} has no weights at step 3; stored steps: '0, 4, 8'"),
         ("add_mod7_s5", f"{run_name(WAITING)} has no stored weights"),
-        ("S3 --by sum", "S3 has no sums a + b to condition on: its symbols are not numbers"),
-        ("S3 --by sum --measures norms", "S3 has no sums a + b"),
+        ("S3 --condition sum", "S3 has no sums a + b to condition on: its symbols are not numbers"),
+        ("S3 --condition sum --measures norms", "S3 has no sums a + b"),
         ("S3 --measures fourier_kan", "FourierKAN fits cosines and sines, and the modes of this isotypic basis"),
         ("S3 --basis isotpic", "S3 has no basis 'isotpic'; did you mean 'isotypic'?"),
         ("add_mod7_s0 --seed -1", "the seed must lie in [0, 2^63), got -1"),
         ("add_mod7_s0 --device cuda", "device cuda was asked for, and there is none; use cpu"),
-        ("add_mod7_s0 --to x.txt", "a table is written as .csv or .json, got 'x.txt'"),
-        ("add_mod7_s0 --to x", "a table is written as .csv or .json, got 'x'"),
-        ("add_mod7_s0 --to .csv", "a table is written as .csv or .json, got '.csv'"),
-        ("add_mod7_s0 --to mine.csv", "'mine.csv' exists already; nothing was overwritten"),
-        ("add_mod7_s0 --to folder.csv", "'folder.csv' exists already; nothing was overwritten"),
-        ("add_mod7_s0 --to no/x.csv", "there is no folder 'no' to write 'x.csv' in"),
-        ("add_mod7_s0 --to mine.csv/x.csv", "there is no folder 'mine.csv' to write 'x.csv' in"),
+        ("add_mod7_s0 --out x.txt", "a table is written as .csv or .json, got 'x.txt'"),
+        ("add_mod7_s0 --out x", "a table is written as .csv or .json, got 'x'"),
+        ("add_mod7_s0 --out .csv", "a table is written as .csv or .json, got '.csv'"),
+        ("add_mod7_s0 --out mine.csv", "'mine.csv' exists already; nothing was overwritten"),
+        ("add_mod7_s0 --out folder.csv", "'folder.csv' exists already; nothing was overwritten"),
+        ("add_mod7_s0 --out no/x.csv", "there is no folder 'no' to write 'x.csv' in"),
+        ("add_mod7_s0 --out mine.csv/x.csv", "there is no folder 'mine.csv' to write 'x.csv' in"),
         ("add_mod7_s0 --reading none.json", "the reading 'none.json' cannot be read"),
         ("add_mod7_s0 --reading bad.json", "ReadingSpec has no field 'fsd_syn'; did you mean 'fsd_sync'?"),
         ("add_mod7_s0 --reading mine.csv", "ReadingSpec is not valid JSON"),
         ("add_mod7_s9", "there is no run 'add_mod7_s9' in 'runs'; did you mean 'add_mod7_s"),
         ("add_mod7", "'add_mod7' names 2 runs, such as"),
-        ("x --out rns", "there is no folder 'rns'; did you mean 'runs'?"),
     ],
 )
 def test_bad_input_is_one_sentence_and_nothing_is_written(
@@ -368,15 +268,15 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(
     (here / "bad.json").write_text('{"fsd_syn": 0.5}')
     if "fourier_kan" not in line:  # whether the basis is Fourier's is found when it is read
         monkeypatch.setattr(Run, "subject", lambda *_: pytest.fail("weights were loaded"))
-    refused(["measure", *words(line)], sentence, here, capsys)
+    rejected(["measure", "runs", *words(line)], sentence, here, capsys)
 
 
 @pytest.mark.parametrize("name", ["a\nb.csv", "a\0b.csv", "\ud800.csv", f"{'x' * 300}.csv"])
-def test_a_name_that_no_file_can_have_is_refused(name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    refused(["measure", "add_mod7_s0", "--to", name], "", here, capsys)
+def test_a_name_that_no_file_can_have_is_rejected(name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rejected(["measure", "runs", "add_mod7_s0", "--out", name], "", here, capsys)
 
 
-@pytest.mark.parametrize("arguments", ["measure", "measure x --by product", "measure x --steps many", "measures a b"])
+@pytest.mark.parametrize("arguments", ["measure a b --condition product", "measure a b --at many", "measure a b c"])
 def test_words_that_make_no_command_exit_with_status_2(arguments: str, here: Path) -> None:
     with pytest.raises(SystemExit) as stop:
         run(words(arguments))
@@ -393,7 +293,7 @@ def test_a_hostile_run_name_harms_nothing(
     before = contents(here / "others")
     told = []
     monkeypatch.setattr(MODULE, "Progress", _recorded(MODULE.Progress, told))
-    assert run(["measure", "--measures", "fsd", "--out", "others", "--", name]) == 0
+    assert run(["measure", "--measures", "fsd", "--", "others", name]) == 0
     assert contents(here / "others") == before
     path = here / f"{name}-measures.csv"
     assert path.exists()
@@ -414,7 +314,28 @@ def _recorded(progress: type, told: list[str]) -> type:
     return Recorded
 
 
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("measure rns x", "there is no folder 'rns'; did you mean 'runs'?"),
+        ("measure runs", "name a run, as `grokscope list runs` lists them"),
+        ("measure --at 4", "--at has no effect without a run; name one as in: grokscope measure DIR RUN"),
+        ("measure --seed 0 --json", "--seed has no effect without a run"),
+        ("measure --out x.csv", "--out has no effect without a run"),
+    ],
+)
+def test_without_a_run_nothing_is_measured(
+    line: str, sentence: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rejected(words(line), sentence, here, capsys)
+
+
+def test_the_table_can_be_printed_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words("measure runs add_mod7_s0 --measures fsd --json --out x.json")) == 0
+    assert capsys.readouterr().out == Path("x.json").read_text() + "\n"
+
+
 def test_a_damaged_checkpoint_is_named_and_nothing_is_written(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = here / "runs" / NAME / "weights-00000008.safetensors"
     path.write_bytes(path.read_bytes()[:-10])
-    refused(words("measure add_mod7_s0 --measures fsd --to x.csv"), "weights-00000008.safetensors", here, capsys)
+    rejected(words("measure runs add_mod7_s0 --measures fsd --out x.csv"), "weights-00000008.safetensors", here, capsys)

@@ -1,0 +1,90 @@
+"""`grokscope export` and `import`: runs and weights, to and from other programs."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from grokscope.cli.options import File, Folder, Whole
+from grokscope.errors import InputError
+from grokscope.files import make_folder, named
+from grokscope.runs import is_remote, open_runs, pull
+
+__all__ = ["export", "import_source"]
+
+
+def export(
+    folder: Folder,
+    run: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]", help_behavior_hint="")] = None,
+    format: Literal["safetensors", "parquet"] = "safetensors",
+    at: Whole = None,
+    out: File = None,
+) -> None:
+    """Write a run's weights as safetensors, or the logs of all runs as Parquet.
+
+    The weights are the state dict of a plain PyTorch module.
+
+    Args:
+        run: The run's name, its hash, or the beginning of either; parquet takes all runs if it is not given.
+        format: safetensors: the weights at one step; parquet: the tables runs, log and measures.
+        at: A step with stored weights; the last if not given.
+        out: The file to write, RUN-STEP.safetensors if not given; for parquet the folder, `parquet` if not given.
+
+    Examples:
+        grokscope export runs/first add_mod97_s0 --format safetensors
+        grokscope export runs/first --format parquet --out tables
+    """
+    runs = open_runs(folder)
+    if format == "parquet":
+        if at is not None:
+            raise InputError("--at has no effect with --format parquet, which has every step")
+        from grokscope.view.data import write_parquet
+
+        for path in write_parquet(list(runs) if run is None else [runs[run]], out or Path("parquet")):
+            print(f"wrote {path}")
+        return
+    if run is None:
+        raise InputError(f"name a run, as `grokscope list {folder}` lists them; only parquet takes all")
+    found = runs[run]
+    if not found.steps:
+        raise InputError(f"{found.name} has no stored weights")
+    chosen = found.steps[-1] if at is None else at
+    path = out or Path(f"{found.name}-{chosen}.safetensors")
+    if path.exists():
+        raise InputError(f"{named(path)} exists already; nothing was overwritten")
+
+    from grokscope.training.checkpoint import export_tensors
+
+    export_tensors(path, dict(found.module(chosen).state_dict()))
+    print(f"wrote {path}")
+
+
+def import_source(
+    source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")],
+    out: File = None,
+) -> None:
+    """Copy runs from a remote store, or turn a .pt file into safetensors.
+
+    A .pt file is a pickle, and a pickle can hold a program. It is read by a separate process that accepts tensors and
+    plain values only (weights_only); that lowers the risk and does not remove it, so import only what you trust. No
+    other command opens a pickle.
+
+    Args:
+        source: A remote address such as s3://bucket/runs, whose finished runs are copied and checked; or a .pt, .pth,
+            .bin or .ckpt file.
+        out: The folder for the runs; or the file to write, SOURCE with the ending .safetensors if not given.
+
+    Examples:
+        grokscope import s3://bucket/decays --out runs/decays
+        grokscope import grokked.pt --out grokked.safetensors
+    """
+    if is_remote(source):
+        if out is None:
+            raise InputError("name the folder for the runs with --out")
+        make_folder(out)
+        print(f"copied {pull(source, out)} runs to {out}")
+        return
+    from grokscope.attach.checkpoints import convert, read_weights
+
+    path = convert(Path(source), out)
+    print(f"wrote {path}: {len(read_weights(path))} tensors")

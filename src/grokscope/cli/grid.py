@@ -1,0 +1,76 @@
+"""Which runs a command line describes: specs from files, seeds, and every combination of the values given."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from grokscope.errors import InputError, shown
+from grokscope.files import named
+from grokscope.specs import RunSpec
+
+__all__ = ["combinations", "parse_seeds", "read_specs", "with_values"]
+
+MOST_SEEDS = 100_000
+
+
+def parse_seeds(text: str) -> list[int]:
+    """The seeds that `0`, `0,1,42`, `0:16` or `0:4,42` stand for.
+
+    >>> parse_seeds("0:4,42")
+    [0, 1, 2, 3, 42]
+    """
+    found: list[int] = []
+    for part in text.split(","):
+        low, colon, high = part.strip().partition(":")
+        numbers = [low, high] if colon else [low]
+        if not all(number.isascii() and number.isdigit() and len(number) < 19 for number in numbers):
+            raise InputError(f"seeds must be numbers such as 0, 0,1,42 or 0:16, got {shown(text)}")
+        if colon and not 0 < int(high) - int(low) <= MOST_SEEDS:
+            raise InputError(f"a range of seeds must be increasing and of at most 100,000, got {shown(part)}")
+        found += range(int(low), int(high)) if colon else [int(low)]
+    return list(dict.fromkeys(found))
+
+
+def read_specs(path: Path) -> list[RunSpec]:
+    """The spec in a .json file, or those in a .jsonl file, one a line."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the spec {named(path)} cannot be read: {error}") from None
+    if path.suffix != ".jsonl":
+        return [RunSpec.from_json(text)]
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            found += [RunSpec.from_json(line)] if line.strip() else []
+        except InputError as error:
+            raise InputError(f"line {number} of {named(path)}: {error}") from None
+    return found
+
+
+def combinations(
+    base: RunSpec, values: Mapping[str, Sequence[Any]], seeds: Sequence[int] | None = None
+) -> Iterator[RunSpec]:
+    """The base with every combination of these values of its fields; seeds vary fastest, if any are given."""
+    for chosen in product(*values.values()):
+        spec = with_values(base, dict(zip(values, chosen, strict=True)))
+        yield from [spec] if seeds is None else map(spec.with_seed, seeds)
+
+
+def with_values(base: RunSpec, values: Mapping[str, Any]) -> RunSpec:
+    """The base with these values, each in the part of the spec that has a field of its name.
+
+    >>> with_values(RunSpec(), {"task": "S5", "width": 64, "steps": 10}).architecture.width
+    64
+    """
+    changes = _of(base, values)
+    for part in ("training", "architecture"):
+        changes[part] = replace(getattr(base, part), **_of(getattr(base, part), values))
+    return replace(base, **changes)
+
+
+def _of(spec: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    names = {field.name for field in fields(spec)}
+    return {name: value for name, value in values.items() if name in names}

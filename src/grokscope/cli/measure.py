@@ -1,0 +1,112 @@
+"""`grokscope measure`: what can be measured, and measuring it on a stored run."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from grokscope.cli.options import File, JsonFlag, Whole
+from grokscope.errors import InputError
+from grokscope.files import disk_error, named
+from grokscope.runs import open_runs
+
+__all__ = ["measure"]
+
+DEFAULT = ("fsd", "rank", "memorization", "norms")
+
+
+def measure(
+    folder: Annotated[
+        Path | None,
+        tyro.conf.Positional,
+        tyro.conf.arg(
+            metavar="[DIR]", help="A folder of runs; without one, the measures are listed.", help_behavior_hint=""
+        ),
+    ] = None,
+    run: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]", help_behavior_hint="")] = None,
+    measures: Annotated[
+        tuple[str, ...], tyro.conf.arg(metavar="NAME ...", help_behavior_hint=f"(usually {' '.join(DEFAULT)})")
+    ] = (),
+    at: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT ...", help_behavior_hint="")] = (),
+    condition: Annotated[
+        Literal["answer", "sum"] | None, tyro.conf.arg(metavar="{answer,sum}", help_behavior_hint="(default: answer)")
+    ] = None,
+    basis: Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = None,
+    reference: Whole = None,
+    reading: File = None,
+    seed: Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="(default: 0)")] = None,
+    device: Annotated[
+        Literal["cpu", "cuda", "mps"] | None,
+        tyro.conf.arg(metavar="{cpu,cuda,mps}", help_behavior_hint="(default: cpu)"),
+    ] = None,
+    out: File = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Measure a run at its checkpoints; without a run, list the measures.
+
+    The table has a row for each checkpoint. An undefined value is nan in a .csv file and null in a .json file, and the
+    column `undefined` gives the reason. Without a run, --measures explains the measures it names: formula, source,
+    cost, null, columns and a worked example.
+
+    Args:
+        run: The run's name, its hash, or the beginning of either.
+        measures: Measures by name.
+        at: Steps with stored weights; all if not given.
+        condition: Average activations over pairs with the same answer, or with the same a + b as in the paper.
+        basis: The basis to read in, as `grokscope tasks TASK` lists them; the task's own if not given.
+        reference: A stored step whose key modes restricted and excluded losses take.
+        reading: A JSON file with a ReadingSpec: where FSD is read, and the choices of paper_restricted and fourier_kan.
+        seed: The seed of nulls, resampled inputs and trained fits.
+        device: Where to compute.
+        out: The file to write, .csv or .json; RUN-measures.csv if not given.
+
+    Examples:
+        grokscope measure
+        grokscope measure --measures fsd
+        grokscope measure runs/first add_mod97_s0 --measures fsd rank paper_restricted
+    """
+    if folder is None:
+        options = {
+            "condition": condition,
+            "basis": basis,
+            "reference": reference,
+            "reading": reading,
+            "seed": seed,
+            "device": device,
+        }
+        lost = [name for name, value in {**options, "at": at or None, "out": out}.items() if value is not None]
+        if lost:
+            raise InputError(f"--{lost[0]} has no effect without a run; name one as in: grokscope measure DIR RUN")
+        from grokscope.cli.catalogue import print_catalogue
+
+        print_catalogue(measures, as_json)
+        return
+    if run is None:
+        raise InputError(f"name a run, as `grokscope list {folder}` lists them")
+    found = open_runs(folder)[run]
+    path = out or Path(f"{found.name}-measures.csv")
+    _reject_bad_place(path)
+
+    from grokscope.cli.measure_table import measure_run, read_reading
+    from grokscope.runs import Reading
+
+    chosen = Reading(
+        at, condition or "answer", basis or "", reference, read_reading(reading), seed or 0, device or "cpu"
+    )
+    measure_run(found, measures or DEFAULT, chosen, path, as_json)
+
+
+def _reject_bad_place(path: Path) -> None:
+    """Measuring may take hours: a place where the table cannot be written is rejected before."""
+    if path.suffix not in (".csv", ".json"):
+        raise InputError(f"a table is written as .csv or .json, got {named(path)}")
+    if not path.name.isprintable():
+        raise InputError(f"a table needs a printable name, got {named(path)}")
+    try:
+        is_there, has_folder = path.exists(), path.parent.is_dir()
+    except OSError as error:
+        raise disk_error(path, error) from None
+    if is_there:
+        raise InputError(f"{named(path)} exists already; nothing was overwritten")
+    if not has_folder:
+        raise InputError(f"there is no folder {named(path.parent)} to write {named(Path(path.name))} in")

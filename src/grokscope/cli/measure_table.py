@@ -1,0 +1,86 @@
+"""The table of a measured run: computed with a progress bar, written to a file, and printed as far as it fits."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+
+from grokscope.cli.columns import align
+from grokscope.errors import InputError
+from grokscope.files import named, write_atomically
+from grokscope.measures.registry import Row
+from grokscope.runs import Reading, Run, measured
+from grokscope.specs import ReadingSpec
+
+__all__ = ["format_value", "measure_run", "read_reading"]
+
+
+def measure_run(run: Run, names: Sequence[str], reading: Reading, path: Path, as_json: bool) -> None:
+    """Measure a run at its checkpoints, write the table to the file, and print it."""
+    parts = measured(run, names, reading)
+    rows: list[Row] = []
+    console = Console(stderr=True)
+    with Progress(console=console, disable=not console.is_terminal) as bar:
+        waiting = bar.add_task(f"measuring {escape(run.name)}", total=len(reading.steps or run.steps))
+        for part in parts:
+            rows += part
+            bar.advance(waiting, len(part))
+    write_atomically(path, (_json(rows) if path.suffix == ".json" else _csv(rows)).encode())
+    if as_json:
+        print(_json(rows))
+        return
+    _print(rows)
+    print(f"wrote {path}")
+
+
+def read_reading(path: Path | None) -> ReadingSpec:
+    """The ReadingSpec in a JSON file, or the usual one."""
+    if path is None:
+        return ReadingSpec()
+    try:
+        return ReadingSpec.from_json(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the reading {named(path)} cannot be read: {error}") from None
+
+
+def format_value(value: float | str) -> str:
+    """A value of a measure in four significant digits."""
+    if isinstance(value, str):
+        return value
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
+def _json(rows: list[Row]) -> str:
+    return json.dumps([{k: None if v != v else v for k, v in row.items()} for row in rows], indent=1)
+
+
+def _csv(rows: list[Row]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _print(rows: list[Row]) -> None:
+    """As many columns as fit into the window, and why some values are undefined."""
+    columns = [column for column in rows[0] if column not in ("run", "undefined")]
+    cells = {column: [format_value(row[column]) for row in rows] for column in columns}
+    shown: list[str] = []
+    room = Console().width + 2
+    for column in columns:
+        room -= max(map(len, (column, *cells[column]))) + 2
+        if shown and room < 0:
+            break
+        shown.append(column)
+    print(align(shown, list(zip(*(cells[column] for column in shown), strict=True))))
+    if len(columns) > len(shown):
+        print(f"and {len(columns) - len(shown)} more columns in the file")
+    for reason in dict.fromkeys(row["undefined"] for row in rows if row["undefined"]):
+        steps = ", ".join(format_value(row["step"]) for row in rows if row["undefined"] == reason)
+        print(f"undefined at step {steps}: {reason}")

@@ -1,0 +1,172 @@
+"""Arguments and options that several commands take, each declared once with its meaning.
+
+An option that is not given is empty or None, never its usual value: so a command knows what was given.
+"""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from grokscope.errors import InputError
+from grokscope.runs import Keep
+from grokscope.specs import Architecture, RunSpec, Training
+
+__all__ = [
+    "Device",
+    "ExecutorOptions",
+    "File",
+    "Flag",
+    "Folder",
+    "HardwareOptions",
+    "JsonFlag",
+    "Place",
+    "Precision",
+    "RunName",
+    "RunOptions",
+    "StorageOptions",
+    "Track",
+    "TrainingOptions",
+    "Whole",
+    "given",
+]
+
+Device = Literal["auto", "cpu", "cuda", "mps"]
+Precision = Literal["float32", "tf32", "bf16"]
+Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help_behavior_hint="")]
+JsonFlag = Annotated[
+    bool,
+    tyro.conf.FlagCreatePairsOff,
+    tyro.conf.arg(name="json", help="Print JSON for programs instead of text for people.", help_behavior_hint=""),
+]
+Folder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR", help="A folder of runs.")]
+Place = Annotated[
+    str, tyro.conf.Positional, tyro.conf.arg(metavar="DIR", help="A folder of runs, or a remote address.")
+]
+RunName = Annotated[
+    str,
+    tyro.conf.Positional,
+    tyro.conf.arg(metavar="RUN", help="The run's name, its hash, or the beginning of either."),
+]
+File = Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
+Whole = Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")]
+Track = Annotated[
+    tuple[Literal["wandb", "tensorboard", "trackio"], ...],
+    tyro.conf.arg(
+        metavar="{wandb,tensorboard,trackio} ...",
+        help="Copy the logs to these trackers while training; one that fails costs a warning, never a run.",
+        help_behavior_hint="",
+    ),
+]
+
+
+def _several(usual: object, metavar: str = "FLOAT") -> Any:
+    """How an option of a spec is shown: several values may follow, and the usual one is named."""
+    return tyro.conf.arg(metavar=f"{metavar} ...", help_behavior_hint=f"(usually {usual})")
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """Several values of an option give a fork for each combination. What is not given is the parent's."""
+
+    steps: Annotated[tuple[int, ...], _several(8000, "INT")] = ()
+    """Optimiser steps."""
+    weight_decay: Annotated[tuple[float, ...], _several(Training.weight_decay)] = ()
+    """Weight decay λ."""
+    learning_rate: Annotated[tuple[float, ...], _several(Training.learning_rate)] = ()
+    """Learning rate η."""
+    batch_size: Annotated[tuple[int, ...], _several(Training.batch_size, "INT")] = ()
+    """Pairs per step."""
+    dropout: Annotated[tuple[float, ...], _several(Training.dropout)] = ()
+    """Share of each branch's output that is dropped."""
+    warmup_steps: Annotated[tuple[int, ...], _several(Training.warmup_steps, "INT")] = ()
+    """Steps over which the learning rate rises from 0."""
+    gradient: Annotated[
+        tuple[Literal["plain", "grokfast", "orthogonal"], ...],
+        _several(Training.gradient, "{plain,grokfast,orthogonal}"),
+    ] = ()
+    """What AdamW is given: the gradient, Grokfast's, or the part orthogonal to the weights."""
+
+
+@dataclass(frozen=True)
+class RunOptions(TrainingOptions):
+    """Several values of an option give a run for each combination. What is not given is --spec's, or as usual."""
+
+    train_fraction: Annotated[tuple[float, ...], _several(RunSpec.train_fraction)] = ()
+    """Share of all pairs that is trained on."""
+    layers: Annotated[tuple[int, ...], _several(Architecture.layers, "INT")] = ()
+    """Blocks of attention and MLP."""
+    width: Annotated[tuple[int, ...], _several(Architecture.width, "INT")] = ()
+    """Width of the residual stream."""
+    heads: Annotated[tuple[int, ...], _several(Architecture.heads, "INT")] = ()
+    """Attention heads of each block."""
+    mlp_width: Annotated[tuple[int, ...], _several(Architecture.mlp_width, "INT")] = ()
+    """Hidden neurons of each MLP."""
+    precision: Annotated[tuple[Precision, ...], _several(RunSpec.precision, "{float32,tf32,bf16}")] = ()
+    """Arithmetic: float32 is the reference; tf32 and bf16 are faster."""
+
+
+@dataclass(frozen=True)
+class StorageOptions:
+    """What is stored of a run, and when it ends."""
+
+    keep: Annotated[
+        Keep | None, tyro.conf.arg(metavar="{weights,state,forks,none}", help_behavior_hint="(default: weights)")
+    ] = None
+    """Checkpoints hold the weights, every full state, full states at --fork-points only, or nothing."""
+    measures: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...", help_behavior_hint="")] = ()
+    """Measures taken at every checkpoint, as `grokscope measure` lists them."""
+    stop_after_grokking: Whole = None
+    """End a run this many steps after it groks; leads are then biased, because FSD can cross later."""
+
+
+@dataclass(frozen=True)
+class HardwareOptions:
+    """Where each run is trained."""
+
+    device: Device = "auto"
+    """auto is CUDA where there is one, otherwise one worker per core; mps has not been tested on hardware."""
+    deterministic: Flag = False
+    """Reject any operation whose result may differ between two runs on one accelerator."""
+
+
+@dataclass(frozen=True)
+class ExecutorOptions:
+    """Where the workers run."""
+
+    executor: Literal["local", "slurm", "ray"] = "local"
+    """local: processes on this machine; slurm: a job array; ray: tasks on a Ray cluster."""
+    cluster: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS", help_behavior_hint="")] = None
+    """Address of the Ray cluster."""
+    partition: Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = None
+    """Partition of the SLURM cluster."""
+    runs_per_shard: Whole = None
+    """Runs that one job or task trains at most; as many as fit if not given."""
+    memory_gib: Annotated[float | None, tyro.conf.arg(metavar="GIB", help_behavior_hint="")] = None
+    """Memory of the cluster's accelerators, if this machine has none like them."""
+    retries: int = 3
+    """How often a worker or shard that dies is started again."""
+
+    @property
+    def memory(self) -> int | None:
+        """An accelerator's memory in bytes."""
+        return None if self.memory_gib is None else int(self.memory_gib * 2**30)
+
+    def check(self) -> None:
+        """Reject an option that would have no effect, and a memory that is no size."""
+        users = {"cluster": "ray", "partition": "slurm", "runs_per_shard": "slurm ray", "memory_gib": "slurm ray"}
+        for name, executors in users.items():
+            if getattr(self, name) is not None and self.executor not in executors.split():
+                wanted = " or ".join(f"--executor {one}" for one in executors.split())
+                raise InputError(
+                    f"--{name.replace('_', '-')} has no effect with --executor {self.executor}; use {wanted}"
+                )
+        if self.memory_gib is not None and not 0 < self.memory_gib < 2**20:
+            raise InputError(f"--memory-gib must be a number of GiB above 0, got {self.memory_gib}")
+
+
+def given(options: Any) -> dict[str, Any]:
+    """The options of a group that were given, by name."""
+    values = ((field.name, getattr(options, field.name)) for field in fields(options))
+    return {name: value for name, value in values if value not in ((), None)}

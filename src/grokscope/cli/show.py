@@ -1,0 +1,69 @@
+"""`grokscope show`: a folder's summary, or everything that is known of one run."""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from grokscope.cli.columns import align
+from grokscope.cli.options import Folder, JsonFlag
+from grokscope.runs import open_runs
+
+if TYPE_CHECKING:
+    from grokscope.runs import Run
+
+__all__ = ["show"]
+
+SHOWN_ROWS = 30
+COLUMNS = ("step", "train_accuracy", "validation_accuracy", "train_loss", "validation_loss", "norm", "fsd")
+
+
+def show(
+    folder: Folder,
+    run: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]", help_behavior_hint="")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Summarise a folder of runs in words, or show one run in full.
+
+    Of a folder: what became of each run, and how the forks of a run agree with Δt = C/λ. Of a run: its spec, its
+    outcome, its evaluations and where its weights are stored.
+
+    Args:
+        run: The run's name, its hash, or the beginning of either; the whole folder if not given.
+
+    Examples:
+        grokscope show runs/first
+        grokscope show runs/first add_mod97_s0
+        grokscope show runs/first add_mod97_s0 --json
+    """
+    runs = open_runs(folder)
+    if run is not None:
+        _show_run(runs[run], as_json)
+    elif as_json:
+        from grokscope.view.data import run_row
+
+        print(json.dumps([run_row(one) for one in runs]))
+    else:
+        from grokscope.view.summary import story
+
+        print(story(list(runs)))
+
+
+def _show_run(run: "Run", as_json: bool) -> None:
+    rows = run.folder.log()
+    if as_json:
+        print(json.dumps({"spec": run.spec.to_dict(), "outcome": run.folder.outcome, "log": rows}))
+        return
+    from grokscope.view.summary import sentence
+
+    print(f"{sentence(run)}\nspec: {json.dumps(run.spec.to_short_dict())}\n")
+    last = max(len(rows) - 1, 1)
+    shown = [rows[i] for i in sorted({round(k * last / (SHOWN_ROWS - 1)) for k in range(SHOWN_ROWS)}) if i < len(rows)]
+    cells = [[f"{row['step']:,}", *(_cell(row.get(column)) for column in COLUMNS[1:])] for row in shown]
+    print(align([column.replace("_", " ") for column in COLUMNS], cells))
+    if run.steps:
+        print(f"\nweights at {len(run.steps)} steps: {run.steps[0]:,} … {run.steps[-1]:,}")
+
+
+def _cell(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

@@ -1,0 +1,199 @@
+"""What `grokscope watch` knows of a folder of runs: how far they are, how fast, and what has just happened."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+from math import isnan, nan
+from pathlib import Path
+from statistics import fmean
+from typing import Literal
+
+from grokscope.cli.frames import Line, Watched
+from grokscope.errors import InputError
+from grokscope.runs.following import Followed, Follower
+from grokscope.specs import RunSpec, Seeds
+from grokscope.timeline import Timeline
+from grokscope.training import cohort_key
+
+__all__ = ["Grouping", "Watcher"]
+
+Grouping = Literal["stack", "task", "seeds"]
+WINDOW = 60.0  # seconds over which speed is taken
+PATIENCE = 60.0  # seconds without a record after which a run counts as quiet
+BINS = 24
+MOST_LOGS = 400  # of runs that had ended before they were first seen: more would only take longer
+COMMON: dict[Grouping, str] = {
+    "stack": "runs that can be trained as one stack, with their number",
+    "task": "runs of one task that can be trained as one stack, with their number",
+    "seeds": "runs that differ in their seeds only, with their number",
+}
+
+
+class Watcher:
+    """Reads a folder again and again, and remembers what it needs to know speeds and what is new."""
+
+    def __init__(self, path: Path, by: Grouping = "stack", clock: Callable[[], float] = time.time) -> None:
+        self.path, self.by, self.clock = path, by, clock
+        self.follower = Follower(path, sparing=True)
+        self.groups: dict[str, Hashable] = {}
+        self.spared: set[str] = set()
+        self.arrivals: dict[str, deque[tuple[float, int]]] = {}
+        self.timelines: dict[str, tuple[int, Timeline | None]] = {}
+        self.announced: set[tuple[str, str]] = set()
+        self.alerts: list[str] = []
+        self.is_first = True
+
+    def snapshot(self) -> Watched:
+        """The folder as it is now."""
+        runs, now = self.follower.look(), self.clock()
+        groups: dict[Hashable, list[Followed]] = {}
+        for run in runs:
+            if run.name not in self.groups:
+                self.groups[run.name] = _key(run.spec, self.by)
+            groups.setdefault(self.groups[run.name], []).append(run)
+        self._read_some(list(groups.values()))
+        for run in runs:
+            self._note_arrival(run)
+            self._note_events(run, now)
+        self.is_first = False
+        lines = tuple(self._line(members, now) for members in groups.values())
+        return Watched(str(self.path), COMMON[self.by], lines, tuple(self.alerts))
+
+    def _read_some(self, groups: Sequence[Sequence[Followed]]) -> None:
+        """Read the logs of some newly found runs that have ended: equally many of each group, evenly chosen."""
+        new = [[run for run in runs if not run.is_read and run.name not in self.spared] for runs in groups]
+        new = [runs for runs in new if runs]
+        self.spared |= {run.name for runs in new for run in runs}
+        if sum(map(len, new)) > MOST_LOGS:
+            new = [_evenly(runs, max(1, MOST_LOGS // len(new))) for runs in new][:MOST_LOGS]
+        self.follower.read(run for runs in new for run in runs)
+
+    def _note_arrival(self, run: Followed) -> None:
+        seen = self.arrivals.setdefault(run.name, deque())
+        if not run.is_read:  # its step is not known, so nothing has arrived
+            return
+        if seen and (run.written is None or run.step < seen[-1][1]):  # it was rewound, and repeats its steps
+            seen.clear()
+        if run.written is not None and (not seen or run.step > seen[-1][1]):
+            seen.append((run.written, run.step))
+        while len(seen) > 2 and seen[-1][0] - seen[0][0] > WINDOW:
+            seen.popleft()
+
+    def _note_events(self, run: Followed, now: float) -> None:
+        known = self.timelines.get(run.name)
+        was_unread = known is None or known[1] is None
+        is_old = self.is_first or (was_unread and run.name in self.spared)  # it had ended before
+        if known is None or known[0] != len(run.rows):
+            self.timelines[run.name] = (len(run.rows), run.timeline())
+        for event, sentence in _events(run, self.timelines[run.name][1]):
+            if (run.name, event) not in self.announced:  # once, even if the run is rewound and does it again
+                self.announced.add((run.name, event))
+                if not is_old:
+                    self.alerts.append(f"{time.strftime('%H:%M:%S', time.localtime(now))}  {run.name} {sentence}")
+
+    def _rate(self, run: Followed, now: float) -> float:
+        """Steps per second: over the last minute, or since the run began if only one evaluation has arrived."""
+        if run.outcome is not None or run.written is None or now - run.written > PATIENCE:
+            return 0.0
+        seen = self.arrivals[run.name]
+        (start, first), (end, last) = (seen[0], seen[-1]) if len(seen) > 1 else ((run.began, run.first), seen[-1])
+        return (last - first) / (end - start) if end > start else 0.0
+
+    def _line(self, runs: Sequence[Followed], now: float) -> Line:
+        rate = sum(self._rate(run, now) for run in runs) or None
+        left, written = sum(run.steps_left for run in runs), [run.written for run in runs if run.written]
+        total = sum(run.spec.training.steps - run.first for run in runs)
+        finished = sum(run.outcome is not None for run in runs)
+        last = max(run.spec.training.steps for run in runs)
+        return Line(
+            label=_label([run.spec for run in runs], self.by),
+            runs=len(runs),
+            finished=finished,
+            synchronized=self._synchronized(runs),
+            grokked=sum(self._has_grokked(run) for run in runs),
+            progress=1 - left / total,
+            validation=_curve([run.series("validation_accuracy") for run in runs], last),
+            fsd=_curve([run.series("fsd") for run in runs], last),
+            rate=rate,
+            left=left / rate if rate else None,
+            quiet=None if finished == len(runs) or not written else max(now - max(written), 0.0),
+            unread=sum(not run.is_read for run in runs),
+        )
+
+    def _has_grokked(self, run: Followed) -> bool:
+        timeline = self.timelines[run.name][1]
+        if timeline is None:  # nothing was read of it but its outcome
+            return (run.outcome or {}).get("grokked") is not None
+        return timeline.grokked is not None
+
+    def _synchronized(self, runs: Sequence[Followed]) -> int | None:
+        """How many have synchronised; unread runs count by the share of those that had ended and were read."""
+        found = [(run, timeline.sync.step is not None) for run in runs if (timeline := self.timelines[run.name][1])]
+        unread, ended = sum(not run.is_read for run in runs), [did for run, did in found if run.outcome is not None]
+        if unread and not ended:
+            return None
+        return sum(did for _, did in found) + (round(unread * fmean(ended)) if unread else 0)
+
+
+def _evenly(runs: Sequence[Followed], count: int) -> list[Followed]:
+    """At most this many of them, evenly from the first to the last."""
+    if len(runs) <= count:
+        return list(runs)
+    return [runs[i * len(runs) // count] for i in range(count)]
+
+
+def _events(run: Followed, timeline: Timeline | None) -> Iterable[tuple[str, str]]:
+    """What is announced, each with a name by which it is announced once."""
+    if timeline is None:
+        return
+    synced, grokked = timeline.sync.step, timeline.grokked
+    if synced is not None and (grokked is None or synced < grokked):
+        doubts = "".join(f", {flag}" for flag in timeline.sync.flags)
+        fsd = dict(run.series("fsd"))[synced]
+        yield "sync", f"synchronised at step {synced:,} (FSD {fsd:.2f}{doubts})"
+    if grokked is not None:
+        if synced is None or synced > grokked:
+            yield "grok", f"grokked at step {grokked:,}, not synchronised before"
+        else:
+            yield "grok", f"grokked at step {grokked:,}, {grokked - synced:,} steps after it synchronised"
+    if run.outcome is not None and run.outcome["outcome"] in ("diverged", "unstable", "unstable_after"):
+        yield "fall", f"ended: {run.outcome['outcome'].replace('_', ' ')}"
+
+
+def _key(spec: RunSpec, by: Grouping) -> Hashable:
+    if by == "seeds":
+        fork = spec.fork and replace(spec.fork, parent="0" * 16)  # of another seed, another parent
+        return replace(spec, seeds=Seeds(), fork=fork)
+    try:
+        stack: Hashable = (cohort_key(spec), spec.model)
+    except InputError:  # a user's table that has moved
+        stack = (spec.task, spec.architecture, spec.model)
+    return (stack, spec.task) if by == "task" else stack
+
+
+def _label(specs: Sequence[RunSpec], by: Grouping) -> str:
+    """The tasks, λ, the number of runs, where they were forked and the size of the model."""
+    tasks = list(dict.fromkeys(spec.task.rpartition("/")[2] for spec in specs))
+    decays = sorted({spec.training.weight_decay for spec in specs})
+    model = specs[0].architecture
+    words = tasks[0] if len(tasks) == 1 else f"{tasks[0]} and {len(tasks) - 1} more"
+    words += f" λ={'–'.join(f'{decay:g}' for decay in dict.fromkeys((decays[0], decays[-1])))} ({len(specs):,})"
+    forked = {spec.fork.step for spec in specs if spec.fork is not None}
+    if forked and by == "seeds":
+        words += f" from {min(forked):,}"
+    return f"{words} {model.layers}×{model.width}"
+
+
+def _curve(series: Sequence[Sequence[tuple[int, float]]], last: int) -> tuple[float, ...]:
+    """The mean over runs in equal parts of the steps; a part without an evaluation repeats the one before."""
+    found: list[list[float]] = [[] for _ in range(BINS)]
+    for run in series:
+        for step, value in run:
+            if not isnan(value):
+                found[min(step * BINS // last, BINS - 1)].append(value)
+    means = [fmean(values) if values else nan for values in found]
+    reached = max((place for place, values in enumerate(found) if values), default=-1)
+    for place in range(1, reached):
+        means[place] = means[place - 1] if isnan(means[place]) else means[place]
+    return tuple(means)

@@ -1,0 +1,45 @@
+"""`grokscope export` and `import`."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from small_commands import TINY, rejected, words
+
+from grokscope.cli import run
+from grokscope.runs import run_name
+
+pytestmark = pytest.mark.usefixtures("here", "in_process")
+
+
+def test_an_export_touches_no_other_file(here: Path) -> None:
+    run(words("train add_mod7 --spec tiny.json --out runs"))
+    (here / "manifest.json").write_text('{"name": "my web page"}')
+    assert run(words("export runs add_mod7_s0 --at 4 --out weights.safetensors")) == 0
+    assert (here / "manifest.json").read_text() == '{"name": "my web page"}'
+    assert (here / "weights.safetensors").exists()
+
+
+def test_bad_input(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(words("train add_mod7 --seeds 0:2 --spec tiny.json --out runs"))
+    name = run_name(TINY)
+    (here / f"{name}-8.safetensors").write_text("mine")
+    for line, sentence in [
+        ("export runs", "name a run, as `grokscope list runs` lists them; only parquet takes all"),
+        ("export runs add_mod7_s0", f"'{name}-8.safetensors' exists already; nothing was overwritten"),
+        ("export runs add_mod7_s0 --out tiny.json", "'tiny.json' exists already; nothing was overwritten"),
+        ("export runs add_mod7_s0 --at 5", f"{name} has no weights at step 5; stored steps: '0, 4, 8'"),
+        ("export runs add_mod7_s0 --out no/x.safetensors", "'no/x.safetensors' could not be written: No such file"),
+        ("export runs add_mod7_s0 --out tiny.json/x", "'tiny.json/x' could not be written: Not a directory"),
+        ("export runs --format parquet --at 4", "--at has no effect with --format parquet"),
+        ("import file:///tmp/none", "name the folder for the runs with --out"),
+        ("import runs --out copy", "convert takes .pt, .pth, .bin, .ckpt files, got 'runs'"),
+        ("import none.pt", "there is no file 'none.pt'"),
+    ]:
+        rejected(words(line), sentence, here, capsys)
+
+
+def test_a_pt_file_becomes_safetensors(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch.save({"embed.weight": torch.ones(2, 2)}, here / "a.pt")
+    assert run(words("import a.pt --out b.safetensors")) == 0
+    assert capsys.readouterr().out == "wrote b.safetensors: 1 tensors\n"
