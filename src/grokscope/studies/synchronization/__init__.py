@@ -1,11 +1,30 @@
 """The seed paper, "Circuit Synchronization Precedes Generalization": its runs, tables, figures and claims."""
 
 from grokscope.studies.study import Study, gather
+from grokscope.studies.synchronization import (
+    accelerator,
+    censored_law,
+    crossprime,
+    intervention,
+    norm_interventions,
+    sensitivity,
+    threshold,
+    timing_law,
+)
 from grokscope.studies.synchronization.experiments import EXPERIMENTS, quick_runs
 
 __all__ = ["STUDY"]
 
-SECTIONS = ()  # in the paper's order
+SECTIONS = (  # in the paper's order
+    intervention,
+    timing_law,
+    crossprime,
+    censored_law,
+    threshold,
+    norm_interventions,
+    accelerator,
+    sensitivity,
+)
 
 STUDY = Study(
     name="synchronization",
