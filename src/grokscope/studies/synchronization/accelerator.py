@@ -75,7 +75,8 @@ def _savings(found: Mapping[str, Measured], suffix: str) -> Measured:
     late = {name: text for one in found.values() for name, text in one.parts.items() if name.startswith("late in ")}
     shown = ", ".join(f"{name}: {one.text}{suffix * (one.text != 'none')}" for name, one in found.items())
     values = {name: one.parts.get("value") for name, one in found.items()}
-    return Measured(values, shown, sum(one.n for one in found.values()), _late_note(late.values()), missing)
+    note = f"Over the seeds at which both grok. {_late_note(late.values())}".rstrip()
+    return Measured(values, shown, sum(one.n for one in found.values()), note, missing)
 
 
 def _late_note(late: Iterable[Part]) -> str:
@@ -97,7 +98,8 @@ def _counts(found: Mapping[str, Measured]) -> Measured:
     n, grok = sum(one.n for one in found.values()), sum(one.number("grok") for one in found.values())
     shown = ", ".join(f"{name}: {one.number('grok'):g} of {one.n} grok" for name, one in found.items())
     late = [f"{name} {one.number('late'):g} of {one.n}" for name, one in found.items() if one.number("late") > 0]
-    return Measured({"grok": grok, "never grok": n - grok}, shown, n, _late_note(late), missing)
+    note = f"{grok:g} of {n} grok. {_late_note(late)}".rstrip()
+    return Measured({"grok": grok, "never grok": n - grok}, shown, n, note, missing)
 
 
 def counts(names: tuple[str, ...], is_reported: bool) -> Quantity:
@@ -171,12 +173,13 @@ def _fixed_line(evidence: Evidence, part: str) -> tuple[Series, ...]:
         return ()
     x, value = (-0.5, 2.5), float(shown.ours)
     _, lows, highs, _ = _ends([shown])
-    interval = () if isnan(lows[0]) or isnan(highs[0]) else (lows * 2, highs * 2)
+    times = 0 if isnan(lows[0]) or isnan(highs[0]) else 2
+    low, high = lows * times, highs * times
     least, most = (value * (1 - share) for share in reversed(ACCELERATED))
-    label = f"fixed λ = 1 ({_count(evidence, quantity)} grokked)"
+    label, y = f"fixed λ = 1 ({_count(evidence, quantity)} grokked)", (value, value)
     return (
         Series("paper, FSD trigger: 36–43 % sooner", "band", "fsd", "paper", x, (), (least,) * 2, (most,) * 2),
-        Series(label, "line", "fixed", "run", x, (value,) * 2, *interval, legend="fixed λ = 1", quantity=quantity.key),
+        Series(label, "line", "fixed", "run", x, y, low, high, legend="fixed λ = 1", quantity=quantity.key),
     )
 
 

@@ -146,7 +146,8 @@ def _r_squared_of_draws(records: Records, needed: int) -> Measured:
     runs = readings.forked_runs(records)
     fits = fit_each_draw(runs).values() if any(run.ending is Ending.GROKKED for run in runs) else ()
     found = readings.known(fit.r_squared for fit in fits)
-    measured = _needing(Measured(text="none grokked", n=len(runs)), needed)
+    note = "The law is fitted to each draw alone."
+    measured = _needing(Measured(text="none grokked", n=len(runs), note=note), needed)
     if not found:
         return replace(measured, n=0)
     low, high = min(found), max(found)

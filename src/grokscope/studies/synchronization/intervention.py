@@ -84,11 +84,13 @@ def _orders(records: Records) -> Measured:
 
 def _falls(parents: list[list[float]]) -> Measured:
     strict = sum(first > second > third for first, second, third in parents)
-    parts = {"strictly falling": strict, "falling from 1 to 3": sum(steps[0] > steps[2] for steps in parents)}
+    ends = sum(steps[0] > steps[2] for steps in parents)
     one = ", ".join(map(format_number, parents[0])) if len(parents) == 1 else ""
     later = sum(first < second or second < third for first, second, third in parents)
     shown = one or f"strictly earlier in {strict} of {len(parents)} parents, later in {later}"
-    return Measured({**parts, "parents": len(parents)}, shown, 3 * len(parents))
+    note = f"Δt at λ = 3 is shorter than at λ = 1 in {ends} of {len(parents)} {'parent' if one else 'parents'}."
+    parts = {"strictly falling": strict, "falling from 1 to 3": ends, "parents": len(parents)}
+    return Measured(parts, shown, 3 * len(parents), note)
 
 
 def order() -> Quantity:
@@ -193,9 +195,8 @@ def _share_series(evidence: Evidence, decay: str, until: int) -> Series:
     parts = {int(step): at for step, at in evidence.measure(quantity).parts.items() if isinstance(at, Estimate)}
     kept = {step: at for step, at in parts.items() if step <= until}
     y, low, high = ((0.0, *(getattr(at, end) for at in kept.values())) for end in ("value", "low", "high"))
-    ends = ((*column, column[-1]) for column in (y, low, high))
-    label = f"λ = {decay}"
-    return Series(label, "step", label, "run", (1000, *kept, until), *ends, quantity=quantity.key)
+    x, y, low, high = (1000, *kept, until), (*y, y[-1]), (*low, low[-1]), (*high, high[-1])
+    return Series(f"λ = {decay}", "step", f"λ = {decay}", "run", x, y, low, high, quantity=quantity.key)
 
 
 def _times_panel(evidence: Evidence) -> Panel:

@@ -145,9 +145,10 @@ def _lines(evidence: Evidence, ends: Ends) -> tuple[Series, ...]:
     tau = evidence.measure(THRESHOLD).estimate
     if tau is None:
         return (paper,)
-    interval = ((tau.low,) * 2, (tau.high,) * 2) if not isnan(tau.low) else ((), ())
-    label, y = f"τ = {tau.value:.1f}, ours", (tau.value,) * 2
-    return Series(label, "line", "grokked", "fit", ends, y, *interval, quantity=THRESHOLD.key), paper
+    times = 0 if isnan(tau.low) else 2
+    y, low, high = (tau.value,) * 2, (tau.low,) * times, (tau.high,) * times
+    label = f"τ = {tau.value:.1f}, ours"
+    return Series(label, "line", "grokked", "fit", ends, y, low, high, quantity=THRESHOLD.key), paper
 
 
 def _along(evidence: Evidence) -> Panel:
