@@ -5,8 +5,14 @@ from grokscope.studies.synchronization import (
     accelerator,
     censored_law,
     crossprime,
+    false_alarms,
     intervention,
+    lead_share,
+    leads,
     norm_interventions,
+    over_time,
+    phases,
+    restricted_loss,
     sensitivity,
     threshold,
     timing_law,
@@ -15,7 +21,14 @@ from grokscope.studies.synchronization.experiments import EXPERIMENTS, quick_run
 
 __all__ = ["STUDY"]
 
-SECTIONS = (  # in the paper's order
+# In the paper's order.
+SECTIONS = (
+    leads,
+    lead_share,
+    restricted_loss,
+    false_alarms,
+    phases,
+    over_time,
     intervention,
     timing_law,
     crossprime,

@@ -23,6 +23,7 @@ __all__ = [
     "REPORTED_ADDITIONS",
     "RESAMPLES",
     "SEED",
+    "Records",
     "all_seeds",
     "at_grokking",
     "counted",
@@ -49,6 +50,7 @@ __all__ = [
     "share_that",
     "step_part",
     "time_to_grok",
+    "trained_part",
     "triggered_late",
     "widened_tasks",
 ]
@@ -245,9 +247,9 @@ def format_signs(test: SignTest, runs: int) -> str:
     return f"{test.positive} of {runs} positive{never}, p = {test.p_value:.2g}"
 
 
-def counted(value: float, items: int) -> Estimate:
+def counted(value: float | int, items: int) -> Estimate:
     """A number without an interval, with how many runs it rests on."""
-    return Estimate(value, nan, nan, items)
+    return Estimate(float(value), nan, nan, items)
 
 
 def share_that(hits: Iterable[bool]) -> Estimate | None:
@@ -265,3 +267,8 @@ def holm_parts(p_values: Mapping[str, float | None]) -> dict[str, Part]:
 def widened_tasks(base: Records, reported: Iterable[str]) -> list[str]:
     """The tasks of which more runs were trained than are reported, in the order of the runs."""
     return list(dict.fromkeys(record.spec.task for name, record in base.items() if name not in {*reported}))
+
+
+def trained_part(runs: Selection, base: Records) -> Selection:
+    """The named runs of a selection that were trained, for a table that shows what there is; all where none was."""
+    return replace(runs, names=tuple(name for name in runs.names if name in base) or runs.names)
