@@ -1,11 +1,12 @@
 """The seed paper, "Circuit Synchronization Precedes Generalization": its runs, tables, figures and claims."""
 
 from grokscope.studies.study import Study, gather
+from grokscope.studies.synchronization import ablation, formulas
 from grokscope.studies.synchronization.experiments import EXPERIMENTS, quick_runs
 
 __all__ = ["STUDY"]
 
-SECTIONS = ()  # in the paper's order
+SECTIONS = (formulas, ablation)  # in the paper's order
 
 STUDY = Study(
     name="synchronization",
