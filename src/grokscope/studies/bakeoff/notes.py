@@ -150,9 +150,9 @@ def _orthogonal(records: Records) -> Measured:
     collapse = "not what holds them" if lowest > FLOAT32_RESOLUTION else "not ruled out"
     shown = (
         f"Of {len(own)} runs with orthogonal gradients {memorized} memorise and {grokked} grok. ‖W‖ stays at "
-        f"{min(kept):.2f} to {max(kept):.2f} of what it is at first; runs of other configurations have {min(shrunk):.2f} "
-        f"to {max(shrunk):.2f} of it when they grok. Softmax collapse is {collapse}: mean train loss is "
-        f"{lowest:.1g} nats at the lowest, and float32 tells a probability from 1 down to {FLOAT32_RESOLUTION:.0e}."
+        f"{min(kept):.2f} to {max(kept):.2f} of what it is at first; runs of other configurations have "
+        f"{min(shrunk):.2f} to {max(shrunk):.2f} of it when they grok. Softmax collapse is {collapse}: mean train loss "
+        f"is {lowest:.1g} nats at the lowest, and float32 tells a probability from 1 down to {FLOAT32_RESOLUTION:.0e}."
     )
     return Measured({"memorized": memorized, "grokked": grokked, "lowest loss": lowest}, shown, len(own))
 

@@ -1,7 +1,7 @@
 """The bake-off's numbers: what became of each configuration's runs, and how it compares with the best fixed λ."""
 
 from collections.abc import Mapping
-from math import isnan, nan
+from math import isnan
 
 from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec

@@ -63,7 +63,7 @@ def _drops(records: Mapping[str, RunRecord], close: float) -> Measured:
 
 def drops(runs: Selection) -> Quantity:
     """Points of accuracy that zeroing each component costs."""
-    return Quantity("accuracy lost by zeroing", runs, _drops, options={"close": 10})
+    return Quantity("accuracy lost by zeroing", runs, _drops, options={"close": 10.0})
 
 
 def _accuracy(records: Mapping[str, RunRecord]) -> Measured:

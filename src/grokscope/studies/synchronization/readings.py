@@ -279,7 +279,7 @@ def widened_tasks(base: Records, reported: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(record.spec.task for name, record in base.items() if name not in {*reported}))
 
 
-def after_grokking(record: RunRecord, column: str) -> float:
+def after_grokking(record: RunRecord, column: str) -> float | int:
     """A column at the first of the paper's checkpoints at or after grokking, where fits and ablations are made."""
     grokked = record.timeline.grokked
     steps = (int(step) for step in record.evaluations["step"] if step % CADENCE == 0)
