@@ -1,6 +1,6 @@
 """A study's runs with what became of them: all that its quantities are computed from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,8 +25,8 @@ class Evidence:
     """Runs that belong to no experiment of the study, by name."""
     folder: Path | None = None
     """Where the records were read; what was measured beside the runs (speed) is there too."""
-    _measured: dict[str, Measured] = field(default_factory=dict, init=False, repr=False)
-    """Quantities that were computed already, by key."""
+    _measured: dict[tuple[Hashable, ...], Measured] = field(default_factory=dict, init=False, repr=False)
+    """Quantities that were computed already."""
 
     def experiment(self, name: str) -> Mapping[str, RunRecord]:
         """An experiment's records by name; empty if none was trained."""
@@ -36,9 +36,10 @@ class Evidence:
 
     def measure(self, quantity: Quantity) -> Measured:
         """A quantity's value, computed once; missing where runs that it names are not there."""
-        if quantity.key not in self._measured:
-            self._measured[quantity.key] = self._compute(quantity)
-        return self._measured[quantity.key]
+        known = (quantity.key, quantity.runs, quantity.function)
+        if known not in self._measured:
+            self._measured[known] = self._compute(quantity)
+        return self._measured[known]
 
     def _compute(self, quantity: Quantity) -> Measured:
         found, needed = len(quantity.runs.select(self.records)), len(quantity.runs.names)

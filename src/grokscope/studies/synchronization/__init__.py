@@ -1,12 +1,37 @@
 """The seed paper, "Circuit Synchronization Precedes Generalization": its runs, tables, figures and claims."""
 
 from grokscope.studies.study import Study, gather
-from grokscope.studies.synchronization import ablation, formulas
+from grokscope.studies.synchronization import (
+    ablation,
+    architecture,
+    false_alarms,
+    formulas,
+    groups,
+    lead_share,
+    leads,
+    operations,
+    over_time,
+    phases,
+    restricted_loss,
+)
 from grokscope.studies.synchronization.experiments import EXPERIMENTS, quick_runs
 
 __all__ = ["STUDY"]
 
-SECTIONS = (formulas, ablation)  # in the paper's order
+# In the paper's order.
+SECTIONS = (
+    leads,
+    lead_share,
+    restricted_loss,
+    false_alarms,
+    phases,
+    over_time,
+    formulas,
+    ablation,
+    operations,
+    architecture,
+    groups,
+)
 
 STUDY = Study(
     name="synchronization",

@@ -10,7 +10,7 @@ from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.view.numbers import format_number
 from grokscope.view.table import Cell, Column, Row, Table, not_measured, not_trained, text
 
-__all__ = ["CLAIMS", "TABLES", "dominant_frequencies"]
+__all__ = ["CLAIMS", "REPORTED_97", "TABLES", "last_frequency"]
 
 BEFORE = 500  # the step that is "before grokking" (docs/paper-audit.md §1)
 FITS = {  # column of the reported table → heading, digits, our column
@@ -91,22 +91,17 @@ def _amplitude(records: Mapping[str, RunRecord]) -> Measured:
     )
 
 
-def _dominant_frequencies(records: Mapping[str, RunRecord]) -> Measured:
-    """The frequency that most neurons share at the last evaluation, of every run that grokked."""
-    last = {
-        name: record.at(int(record.evaluations["step"][-1]), "fsd_mode")
-        for name, record in records.items()
-        if record.timeline.grokked is not None
-    }
-    modes = {name: int(mode) for name, mode in last.items() if readings.known([mode])}
+def last_frequency(record: RunRecord) -> float | int:
+    """The frequency that most neurons share at the last evaluation; NaN where it is not known."""
+    return record.at(int(record.evaluations["step"][-1]), "fsd_mode")
+
+
+def _frequencies(records: Mapping[str, RunRecord]) -> Measured:
+    """The dominant frequency at the last evaluation, of every run that grokked."""
+    modes = [int(mode) for mode in readings.known(map(last_frequency, readings.grokked_runs(records.values())))]
     if not modes:
         return Measured.lacking(0, len(records), "grokked runs with a dominant frequency")
-    return Measured(modes, f"dominant at the last evaluation: {', '.join(map(str, modes.values()))}", len(modes))
-
-
-def dominant_frequencies(runs: Selection) -> Quantity:
-    """The dominant frequency of each run, by its name."""
-    return Quantity("dominant frequencies", runs, _dominant_frequencies)
+    return Measured(text=f"dominant at the last evaluation: {', '.join(map(str, modes))}", n=len(modes))
 
 
 def _count(column: str, operator: str, bound: float, form: str, runs: Selection) -> Quantity:
@@ -224,7 +219,7 @@ CLAIMS = (
         "The key frequencies for p = 97 are 14, 35, 41, 47, 62, 72 and 76.",
         "§1",
         "14, 35, 41, 47, 62, 72, 76",
-        dominant_frequencies(REPORTED_97),
+        Quantity("dominant frequencies", REPORTED_97, _frequencies),
         Rule(contradiction="Frequencies of p = 97 end at 48; 62, 72 and 76 are another model's."),
         "tab-kan",
     ),

@@ -12,12 +12,10 @@ from grokscope.law import Ending, ForkedRun, forked_run
 from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
 from grokscope.stats import Estimate, SignTest, bootstrap, clustered_bootstrap, holm, kaplan_meier, share
-from grokscope.studies.evidence import Evidence
-from grokscope.studies.quantity import Bound, Measured, Part, Quantity
+from grokscope.studies.quantity import Bound, Part
 from grokscope.studies.selection import Selection
 from grokscope.studies.synchronization.experiments import TABLE_1
 from grokscope.timeline import Crossing, Lead, LeadStatus, first_step
-from grokscope.view.numbers import format_number
 
 __all__ = [
     "ADDITIONS",
@@ -31,16 +29,13 @@ __all__ = [
     "counted",
     "crossing",
     "crossing_part",
-    "doubtful_crossings",
     "forked_runs",
     "format_signs",
     "grok_checkpoint",
-    "grok_step",
     "grokked_runs",
     "holm_parts",
     "known",
     "lead_bound",
-    "lead_over_grokking",
     "lead_part",
     "mean_known",
     "mean_lead",
@@ -54,7 +49,6 @@ __all__ = [
     "read_by",
     "share_that",
     "step_part",
-    "sync_step",
     "time_to_grok",
     "triggered_late",
     "widened_tasks",
@@ -63,11 +57,6 @@ __all__ = [
 CADENCE = 500  # steps between the paper's checkpoints, where no other number is reported (§3)
 RESAMPLES = 10_000
 SEED = 0  # of every bootstrap: the same records give the same bytes
-EVENTS = f"Every event is its first evaluation, every {CADENCE} steps as in the paper."
-POOLED = (
-    "Rows of all seeds: medians with 95 % percentile-bootstrap intervals, or Kaplan–Meier medians where some runs did "
-    "not reach a step; shares of the grokked runs with Clopper–Pearson intervals."
-)
 Records = Mapping[str, RunRecord]
 
 REPORTED_ADDITIONS = Selection(
@@ -257,9 +246,9 @@ def format_signs(test: SignTest, runs: int) -> str:
     return f"{test.positive} of {runs} positive{never}, p = {test.p_value:.2g}"
 
 
-def counted(value: float, items: int) -> Estimate:
+def counted(value: float | int, items: int) -> Estimate:
     """A number without an interval, with how many runs it rests on."""
-    return Estimate(value, nan, nan, items)
+    return Estimate(float(value), nan, nan, items)
 
 
 def share_that(hits: Iterable[bool]) -> Estimate | None:
@@ -285,79 +274,3 @@ def after_grokking(record: RunRecord, column: str) -> float | int:
     steps = (int(step) for step in record.evaluations["step"] if step % CADENCE == 0)
     step = None if grokked is None else next((step for step in steps if step >= grokked), None)
     return nan if step is None else record.at(step, column)
-
-
-def _grok_step(records: Records) -> Measured:
-    """The step at which one run groks, or the median over many."""
-    runs = [record.timeline for record in records.values()]
-    steps = [run.grokked for run in runs]
-    value = step_part(steps[0]) if len(runs) == 1 else median_steps(steps, [run.last for run in runs])
-    count = sum(step is not None for step in steps)
-    best = mean_known(max(known(record.evaluations["train_accuracy"]), default=0.0) for record in records.values())
-    note = f"The best train accuracy is {format_number(best, 2)} on average."
-    return Measured.of(value, f"{count} of {len(runs)} grok{'s' * (len(runs) == 1)}", len(runs), note, grokked=count)
-
-
-def _sync_step(records: Records) -> Measured:
-    """The step at which FSD of one run crosses, or the median over many."""
-    runs = [record.timeline for record in records.values()]
-    pooled = median_steps([run.sync.step for run in runs], [run.last for run in runs])
-    defined = sum(bool(known(record.evaluations.get("fsd", []))) for record in records.values())
-    value = crossing_part(runs[0].sync) if len(runs) == 1 else pooled
-    return Measured.of(value, f"FSD defined in {defined} of {len(runs)}", len(runs), defined=defined)
-
-
-def _lead(records: Records) -> Measured:
-    """The lead of one run, or the median over those of many that grok."""
-    leads = [record.timeline.sync.lead for record in records.values()]
-    is_one = len(leads) == 1
-    signs = [lead.sign for lead in leads if lead.sign is not None]
-    before, after = signs.count(1), signs.count(-1)
-    median = median_lead(leads)
-    if is_one or median is None:
-        shown = f"lead {', '.join(map(_format_lead, leads))}" if is_one else "none grokked"
-    else:
-        shown = f"median lead {format_number(median.value)}" if isfinite(median.value) else "mostly never synchronised"
-    return Measured(
-        {
-            "value": lead_part(leads[0]) if is_one else median,
-            "precursor": precursor_part(leads[0]) if is_one else precursor_share(leads),
-            "grokked": len(signs),
-            "before": before,
-            "after": after,
-        },
-        f"{shown}, {before} of {len(leads)} before grokking, {after} after",
-        len(leads),
-        f"{len(signs)} grok.",
-    )
-
-
-def _format_lead(lead: Lead) -> str:
-    if lead.lag is None:
-        return "not defined"
-    return ("" if lead.lag[1] else "below ") + format_number(-lead.lag[0])
-
-
-def grok_step(runs: Selection, cadence: int | None = CADENCE) -> Quantity:
-    """When a run groks, or the median over seeds; with how many grok."""
-    return Quantity("grok step", runs, _grok_step, cadence)
-
-
-def sync_step(runs: Selection, cadence: int | None = CADENCE) -> Quantity:
-    """When FSD of a run crosses, or the median over seeds."""
-    return Quantity("FSD crossing", runs, _sync_step, cadence)
-
-
-def lead_over_grokking(runs: Selection, cadence: int | None = CADENCE) -> Quantity:
-    """The lead of FSD over grokking of a run, or the median over seeds; with how many lead and lag."""
-    return Quantity("lead of FSD", runs, _lead, cadence)
-
-
-def doubtful_crossings(evidence: Evidence, runs: Selection, cadence: int | None = CADENCE) -> tuple[str, ...]:
-    """A note for each reason for which crossings may mean nothing, with the runs."""
-    found: dict[str, list[str]] = {}
-    for name, record in runs.select(evidence.records).items():
-        seen = record if cadence is None else record.seen_every(cadence)
-        for flag in seen.timeline.sync.flags:
-            found.setdefault(str(flag), []).append(name)
-    return tuple(f"Synchronised {flag}: {', '.join(names)}." for flag, names in sorted(found.items()))

@@ -65,7 +65,10 @@ def _quartiles(records: Records, column: str, minus: str = "") -> Measured:
     curves = [rows for record in records.values() if (rows := _rows(record, column, minus))]
     if len(curves) < 2:
         return Measured(n=len(curves))
-    values = {step: [rows[step] for rows in curves if step in rows] for step in sorted({*().union(*curves)})}
+    values = {
+        step: [rows[step] for rows in curves if step in rows]
+        for step in sorted({step for rows in curves for step in rows})
+    }
     kept = {step: found for step, found in values.items() if 2 * len(found) >= len(curves)}
     ends = {step: np.quantile(found, (0.25, 0.5, 0.75)).tolist() for step, found in kept.items()}
     parts = {str(step): Estimate(middle, low, high, len(kept[step]), 0.5) for step, (low, middle, high) in ends.items()}
@@ -104,17 +107,17 @@ def independent_level(task: str, neurons: int, significance: float = 0.05) -> fl
 
 def curve(run: Selection, column: str, **options: str) -> Quantity:
     """A column of one run over steps, or its difference from the column `minus`."""
-    return Quantity(f"curve of {column}", run, _curve, None, {"column": column, **options})
+    return Quantity("curve", run, _curve, None, {"column": column, **options})
 
 
 def quartiles(runs: Selection, column: str, **options: str) -> Quantity:
     """Median and quartiles of a column over runs, at each step."""
-    return Quantity(f"quartiles of {column}", runs, _quartiles, None, {"column": column, **options})
+    return Quantity("quartiles", runs, _quartiles, None, {"column": column, **options})
 
 
 def untrained(runs: Selection, column: str) -> Quantity:
     """What a column is in untrained networks."""
-    return Quantity(f"{column} of untrained networks", runs, _untrained, None, {"column": column})
+    return Quantity("untrained networks", runs, _untrained, None, {"column": column})
 
 
 def line(evidence: Evidence, quantity: Quantity, until: int, label: str, role: str) -> Series:
@@ -151,13 +154,17 @@ def independent_line(evidence: Evidence, run: Selection) -> tuple[Series, ...]:
     level = evidence.measure(quantity).number()
     if isnan(level):
         return ()
-    return (
-        Series("independent neurons, 95 %", "horizontal", "null", "null", (), (level,), quantity=quantity.key),
-    )
+    return (Series("independent neurons, 95 %", "horizontal", "null", "null", (), (level,), quantity=quantity.key),)
 
 
 def lead_bars(
-    evidence: Evidence, runs: Sequence[Quantity], part: str, label: str, role: str, offset: float = 0.0, width: float = 0.8
+    evidence: Evidence,
+    runs: Sequence[Quantity],
+    part: str,
+    label: str,
+    role: str,
+    offset: float = 0.0,
+    width: float = 0.8,
 ) -> Series:
     """Leads of single runs side by side; in words where there is none."""
     values, words = [], []

@@ -1,0 +1,222 @@
+"""Whether FSD warns of grokking in runs that do not grok, and which measure warns best at equal false alarms."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+from grokscope.runs.records import RunRecord
+from grokscope.specs import Architecture, Initialization
+from grokscope.stats import share, sign_test
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.studies.quantity import Part
+from grokscope.studies.selection import configuration
+from grokscope.studies.synchronization import readings
+from grokscope.studies.synchronization.alarms import CANDIDATES, LOGGED, Candidate, Reading, trace
+from grokscope.studies.synchronization.experiments import EXPERIMENTS
+from grokscope.studies.synchronization.sentences import quote
+from grokscope.view.numbers import format_estimate, format_step
+from grokscope.view.table import Column, Row, Table, text
+
+__all__ = ["CLAIMS", "SUPPLEMENTS"]
+
+TASK = "add_mod97"
+RATES = (0.05, 0.0, 0.10)  # share of the runs that do not grok in which a measure may cross; the sentence has the first
+ENOUGH = 10  # runs that did not grok, in each half, for thresholds to be judged on seeds they were not chosen on
+MODEL = (Architecture(), Initialization())
+ABSENT, NO_NEGATIVES = "not measured", "no runs that did not grok"
+WATCHED = Selection(tuple(dict.fromkeys(("negatives", *EXPERIMENTS))), task=TASK, forks=False)
+Records = Mapping[str, RunRecord]
+
+
+def _is_comparable(record: RunRecord) -> bool:
+    """The same model from step 0 on, with a λ that nothing in the run has changed."""
+    spec = record.spec
+    is_whole = spec.trigger is None and not spec.training.weight_decay_schedule
+    return is_whole and (spec.architecture, spec.initialization) == MODEL
+
+
+def _read(candidate: Candidate, negatives: Records, grokked: Records, rate: float, is_cut: bool) -> Reading:
+    positive = {key: found for key, record in grokked.items() if (found := trace(record, candidate))}
+    until = max((run.grokked for run in positive.values() if run.grokked is not None), default=None) if is_cut else None
+    traces = [found for record in negatives.values() if (found := trace(record, candidate))]
+    halves = [[run for run in traces if run.seed % 2 == rest] for rest in (0, 1)]
+    is_split = min(map(len, halves)) >= ENOUGH
+    chosen, judged = (
+        [cut for run in runs if (cut := run.until(until))] for runs in (halves if is_split else [traces] * 2)
+    )
+    return Reading(candidate, rate, chosen, judged if is_split else chosen, positive, until)
+
+
+def _warnings(records: Records, rate: float, is_cut: bool) -> Measured:
+    """Of every measure: its threshold at this rate of false alarms, and how its alarms stand to grokking.
+
+    A run counts once, whatever its names. Where `is_cut`, runs that did not grok are evaluated no longer than until
+    the last of the others had grokked. Sign tests are against validation accuracy at the same evaluations.
+    """
+    distinct: dict[str, tuple[str, RunRecord]] = {}
+    for name, record in records.items():
+        distinct.setdefault(record.spec.content_hash, (name, record))
+    negatives = {key: run for key, (_, run) in distinct.items() if run.timeline.grokked is None and _is_comparable(run)}
+    grokked = {
+        key: run
+        for key, (name, run) in distinct.items()
+        if run.timeline.grokked is not None and configuration(name) == TASK
+    }
+    found = [_read(candidate, negatives, grokked, rate, is_cut) for candidate in CANDIDATES]
+    rivals = {one.candidate.at_checkpoints: one for one in found if one.candidate.column == "validation_accuracy"}
+    signs = {one.candidate.title: one.earlier(rivals[one.candidate.at_checkpoints]) for one in found}
+    p_values = {title: sign_test(values).p_value if values else None for title, values in signs.items()}
+    adjusted = readings.holm_parts(p_values)
+    parts: dict[str, Part] = {}
+    for one in found:
+        title = one.candidate.title
+        earlier = readings.share_that(sign > 0 for sign in signs[title])
+        own = _reading_parts(one) | {"earlier": earlier, "p": p_values[title], "Holm": adjusted.get(title)}
+        parts |= {f"{title}: {name}": part for name, part in own.items()}
+    return Measured(parts, n=len(negatives) + len(grokked))
+
+
+def _reading_parts(one: Reading) -> dict[str, Part]:
+    if not one.chosen_on:
+        return {"until": one.until, "alarm": NO_NEGATIVES if one.grokked else ABSENT}
+    rises = one.candidate.rises
+    return {
+        "until": one.until,
+        "alarm": "above" if rises else "below",
+        "threshold": one.threshold if rises else -one.threshold,
+        "chosen": len(one.chosen_on),
+        "alarms": readings.share_that(run.crossing(one.threshold) is not None for run in one.judged_on),
+        "judged": "the same runs" if one.judged_on is one.chosen_on else "other seeds",
+        "warned": readings.precursor_share(one.leads),
+        "lead": readings.median_lead(one.leads),
+    }
+
+
+def _table(evidence: Evidence) -> Table:
+    """Leads of every measure at thresholds that raise equally many false alarms, and of validation accuracy itself."""
+    blocks = [(rate, False) for rate in RATES] + [(RATES[0], True)]
+    rows = [_row(evidence, one, rate, is_cut) for rate, is_cut in blocks for one in CANDIDATES]
+    columns = (
+        *map(Column, ("Measure, false alarms allowed", "Alarm")),
+        Column("Threshold", digits=5),
+        Column("Chosen on (runs)"),
+        Column("False alarms", digits=2),
+        Column("Judged on"),
+        Column("Warned before grokking", digits=2),
+        Column("Median lead (steps)", signed=True),
+        Column("Earlier than validation accuracy", digits=2),
+        Column("Sign-test p", digits=4),
+        Column("p by Holm", digits=4),
+    )
+    title = "Which measure warns of grokking when all may raise equally many false alarms?"
+    notes = (*NOTES, _composition(evidence))
+    return Table("sup-false-alarms", "sup:false-alarms", title, columns, tuple(rows), notes)
+
+
+def _row(evidence: Evidence, candidate: Candidate, rate: float, is_cut: bool) -> Row:
+    quantity = Quantity("warnings", WATCHED, _warnings, None, {"rate": rate, "is_cut": is_cut})
+    until = evidence.measure(quantity).parts.get(f"{candidate.title}: until")
+    title = _title(candidate, rate) + (f" by step {until:,}" if isinstance(until, int) else "")
+    names = ("alarm", "threshold", "chosen", "alarms", "judged", "warned", "lead", "earlier", "p", "Holm")
+    alarm, *others = (cell(evidence, quantity, f"{candidate.title}: {name}") for name in names)
+    return (text(title), alarm if alarm.ours else text(ABSENT), *others)
+
+
+def _title(candidate: Candidate, rate: float = RATES[0]) -> str:
+    return f"{candidate.title}, at most {rate:.0%}"
+
+
+NOTES = (
+    f"A false alarm is a run of {TASK} that did not grok by its budget and at any evaluation exceeds the threshold. "
+    "Of n runs at most ⌊rate · n⌋ may: the threshold is the most lenient that this allows, so with few runs the rates "
+    "above 0% allow no alarm either.",
+    "Thresholds are chosen on even seeds and judged on odd ones, of which the false alarms are reported; with fewer "
+    f"than {ENOUGH} runs in a half, they are chosen and judged on the same runs, and the false alarms are no test. "
+    "Configurations share their seeds, so these runs are fewer independent ones than n.",
+    f"Leads are those of the grokked runs of {TASK} in the experiment base, at the same evaluations as the measure: "
+    "every 100 steps, or the checkpoints every 500. Warned before grokking is the share with an alarm at an earlier "
+    "evaluation; an alarm that was never raised makes the median Kaplan–Meier's.",
+    "Validation accuracy is the trivial rival: the smallest rise that is no false alarm. Earlier than it is the share "
+    "of grokked runs in which the measure's alarm comes at an earlier evaluation than its, ties not counted, with an "
+    "exact two-sided sign test; Holm's rule is over the measures of one rate.",
+    "Runs that did not grok go on to their budget, several times as long as the others need to grok, so they have more "
+    f"evaluations at which to raise an alarm. The last rows, at most {RATES[0]:.0%} by a step, evaluate them no longer "
+    "than until the last of the others had grokked.",
+    "Runs that did not grok differ from those that did in λ, labels or data too: a measure that only tells these "
+    "apart, as the norm tells λ, warns here of the configuration and not of grokking.",
+    "Intervals are 95 %: Clopper–Pearson for shares, percentile bootstrap for medians.",
+    "Not counted: forks, which begin in another run's middle; runs whose λ a signal has changed, for there the alarm "
+    "makes the outcome; other models and initial weights, whose norms and spectra are of another scale.",
+)
+
+
+def _composition(evidence: Evidence) -> str:
+    """The note that says which runs are the ones that did not grok."""
+    found: dict[str, str] = {}
+    for experiment in WATCHED.experiments:
+        for name, record in replace(WATCHED, experiments=(experiment,)).select(evidence.records).items():
+            if record.timeline.grokked is None and _is_comparable(record):
+                found.setdefault(record.spec.content_hash, f"{experiment}/{configuration(name)}")
+    counts = [f"{count} of {which}" for which, count in Counter(found.values()).items()]
+    return f"Runs that did not grok, each once: {', '.join(counts) or 'none'}."
+
+
+def _sentence(table: Table) -> str:
+    """FSD, validation accuracy, and the measure that warns earliest, at the first rate."""
+    rows = [row for row in table.rows[: len(CANDIDATES)] if row[7].ours is not None]
+    if not rows:
+        return "Which measure warns of grokking is not known: there are no grokked runs, or none that did not grok."
+    titles = tuple(map(_title, LOGGED[:2]))
+    wanted = [row for row in rows if row[0].ours in titles]
+    numbered = [row for row in rows if isinstance(row[7].ours, float | int)]
+    best = max(numbered, key=lambda row: float(row[7].ours or 0), default=None)
+    parts = [_warning(table, row) for row in [*wanted, *([] if best is None or best in wanted else [best])]]
+    chosen, judged = (quote(table, rows[0], column) for column in ("Chosen on (runs)", "Judged on"))
+    basis = f"thresholds chosen on {chosen} runs that did not grok and judged on {judged}"
+    cut = tuple(f"{title} by step " for title in titles)
+    late = [
+        row for row in table.rows[-len(CANDIDATES) :] if str(row[0].ours).startswith(cut) and row[7].ours is not None
+    ]
+    watched = "; by ".join(_warning(table, row) for row in late)
+    also = f" If those runs are watched only as long as others take to grok, by {watched}." if late else ""
+    return f"With equally many false alarms allowed ({basis}), grokking is warned of by {'; by '.join(parts)}.{also}"
+
+
+def _warning(table: Table, row: Row) -> str:
+    warned, steps = (quote(table, row, column) for column in ("Warned before grokking", "Median lead (steps)"))
+    return f"{row[0].ours}, in {warned} of the grokked runs (median lead in steps: {steps})"
+
+
+def _false_alarms(records: Records, at_least: int) -> Measured:
+    """In how many of the runs that do not grok FSD crosses 0.80 at any evaluation."""
+    runs = {name: record for name, record in records.items() if record.timeline.grokked is None}
+    if len(runs) < at_least:
+        return Measured.lacking(len(runs), at_least, "runs that did not grok")
+    steps = {name: step for name, record in runs.items() if (step := record.timeline.sync.step) is not None}
+    found, crossed = share(len(steps), len(runs)), Counter(map(configuration, steps))
+    counts = Counter(map(configuration, runs))
+    listed = ", ".join(f"{crossed[name]} of {count} of {name}" for name, count in counts.items())
+    first = format_step(min(steps.values(), default=None))
+    note = f"False alarms: {format_estimate(found, 2)}: {listed}; the first at step {first}."
+    shown = f"crosses in {len(steps)} of {len(runs)} runs that do not grok"
+    return Measured.of(found, shown, len(runs), note, **{"runs that cross": len(steps)})
+
+
+CLAIMS = (
+    Claim(
+        "no-false-alarms",
+        "FSD is a predictor of grokking.",
+        "Abstract, §5.2, asked of runs that do not grok",
+        "not tested",
+        Quantity(
+            "share with FSD ≥ 0.80 among the runs that do not grok",
+            Selection(("negatives",)),
+            _false_alarms,
+            None,
+            {"at_least": 3},
+        ),
+        Rule(rule.equals(0, "runs that cross"), rule.below(0.5)),
+        "sup-false-alarms",
+    ),
+)
+SUPPLEMENTS = (Item("sup-false-alarms", ("base", "negatives"), _table, _sentence),)

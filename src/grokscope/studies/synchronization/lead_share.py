@@ -1,0 +1,148 @@
+"""How often FSD leads grokking when there are many seeds of every task and group."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from grokscope.runs.records import RunRecord
+from grokscope.stats import sign_test
+from grokscope.studies import Evidence, Item, Measured, Quantity, Selection, cell
+from grokscope.studies.selection import configuration
+from grokscope.studies.synchronization import readings
+from grokscope.studies.synchronization.events import lead_signs, mean_lead, median_events
+from grokscope.studies.synchronization.sentences import empty_row, enumerate_parts, quote
+from grokscope.view.table import Column, Row, Table, text
+
+__all__ = ["LEADS", "MEANS", "SUPPLEMENTS"]
+
+Records = Mapping[str, RunRecord]
+CONFIGURATIONS = {  # configuration → experiment
+    **dict.fromkeys((f"add_mod{p}" for p in (53, 71, 97, 113, 131)), "base"),
+    **dict.fromkeys(("sub_mod97", "mult_mod97"), "base"),
+    **dict.fromkeys(("S5_f0.7", "S5_f0.5", "S5_f0.3"), "symmetric"),
+    **dict.fromkeys(("A5", "Aff11", "D59"), "open_questions"),
+}
+LEADS = (
+    "A lead is the grok step less the step of the crossing, each the first evaluation; runs that did not grok have "
+    "none. Shares are of all grokked runs, with 95 % Clopper–Pearson intervals: ties and runs that never crossed are "
+    "not positive."
+)
+MEANS = (
+    "Means and medians have 95 % percentile-bootstrap intervals over seeds; where a run never crossed, the mean is a "
+    "bound and the median Kaplan–Meier's."
+)
+
+
+def _random_pairs(records: Records) -> Measured:
+    """How runs of one configuration grokked and crossed, and how often crossings of other runs would lead.
+
+    A crossing that comes early in every run leads grokking whether or not it predicts it: the share over all pairs of
+    a run's grokking with another run's crossing says how often.
+    """
+    runs = [record.timeline for record in records.values()]
+    known = [run for run in runs if run.sync.lead.sign is not None]
+    parts = {"seeds": len(runs), "grokked": readings.share_that(run.grokked is not None for run in runs)}
+    if known:
+        parts["doubtful"] = readings.counted(sum(bool(run.sync.flags) for run in known), len(known))
+    if len(known) > 1:
+        grokked = np.array([run.grokked for run in known], dtype=np.float64)
+        crossed = np.array([np.inf if run.sync.step is None else run.sync.step for run in known])
+        leads = (crossed[None, :] < grokked[:, None])[~np.eye(len(known), dtype=bool)]
+        parts["paired at random"] = readings.counted(float(leads.mean()), len(known))
+    return Measured(parts, n=len(runs))
+
+
+def _holm(records: Records, configurations: Sequence[str]) -> Measured:
+    """The sign test's p of each configuration, adjusted for their number by Holm's rule."""
+    signs: dict[str, list[int]] = {name: [] for name in configurations}
+    for name, record in records.items():
+        sign = record.timeline.sync.lead.sign
+        if sign is not None and configuration(name) in signs:
+            signs[configuration(name)].append(sign)
+    found = {name: sign_test(values).p_value if values else None for name, values in signs.items()}
+    return Measured(readings.holm_parts(found), n=len(records))
+
+
+HOLM = Quantity(
+    "Holm-adjusted p of the signs",
+    Selection(tuple(dict.fromkeys(CONFIGURATIONS.values())), forks=False),
+    _holm,
+    None,
+    {"configurations": tuple(CONFIGURATIONS)},
+)
+
+
+def _lead_shares(evidence: Evidence) -> Table:
+    """How often the crossing comes before grokking, task by task, over all seeds."""
+    columns = (
+        *map(Column, ("Runs", "Seeds")),
+        Column("Grokked", digits=2),
+        Column("Positive lead", digits=2),
+        *map(Column, ("Ties", "Never crossed")),
+        Column("Mean lead (steps)", signed=True),
+        Column("Median lead (steps)", signed=True),
+        Column("Doubtful crossings"),
+        Column("Positive if paired at random", digits=2),
+        *(Column(name, digits=4) for name in ("Sign-test p", "p by Holm")),
+    )
+    rows = [_share_row(evidence, name, len(columns)) for name in CONFIGURATIONS]
+    notes = (
+        "FSD ≥ 0.80, of groups FSD_gen ≥ 0.50, against validation accuracy ≥ 0.95, evaluated every 100 steps.",
+        LEADS,
+        MEANS,
+        "Doubtful are crossings of grokked runs at the first evaluation, or before the training set was learnt.",
+        "The alternative is a crossing that does not depend on its run's grokking and only tends to come early: paired "
+        "at random is the share of positive leads when each run's grok step meets another seed's crossing, over all "
+        "such pairs. A share no higher than that shows order, not prediction.",
+        "Sign tests are exact and two-sided, ties left out; Holm's rule is over the rows of this table.",
+        "S5 is trained on the share of pairs in its name; the other groups on 0.5, everything else on 0.3.",
+    )
+    title = "How often does FSD lead grokking when there are many seeds?"
+    return Table("sup-lead-share", "sup:lead-share", title, columns, tuple(rows), notes)
+
+
+def _share_row(evidence: Evidence, name: str, columns: int) -> Row:
+    runs = Selection((CONFIGURATIONS[name],), configuration=name)
+    own, signs = Quantity("crossings paired at random", runs, _random_pairs), lead_signs(runs, None)
+    if evidence.measure(own).missing:
+        return empty_row(name, columns)
+    return (
+        text(name),
+        *(cell(evidence, own, part) for part in ("seeds", "grokked")),
+        *(cell(evidence, signs, part) for part in ("share", "ties", "never")),
+        cell(evidence, mean_lead(runs, cadence=None)),
+        cell(evidence, median_events(runs, None), "lead"),
+        *(cell(evidence, own, part) for part in ("doubtful", "paired at random")),
+        replace(cell(evidence, signs, "p"), n=None),
+        cell(evidence, HOLM, name),
+    )
+
+
+def _lead_share_sentence(table: Table) -> str:
+    """The share of positive leads of every prime, and the lowest and the highest of the other tasks and groups."""
+    rows = [row for row in table.rows if row[3].ours is not None]
+    if not rows:
+        return "How often FSD leads grokking is not known: no run of these tasks has grokked."
+    primes = [row for row in rows if str(row[0].ours).startswith("add_mod")]
+    others = sorted((row for row in rows if row not in primes), key=lambda row: float(row[3].ours or 0))
+    parts = [enumerate_parts([_quoted_share(table, row) for row in primes])] if primes else []
+    if others:
+        high = next(row for row in others if row[3].ours == others[-1][3].ours)
+        ends = [others[0]] if high is others[0] else [others[0], high]
+        parts.append(f"elsewhere {' to '.join(_quoted_share(table, row) + _quoted_doubt(table, row) for row in ends)}")
+    how = "the share of grokked runs in which it crosses first (in brackets, if crossings are paired at random)"
+    return f"How often FSD leads grokking, {how}: {'; '.join(parts)}."
+
+
+def _quoted_share(table: Table, row: Row) -> str:
+    positive, by_chance = (quote(table, row, name) for name in ("Positive lead", "Positive if paired at random"))
+    return f"{row[0].ours} {positive} ({by_chance})"
+
+
+def _quoted_doubt(table: Table, row: Row) -> str:
+    doubtful = quote(table, row, "Doubtful crossings")
+    return "" if doubtful.startswith("0") else f", with doubtful crossings in {doubtful}"
+
+
+SUPPLEMENTS = (Item("sup-lead-share", ("base", "symmetric", "open_questions"), _lead_shares, _lead_share_sentence),)

@@ -1,0 +1,350 @@
+"""§5.1: FSD crosses its threshold before grokking. Tables 1 and 2."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from grokscope.runs.records import RunRecord
+from grokscope.stats import correlation, share
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.studies.synchronization import readings
+from grokscope.studies.synchronization.events import (
+    EVERY_EVENT,
+    POOLED,
+    doubt_notes,
+    lead_signs,
+    mean_lead,
+    median_events,
+    run_events,
+    unmeasured_runs,
+)
+from grokscope.studies.synchronization.readings import ADDITIONS, CADENCE, REPORTED_ADDITIONS, all_seeds, one_run
+from grokscope.studies.synchronization.reported import REPORTED, Reported
+from grokscope.view.numbers import format_estimate, format_number
+from grokscope.view.table import Cell, Column, Row, Table, not_measured, not_trained, text
+
+__all__ = ["CLAIMS", "TABLES"]
+
+Records = Mapping[str, RunRecord]
+RUN = "add_mod97_s42"
+BY_SUM, ADDITIVE = "fsd@sum", "fsd@additive"
+TASKS = ("add_mod53", "add_mod71", "add_mod97", "add_mod113", "add_mod131")
+
+
+# Quantities
+
+
+def _lead_range(records: Records, low: int, high: int) -> Measured:
+    """Least and greatest lead; a grokked run that never crosses counts with its upper bound."""
+    leads = readings.known(map(readings.lead_bound, records.values()))
+    if not leads:
+        return Measured({}, "none grokked", len(records), "No run grokked.")
+    inside = sum(low <= lead <= high for lead in leads)
+    parts = {"least lead": min(leads), "leads inside": inside, "runs": len(records)}
+    shown = f"{format_number(min(leads))} to {format_number(max(leads))}"
+    return Measured(parts, shown, len(leads), f"{inside} of {len(records)} lie inside.")
+
+
+def lead_range(runs: Selection) -> Quantity:
+    """The range of the leads, and how many lie in the reported one."""
+    return Quantity("leads inside [500, 3,000]", runs, _lead_range, CADENCE, {"low": 500, "high": 3000})
+
+
+def _level_lead(records: Records) -> Measured:
+    """Mean lead of FSD ≥ 0.95 of its mean after grokking."""
+    leads = [float(s) for record in records.values() if (s := record.timeline.level.lead.steps) is not None]
+    found = readings.mean_known(leads)
+    return Measured.of(found, f"mean lead of the level {format_number(found)}", len(leads))
+
+
+def _fsd_start(records: Records, step: int) -> Measured:
+    """FSD at a step, and the first evaluation at which it crosses 0.80."""
+    runs = list(records.values())
+    found = readings.mean_known(record.at(step, "fsd") for record in runs)
+    crossing = readings.median_step(record.timeline.sync.step for record in runs)
+    shown = f"{format_number(found, 2)} at step {step:,}, crossing at {format_number(crossing)}"
+    return Measured.of(found, shown, len(runs), crossing=crossing)
+
+
+def _fsd_after(records: Records) -> Measured:
+    """Mean FSD over the evaluations after grokking, then over runs."""
+    means = []
+    for record in records.values():
+        rows = zip(record.evaluations["step"], record.evaluations.get("fsd", []), strict=False)
+        grokked = record.timeline.grokked
+        means.append(readings.mean_known(fsd for step, fsd in rows if grokked is not None and step > grokked))
+    found = readings.mean_known(means)
+    return Measured.of(found, format_number(found, 2), len(means), "Mean over evaluations after grokking.")
+
+
+def _correlations(records: Records, low: float, high: float) -> Measured:
+    """Pearson's correlation of FSD and validation accuracy over the evaluations of each run."""
+    values = []
+    for record in records.values():
+        rows = zip(record.evaluations.get("fsd", []), record.evaluations["validation_accuracy"], strict=False)
+        pairs = np.array([(x, y) for x, y in rows if x == x and y == y]).reshape(-1, 2)
+        values.append(correlation(pairs[:, 0], pairs[:, 1]).value)
+    found = readings.known(values)
+    if len(found) < len(records):
+        return Measured.lacking(len(found), len(records), "runs in which both vary")
+    inside = sum(low <= value <= high for value in found)
+    shown = f"{format_number(min(found), 2)} to {format_number(max(found), 2)}"
+    parts = {"least correlation": min(found), "correlations inside": inside}
+    return Measured(parts, shown, len(found), f"{inside} of {len(found)} lie inside.")
+
+
+def correlations(runs: Selection) -> Quantity:
+    """The correlations, and how many lie in the reported range."""
+    options = {"low": 0.49, "high": 0.78}
+    return Quantity("correlations inside [0.49, 0.78]", runs, _correlations, CADENCE, options)
+
+
+def _fsd_2_leads(records: Records, threshold: float) -> Measured:
+    """In how many runs FSD_2 crosses at a checkpoint before the first grokked one."""
+    found = [(readings.grok_checkpoint(run), *readings.crossing(run, "fsd_2", threshold)) for run in records.values()]
+    measured = sum(is_measured for _, is_measured, _ in found)
+    if measured < len(found):
+        return Measured.lacking(measured, len(found), "runs with FSD_2")
+    leading = sum(grok is not None and step is not None and step < grok for grok, _, step in found)
+    return Measured({"leading": leading}, f"{leading} of {len(found)} lead", len(found), "By k = 2.")
+
+
+def fsd_2_leads(runs: Selection) -> Quantity:
+    """Whether FSD_2 leads."""
+    return Quantity("runs in which FSD_2 ≥ 0.80 leads", runs, _fsd_2_leads, CADENCE, {"threshold": 0.80})
+
+
+def _shares_by_prime(records: Records, runs_each: int) -> Measured:
+    """The share of grokked runs with a positive lead, for each prime and over all."""
+    leads = {task: [r.timeline.sync.lead for r in records.values() if r.spec.task == task] for task in TASKS}
+    shares = {task: readings.precursor_share(found) for task, found in leads.items()}
+    known = [found for found in shares.values() if found is not None]
+    n = sum(found.items for found in known)
+    positive = sum(lead.is_precursor for found in leads.values() for lead in found)
+    pooled = share(positive, n)
+    parts = {"value": pooled, **shares}
+    if len(known) < len(TASKS) or min(found.items for found in known) < runs_each:
+        what = f"grokked addition runs, {runs_each} for each of {len(TASKS)} primes,"
+        return replace(Measured.lacking(n, runs_each * len(TASKS), what), parts=parts if n else {})
+    named = zip((task.removeprefix("add_mod") for task in TASKS), known, strict=True)
+    shown = ", ".join(f"p = {prime}: {format_estimate(found, 2)}" for prime, found in named)
+    return Measured(parts, shown, n, f"Pooled {format_estimate(pooled, 2)}.")
+
+
+SHARES = Quantity("share of positive leads by prime", ADDITIONS, _shares_by_prime, CADENCE, {"runs_each": 10})
+
+
+# Tables
+
+
+def _table_1(evidence: Evidence) -> Table:
+    """Table 1: when each configuration grokked."""
+    reported, base = REPORTED["tab:configs"], evidence.experiment("base")
+    rows: list[Row] = []
+    for name in reported.rows:
+        what = [text(reported.get(name, column)) for column in ("operation", "modulus", "seed")]
+        events = run_events(name)
+        grok = cell(evidence, events, "grok", reported.get(name, "grok"))
+        rows.append((text(name), *what, grok, cell(evidence, events, "outcome")))
+    widened = readings.widened_tasks(base, reported.rows)
+    for task in widened:
+        steps = cell(evidence, median_events(all_seeds(task)), "grok")
+        rows.append((text(f"{task}, all seeds"), Cell(), Cell(), Cell(), steps, Cell()))
+    headings = ("Experiment", "Op", "p", "Seed", "Grok step", "Outcome")
+    notes = (EVERY_EVENT, *((POOLED,) if widened else ()), *not_trained(reported.rows.keys() - base.keys()))
+    title = "Configurations and the step at which each grokked"
+    return Table("tab-configs", reported.label, title, tuple(map(Column, headings)), tuple(rows), notes)
+
+
+def _table_2(evidence: Evidence) -> Table:
+    """Table 2: the lead of FSD over grokking, and its mean over the additions."""
+    reported, base = REPORTED["tab:cross"], evidence.experiment("base")
+    names = [name for name in reported.rows if not name.startswith("mean")]
+    found = {name: run_events(name, BY_SUM if name.startswith("mult") else "") for name in names}
+    rows = [_event_row(evidence, name, quantity, reported) for name, quantity in found.items()]
+    rows += _multiplication_rows(evidence)
+    rows += _mean_rows(evidence, REPORTED_ADDITIONS, "reported additions", reported)
+    widened = readings.widened_tasks(base, names)
+    rows += [_pooled_row(evidence, task) for task in widened if task != "mult_mod97"]  # its reading is not the log's
+    if any(task.startswith("add") for task in widened):
+        rows += _mean_rows(evidence, ADDITIONS, "all additions", None)
+    columns = (
+        *map(Column, ("Experiment", "p", "Grok", "Sync")),
+        Column("Lead", signed=True),
+        Column("Precursor?", digits=2),
+        Column("Sign-test p", digits=4),
+    )
+    notes = (
+        EVERY_EVENT,
+        "A run that grokked without synchronising is no precursor; its lead is known only to be lower.",
+        "Multiplication is read by a + b as in the paper, and also by its answer in two bases; its longer run is read "
+        "by a + b, and is another run of the same seed, for training is chaotic.",
+        *doubt_notes(evidence, found),
+        *((POOLED,) if widened else ()),
+        *not_measured("FSD in the paper's reading was", unmeasured_runs(evidence, found, "sync")),
+        *not_trained(set(names) - base.keys()),
+    )
+    return Table("tab-cross", reported.label, "Lead of FSD over grokking", columns, tuple(rows), notes)
+
+
+def _event_row(evidence: Evidence, name: str, quantity: Quantity, reported: Reported) -> Row:
+    own = {"grok": "grok", "sync": "sync", "lead": "lead", "precursor": "precursor"}
+    cells = [cell(evidence, quantity, part, reported.get(name, column)) for part, column in own.items()]
+    return (text(name), text(reported.get(name, "modulus") or 97), *cells, Cell())
+
+
+def _multiplication_rows(evidence: Evidence) -> list[Row]:
+    """The two readings that are not the paper's, and the longer run."""
+    name, reported = "mult_mod97_s42", REPORTED["tab:cross"]
+    other = {", by answer, additive basis": ADDITIVE, ", by answer, discrete logarithm": ""}
+    found = {f"{name}{how}": run_events(name, column) for how, column in other.items()}
+    found = {title: events for title, events in found.items() if evidence.measure(events).parts.get("sync") is not None}
+    long = run_events(f"{name}_long", BY_SUM, "multiplication")
+    last = evidence.measure(long).parts.get("last")
+    if isinstance(last, int):
+        found[f"{name}, to {last:,} steps"] = long
+    return [_event_row(evidence, title, events, reported) for title, events in found.items()]
+
+
+def _mean_rows(evidence: Evidence, runs: Selection, which: str, reported: Reported | None) -> list[Row]:
+    """The mean lead over runs and over primes, with the paper's where it is of the same runs."""
+    rows: list[Row] = []
+    for name in ("mean", "mean by prime"):
+        paper = {column: reported.get(name, column) if reported else None for column in REPORTED["tab:cross"].columns}
+        ends = (paper["low"], paper["high"]) if reported else None
+        mean = cell(evidence, mean_lead(runs, name != "mean"), "value", paper["lead"], ends)
+        signs = [Cell(), Cell()]
+        if name == "mean":
+            parts = {"share": "precursor", "p": "p"}
+            signs = [cell(evidence, lead_signs(runs), part, paper[column]) for part, column in parts.items()]
+        rows.append((text(f"{name}, {which}"), Cell(), Cell(), Cell(), mean, *signs))
+    return rows
+
+
+def _pooled_row(evidence: Evidence, task: str) -> Row:
+    runs = all_seeds(task)
+    medians = [cell(evidence, median_events(runs), part) for part in ("grok", "sync", "lead")]
+    signs = lead_signs(runs)
+    positive = cell(evidence, SHARES, task) if task in TASKS else cell(evidence, signs, "share")
+    return (text(f"{task}, all seeds"), Cell(), *medians, positive, cell(evidence, signs, "p"))
+
+
+CLAIMS = (
+    Claim(
+        "lead-signs",
+        "Every one of the nine addition configurations synchronises before it groks.",
+        "§5.1, Table 2",
+        "9 of 9, sign test p = 0.004",
+        lead_signs(REPORTED_ADDITIONS),
+        Rule(
+            rule.more_than(1, "positive", operator="="),
+            rule.all_of(rule.below(0.05, "p"), rule.more_than(1, "positive", "negative")),
+        ),
+        "tab-cross",
+        lead_signs(ADDITIONS),
+    ),
+    Claim(
+        "lead-range",
+        "FSD leads grokking by 500 to 3,000 steps.",
+        "Abstract, §5.1, Table 2",
+        "500 to 3,000",
+        lead_range(REPORTED_ADDITIONS),
+        Rule(rule.more_than(1, "leads inside", "runs", "="), rule.above(0, "least lead")),
+        "tab-cross",
+        lead_range(ADDITIONS),
+    ),
+    Claim(
+        "lead-mean",
+        "The mean lead is positive with its config-level interval entirely above zero.",
+        "§5.1, Table 2",
+        "+1,722 [+1,111, +2,333]",
+        mean_lead(REPORTED_ADDITIONS),
+        Rule(rule.above(0, end="low"), rule.above(0)),
+        "tab-cross",
+        mean_lead(ADDITIONS),
+    ),
+    Claim(
+        "lead-mean-clustered",
+        "The prime-clustered mean lead is positive with its interval entirely above zero.",
+        "§5.1, Table 2",
+        "+1,740 [+1,240, +2,400]",
+        mean_lead(REPORTED_ADDITIONS, by_prime=True),
+        Rule(rule.above(0, end="low"), rule.above(0)),
+        "tab-cross",
+        mean_lead(ADDITIONS, by_prime=True),
+    ),
+    Claim(
+        "lead-size",
+        "The mean lead is 1,722 steps.",
+        "Abstract, §5.1",
+        "+1,722",
+        mean_lead(REPORTED_ADDITIONS),
+        Rule(rule.contains(1722), rule.contains(1722, "mean over primes")),
+        "tab-cross",
+        mean_lead(ADDITIONS),
+    ),
+    Claim(
+        "lead-of-level",
+        "FSD reaches its post-grokking level 500 to 3,000 steps before grokking.",
+        "Abstract",
+        "500 to 3,000",
+        Quantity("mean lead of the level after grokking", REPORTED_ADDITIONS, _level_lead, CADENCE),
+        Rule(contradiction="The tables' event is FSD ≥ 0.80, the abstract's is another, later one."),
+        "tab-cross",
+        Quantity("mean lead of the level after grokking", ADDITIONS, _level_lead, CADENCE),
+    ),
+    Claim(
+        "sync-step",
+        "FSD of add_mod97_s42 is 0.84 at step 1,000 and first crosses 0.80 at step 1,500.",
+        "§5.1, Tables 2 and 8",
+        "0.84 at 1,000; crossing at 1,500, and at 2,500 in Table 8",
+        Quantity("FSD at step 1,000, and its crossing", one_run(RUN), _fsd_start, CADENCE, {"step": 1000}),
+        Rule(
+            contradiction="0.84 at step 1,000 is above the threshold first crossed at 1,500, and Table 8 has the "
+            "crossing at 2,500."
+        ),
+        "tab-cross",
+        Quantity("FSD at step 1,000, and its crossing", all_seeds("add_mod97"), _fsd_start, CADENCE, {"step": 1000}),
+    ),
+    Claim(
+        "fsd-after",
+        "FSD stabilises at about 0.97 after grokking.",
+        "§5.1",
+        "0.97",
+        Quantity("mean FSD after grokking", one_run(RUN), _fsd_after, CADENCE),
+        Rule(rule.at_least(0.92), rule.at_least(0.80)),
+        "tab-cross",
+        Quantity("mean FSD after grokking", all_seeds("add_mod97"), _fsd_after, CADENCE),
+    ),
+    Claim(
+        "fsd-correlation",
+        "FSD and validation accuracy correlate with 0.49 to 0.78.",
+        "§5.1",
+        "0.49 to 0.78",
+        correlations(REPORTED_ADDITIONS),
+        Rule(rule.more_than(1, "correlations inside", operator="="), rule.above(0, "least correlation")),
+        "tab-cross",
+        correlations(ADDITIONS),
+    ),
+    Claim(
+        "fsd-2-at-113",
+        "At p = 113 the conclusion holds with FSD_2.",
+        "§4, Definition 2; §5.4",
+        "FSD_2 leads",
+        fsd_2_leads(one_run("add_mod113_s42")),
+        Rule(rule.more_than(1, "leading", operator="="), rule.more_than(1 / 2, "leading")),
+        "tab-cross",
+        fsd_2_leads(all_seeds("add_mod113")),
+    ),
+    Claim(
+        "lead-share-by-prime",
+        "Synchronisation precedes grokking, whatever the seed.",
+        "§5.1, asked at large n",
+        "all seeds",
+        SHARES,
+        Rule(rule.every(rule.above(0.5, end="low"), *TASKS), rule.above(0.5, end="low")),
+        "tab-cross",
+    ),
+)
+TABLES = (Item("tab-configs", ("base",), _table_1), Item("tab-cross", ("base", "multiplication"), _table_2))

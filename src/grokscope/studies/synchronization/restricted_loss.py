@@ -1,0 +1,217 @@
+"""§5.2: FSD against the paper's restricted loss. Table 3 and Figure 1."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from grokscope.runs.records import RunRecord
+from grokscope.stats import Estimate
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.studies.synchronization import readings
+from grokscope.studies.synchronization.events import (
+    EVERY_EVENT,
+    doubt_notes,
+    fsd_wins,
+    mean_lead,
+    median_events,
+    run_events,
+    unmeasured_runs,
+)
+from grokscope.studies.synchronization.readings import ADDITIONS, CADENCE, REPORTED_ADDITIONS, all_seeds, one_run
+from grokscope.studies.synchronization.reported import REPORTED
+from grokscope.studies.synchronization.series import MEDIANS, OPEN, lead_bars, medians, reported_points
+from grokscope.timeline import LeadStatus
+from grokscope.view.charts.figure import Figure, Panel, Series
+from grokscope.view.numbers import format_estimate, format_number
+from grokscope.view.table import Cell, Column, Row, Table, not_measured, not_trained, text
+
+__all__ = ["CLAIMS", "FIGURES", "TABLES"]
+
+Records = Mapping[str, RunRecord]
+PAPER = REPORTED["tab:exloss"]
+NAMES = tuple(name for name in PAPER.rows if name != "mean")
+MEASURES = {"lead": ("FSD", "fsd", -0.2), "restricted lead": ("restricted loss", "restricted", 0.2)}
+LEAD = "lead over grokking (steps)"
+
+
+def _needing_loss(found: Measured, records: Records) -> Measured:
+    """The quantity, of which runs are missing where the restricted loss was not measured in all."""
+    measured = sum(record.timeline.restricted.lead.status is not LeadStatus.UNMEASURED for record in records.values())
+    if measured == len(records):
+        return found
+    return replace(found, missing=Measured.lacking(measured, len(records), "runs with a restricted loss").missing)
+
+
+def _fsd_first(records: Records) -> Measured:
+    """In how many runs FSD crosses at an earlier evaluation than the restricted loss; never loses to any step."""
+    wins = [fsd_wins(record.timeline.sync, record.timeline.restricted) for record in records.values()]
+    decided = [win for win in wins if win is not None]
+    found, note = readings.share_that(decided), ""
+    if found is not None:
+        note = f"The share is {format_estimate(found, 2)}."
+    parts = {"value": found, "FSD first": sum(decided), "runs": len(records)}
+    return _needing_loss(Measured(parts, f"{sum(decided)} of {len(decided)}", len(decided), note), records)
+
+
+def fsd_first(runs: Selection) -> Quantity:
+    """The share of runs in which FSD comes before the restricted loss."""
+    return Quantity("runs in which FSD crosses before the restricted loss", runs, _fsd_first, CADENCE)
+
+
+def _loss_leads(records: Records) -> Measured:
+    """In how many runs the restricted loss falls to 0.5 nats before, at or after grokking, and its mean lead."""
+    leads = [record.timeline.restricted.lead for record in records.values()]
+    mean = readings.mean_lead(leads)
+    signs = [lead.sign for lead in leads if lead.sign is not None]
+    parts = {
+        "before grokking": signs.count(1),
+        "at grokking": signs.count(0),
+        "after grokking": signs.count(-1),
+        "grokked": len(signs),
+        "mean lead": mean,
+    }
+    shown = format_number(mean.value) if isinstance(mean, Estimate) else str(mean or "undefined")
+    never = sum(lead.status is LeadStatus.NEVER for lead in leads)
+    value = f"{signs.count(1)} of {len(leads)} before grokking, mean lead {shown}"
+    return _needing_loss(Measured(parts, value, len(leads), f"{never} grok without it."), records)
+
+
+def loss_leads(runs: Selection) -> Quantity:
+    """How the restricted loss stands to grokking."""
+    return Quantity("leads of the restricted loss", runs, _loss_leads, CADENCE)
+
+
+def _loss_late(records: Records) -> Measured:
+    """In how many runs the restricted loss falls only after grokking, or never."""
+    found = _loss_leads(records)
+    late, tied = (int(found.number(part)) for part in ("after grokking", "at grokking"))
+    parts = {"after grokking": late, "not before grokking": late + tied}
+    note = f"{tied} tie, {int(found.number('grokked'))} grok."
+    return replace(found, parts=parts, text=f"{late} of {found.n} after grokking", note=note)
+
+
+def loss_late(runs: Selection) -> Quantity:
+    """Whether the restricted loss falls after grokking."""
+    return Quantity("runs in which the restricted loss falls after grokking", runs, _loss_late, CADENCE)
+
+
+def _table_3(evidence: Evidence) -> Table:
+    """Table 3: FSD against the paper's restricted loss, all at the same evaluations."""
+    base, found = evidence.experiment("base"), {name: run_events(name) for name in NAMES}
+    own = ("grok", "sync", "lead", "restricted sync", "restricted lead", "wins")
+    rows: list[Row] = []
+    for name, events in found.items():
+        reported = (PAPER.get(name, part.replace(" ", "_")) for part in own)
+        rows.append((text(name), *(cell(evidence, events, *pair) for pair in zip(own, reported, strict=True))))
+    rows.append(_mean_row(evidence, REPORTED_ADDITIONS, "mean, reported additions", "mean"))
+    rows += [_mean_row(evidence, all_seeds(task), f"mean, {task}, all seeds") for task in _widened(evidence)]
+    columns = (
+        *map(Column, ("Experiment", "Grok", "FSD sync")),
+        Column("FSD lead", signed=True),
+        Column("ExLoss sync"),
+        Column("ExLoss lead", signed=True),
+        Column("FSD wins?", digits=2),
+    )
+    notes = (
+        f"{EVERY_EVENT} The restricted loss is measured at checkpoints.",
+        "FSD wins where it crosses at an earlier evaluation; a crossing that was never reached loses to one that was.",
+        *doubt_notes(evidence, found),
+        *not_measured("The restricted loss was", unmeasured_runs(evidence, found, "restricted sync")),
+        *not_trained(set(NAMES) - base.keys()),
+    )
+    title = "FSD against the restricted loss of the paper"
+    return Table("tab-exloss", PAPER.label, title, columns, tuple(rows), notes)
+
+
+def _mean_row(evidence: Evidence, runs: Selection, title: str, row: str = "") -> Row:
+    fsd = cell(evidence, mean_lead(runs), "value", PAPER.get(row, "lead"))
+    loss = cell(evidence, loss_leads(runs), "mean lead", PAPER.get(row, "restricted_lead"))
+    wins = cell(evidence, fsd_first(runs), "value", PAPER.get(row, "wins"))
+    return (text(title), Cell(), Cell(), fsd, Cell(), loss, wins)
+
+
+def _widened(evidence: Evidence) -> list[str]:
+    """The additions of which more runs were trained than are reported."""
+    return [t for t in readings.widened_tasks(evidence.experiment("base"), NAMES) if t.startswith("add")]
+
+
+def _figure_1(evidence: Evidence) -> Figure:
+    """Figure 1: leads of FSD and of the restricted loss, nine additions."""
+    base, runs = evidence.experiment("base"), [run_events(name) for name in NAMES]
+    trained = len({*NAMES} & base.keys())
+    ours = [
+        lead_bars(evidence, runs, part, label, role, offset, 0.38) for part, (label, role, offset) in MEASURES.items()
+    ]
+    papers = [
+        reported_points({i + offset: PAPER.get(name, part.replace(" ", "_")) for i, name in enumerate(NAMES)})
+        for part, (_, _, offset) in MEASURES.items()
+    ]
+    ticks = tuple((place, _tick(name)) for place, name in enumerate(NAMES))
+    series = (*(ours if trained else ()), *papers)
+    panels = [Panel("The reported runs (p above, seed below)", "experiment", LEAD, series, ticks)]
+    title = f"How long before grokking: FSD and the restricted loss, {trained} of {len(NAMES)} reported additions"
+    widened = sorted(_widened(evidence), key=lambda task: int(task.rpartition("mod")[2]))
+    if widened:
+        counts = [evidence.measure(median_events(all_seeds(task))).n for task in widened]
+        panels.append(_by_prime(evidence, widened, counts))
+        title += f" and all {sum(counts)} runs of {len(widened)} primes"
+    notes = (
+        f"{EVERY_EVENT} A lead of 0 is a tie; below 0 the crossing came after grokking.",
+        *((MEDIANS, OPEN) if widened else ()),
+        *not_trained(set(NAMES) - base.keys()),
+    )
+    return Figure("fig-exloss", "fig:fsd_exloss", title, tuple(panels), notes, len(panels), (3.6, 2.5))
+
+
+def _tick(name: str) -> str:
+    task, _, seed = name.rpartition("_s")
+    return f"{task.rpartition('mod')[2]}\n{seed}"
+
+
+def _by_prime(evidence: Evidence, tasks: Sequence[str], counts: Sequence[int]) -> Panel:
+    """Medians over all seeds of each prime."""
+    named = zip(tasks, counts, strict=True)
+    ticks = tuple((i, f"{task.rpartition('mod')[2]}\nn = {n}") for i, (task, n) in enumerate(named))
+    series = [Series("", "horizontal", "null", "null", (), (0,))]
+    for part, (label, role, offset) in MEASURES.items():
+        cells = [cell(evidence, median_events(all_seeds(task)), part) for task in tasks]
+        series.append(medians(cells, role, f"{label}, median of all seeds", offset))
+    return Panel("All seeds of each prime", "p", LEAD, tuple(series), ticks, x_range=(-0.6, len(tasks) - 0.4))
+
+
+CLAIMS = (
+    Claim(
+        "fsd-before-restricted",
+        "FSD synchronises before the restricted loss in all nine configurations.",
+        "§5.2, Table 3",
+        "9 of 9",
+        fsd_first(REPORTED_ADDITIONS),
+        Rule(rule.more_than(1, "FSD first", "runs", "="), rule.above(0.5, end="low")),
+        "tab-exloss",
+        fsd_first(ADDITIONS),
+    ),
+    Claim(
+        "restricted-never-leads",
+        "The restricted loss never synchronises before grokking.",
+        "§5.2, Table 3, Figure 1",
+        "0 of 9, mean −167",
+        loss_leads(REPORTED_ADDITIONS),
+        Rule(
+            rule.all_of(rule.equals(0, "before grokking"), rule.above(0, "grokked")),
+            rule.at_most(0, "mean lead"),
+        ),
+        "fig-exloss",
+        loss_leads(ADDITIONS),
+    ),
+    Claim(
+        "restricted-late-113",
+        "At p = 113 the restricted loss falls only after grokking.",
+        "§5.2, Table 3",
+        "−1,500",
+        loss_late(one_run("add_mod113_s42")),
+        Rule(rule.more_than(1 / 2, "after grokking"), rule.more_than(1 / 2, "not before grokking")),
+        "tab-exloss",
+        loss_late(all_seeds("add_mod113")),
+    ),
+)
+TABLES = (Item("tab-exloss", ("base",), _table_3),)
+FIGURES = (Item("fig-exloss", ("base",), _figure_1),)
