@@ -83,3 +83,8 @@ def agree(table: Table, rows: Sequence[str], columns: Sequence[str]) -> None:
             cell = table.cell(row, column)
             assert cell.paper is not None, (row, column)
             assert cell.ours == cell.paper, (row, column)
+
+
+def together(*found: Evidence) -> Evidence:
+    """Runs of several experiments, of which each is in one of these."""
+    return Evidence({name: {k: r for one in found for k, r in one.records[name].items()} for name in EXPERIMENTS})

@@ -1,12 +1,13 @@
 """A study's runs with what became of them: all that its quantities are computed from."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.runs.records import RunRecord
 from grokscope.studies.quantity import Measured, Quantity
+from grokscope.studies.selection import Selection
 
 __all__ = ["QUICK", "Evidence", "place_records"]
 
@@ -25,8 +26,8 @@ class Evidence:
     """Runs that belong to no experiment of the study, by name."""
     folder: Path | None = None
     """Where the records were read; what was measured beside the runs (speed) is there too."""
-    _measured: dict[tuple[Hashable, ...], Measured] = field(default_factory=dict, init=False, repr=False)
-    """Quantities that were computed already."""
+    _measured: dict[tuple[str, Selection], Measured] = field(default_factory=dict, init=False, repr=False)
+    """Quantities that were computed already, by key and runs: the key of many named runs only counts them."""
 
     def experiment(self, name: str) -> Mapping[str, RunRecord]:
         """An experiment's records by name; empty if none was trained."""
@@ -36,10 +37,10 @@ class Evidence:
 
     def measure(self, quantity: Quantity) -> Measured:
         """A quantity's value, computed once; missing where runs that it names are not there."""
-        known = (quantity.key, quantity.runs, quantity.function)
-        if known not in self._measured:
-            self._measured[known] = self._compute(quantity)
-        return self._measured[known]
+        key = quantity.key, quantity.runs
+        if key not in self._measured:
+            self._measured[key] = self._compute(quantity)
+        return self._measured[key]
 
     def _compute(self, quantity: Quantity) -> Measured:
         found, needed = len(quantity.runs.select(self.records)), len(quantity.runs.names)

@@ -150,9 +150,8 @@ class Reading:
         """1 for each grokked run in which this alarm comes first, −1 where the rival's does, 0 for neither."""
         if self is rival or not self.chosen_on or not rival.chosen_on:
             return []
-        both = [
-            [inf if found.crossings[name] is None else found.crossings[name] for found in (self, rival)]
-            for name in self.crossings
-            if name in rival.crossings
-        ]
-        return [int(own < other) - int(own > other) for own, other in both]
+        shared = [name for name in self.crossings if name in rival.crossings]
+        own, other = (
+            [inf if (step := found.crossings[name]) is None else step for name in shared] for found in (self, rival)
+        )
+        return [int(first < second) - int(first > second) for first, second in zip(own, other, strict=True)]

@@ -111,13 +111,12 @@ def _lead_signs(records: Records) -> Measured:
     leads = [record.timeline.sync.lead for record in records.values()]
     known = [lead for lead in leads if lead.sign is not None]
     if not known:
-        return Measured({"grokked": 0}, "none grokked", len(leads), "No run grokked.")
-    test, n = sign_test([lead.sign for lead in known]), len(known)
+        return Measured({}, "none grokked", len(leads), "No run grokked.")
+    test, n = sign_test([lead.sign for lead in leads if lead.sign is not None]), len(known)
     never = sum(lead.status is LeadStatus.NEVER for lead in known)
     parts = {
         "share": readings.precursor_share(known),
         "p": readings.counted(test.p_value, n),
-        "grokked": n,
         "positive": test.positive,
         "negative": test.negative,
         "ties": readings.counted(test.zero, n),

@@ -134,8 +134,7 @@ def _fraction_rows(evidence: Evidence, fraction: float) -> list[Row]:
             cells = [cell(evidence, quantity, part, value) for part, value in paper.items()]
             title = str(seed) if is_reported else f"{seed}, trained on {fraction:.0%}"
             rows.append((text(title), *cells, cell(evidence, quantity, "control 0.5"), Cell(), Cell()))
-    names = tuple(name for name in _six(fraction).names if name in trained)
-    present = Selection(("symmetric",), names) if names else _six(fraction)
+    present = readings.trained_part(_six(fraction), trained)
     if is_reported or trained:
         rows.append(_mean_row(evidence, f"mean, trained on {fraction:.0%}", present, is_reported))
     if len(trained) > len(S5_SEEDS):

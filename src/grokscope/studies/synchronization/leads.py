@@ -164,7 +164,7 @@ def _table_2(evidence: Evidence) -> Table:
     found = {name: run_events(name, BY_SUM if name.startswith("mult") else "") for name in names}
     rows = [_event_row(evidence, name, quantity, reported) for name, quantity in found.items()]
     rows += _multiplication_rows(evidence)
-    rows += _mean_rows(evidence, REPORTED_ADDITIONS, "reported additions", reported)
+    rows += _mean_rows(evidence, readings.trained_part(REPORTED_ADDITIONS, base), "reported additions", reported)
     widened = readings.widened_tasks(base, names)
     rows += [_pooled_row(evidence, task) for task in widened if task != "mult_mod97"]  # its reading is not the log's
     if any(task.startswith("add") for task in widened):
@@ -212,7 +212,8 @@ def _mean_rows(evidence: Evidence, runs: Selection, which: str, reported: Report
     rows: list[Row] = []
     for name in ("mean", "mean by prime"):
         paper = {column: reported.get(name, column) if reported else None for column in REPORTED["tab:cross"].columns}
-        ends = (paper["low"], paper["high"]) if reported else None
+        low, high = paper["low"], paper["high"]
+        ends = (low, high) if isinstance(low, int | float) and isinstance(high, int | float) else None
         mean = cell(evidence, mean_lead(runs, name != "mean"), "value", paper["lead"], ends)
         signs = [Cell(), Cell()]
         if name == "mean":

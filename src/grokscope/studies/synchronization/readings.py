@@ -50,6 +50,7 @@ __all__ = [
     "share_that",
     "step_part",
     "time_to_grok",
+    "trained_part",
     "triggered_late",
     "widened_tasks",
 ]
@@ -266,6 +267,11 @@ def holm_parts(p_values: Mapping[str, float | None]) -> dict[str, Part]:
 def widened_tasks(base: Records, reported: Iterable[str]) -> list[str]:
     """The tasks of which more runs were trained than are reported, in the order of the runs."""
     return list(dict.fromkeys(record.spec.task for name, record in base.items() if name not in {*reported}))
+
+
+def trained_part(runs: Selection, base: Records) -> Selection:
+    """The named runs of a selection that were trained, for a table that shows what there is; all where none was."""
+    return replace(runs, names=tuple(name for name in runs.names if name in base) or runs.names)
 
 
 def after_grokking(record: RunRecord, column: str) -> float | int:

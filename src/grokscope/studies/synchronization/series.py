@@ -41,7 +41,7 @@ MEDIANS = (
     "those that did not grok have no lead."
 )
 OPEN = "An interval that is drawn to one side only has no end on the other: too few of the runs reached it."
-NO_LEAD = {"never": "never", "n/a": "not grokked", None: "not measured"}
+NO_LEAD = {"never": "never", "n/a": "not grokked", "None": "not measured"}
 Records = Mapping[str, RunRecord]
 
 
@@ -80,8 +80,8 @@ def _untrained(records: Records, column: str) -> Measured:
     found = [rows[0] for record in records.values() if 0 in (rows := _rows(record, column))]
     if len(found) < 2:
         return Measured(n=len(found))
-    ends = np.quantile(found, (0.05, 0.95)) if len(found) >= MANY else (min(found), max(found))
-    return Measured.of(Estimate(float(np.median(found)), *map(float, ends), len(found), 0.9), n=len(found))
+    low, middle, high = np.quantile(found, (0.05, 0.5, 0.95) if len(found) >= MANY else (0, 0.5, 1)).tolist()
+    return Measured.of(Estimate(middle, low, high, len(found), 0.9), n=len(found))
 
 
 def _independent(records: Records) -> Measured:
@@ -171,9 +171,8 @@ def lead_bars(
     for quantity in runs:
         found = evidence.measure(quantity)
         lead = found.parts.get(part)
-        is_number = isinstance(lead, int | float)
         values.append(float(lead) if isinstance(lead, int | float) else nan)
-        words.append("no run" if found.missing else ("0" if lead == 0 else "") if is_number else NO_LEAD[lead])
+        words.append("no run" if found.missing else "0" if lead == 0 else NO_LEAD.get(str(lead), ""))
     places = tuple(place + offset for place in range(len(runs)))
     keys = "; ".join(quantity.key for quantity in runs)
     return Series(label, "bars", role, "run", places, tuple(values), (), (), tuple(words), width, quantity=keys)
