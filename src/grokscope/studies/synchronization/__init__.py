@@ -6,6 +6,8 @@ from grokscope.studies.synchronization import (
     architecture,
     false_alarms,
     formulas,
+    group_alarms,
+    group_curves,
     groups,
     lead_share,
     leads,
@@ -31,6 +33,8 @@ SECTIONS = (
     operations,
     architecture,
     groups,
+    group_curves,
+    group_alarms,
 )
 
 STUDY = Study(

@@ -1,4 +1,4 @@
-"""§7: the transfer to S5 and to other groups (Table 11, Figure 9), and how often FSD_gen fires without grokking."""
+"""§7: the transfer to S5 and to other groups (Table 11)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,18 +9,16 @@ from grokscope.specs import ReadingSpec
 from grokscope.stats import share
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
 from grokscope.studies.quantity import Part
-from grokscope.studies.synchronization import readings, series
+from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import doubt_notes, lead_signs, mean_lead
 from grokscope.studies.synchronization.experiments import S5_SEEDS
 from grokscope.studies.synchronization.reported import REPORTED
-from grokscope.studies.synchronization.sentences import empty_row, has_runs, quote
 from grokscope.tasks import named_task
 from grokscope.timeline import Flag, Lead
-from grokscope.view.charts.figure import Figure, Panel, Series
 from grokscope.view.numbers import format_estimate, format_number
 from grokscope.view.table import Cell, Column, Row, Table, not_trained, text
 
-__all__ = ["CLAIMS", "FIGURES", "SUPPLEMENTS", "TABLES"]
+__all__ = ["CLAIMS", "CONTROLS", "EVERY", "FRACTIONS", "SIX", "TABLES", "run_at", "seeds_at"]
 
 Records = Mapping[str, RunRecord]
 FRACTIONS = (0.7, 0.5, 0.3)  # what "30 % held out" may mean; 0.7 is what it says
@@ -31,7 +29,8 @@ OTHERS = Selection(("open_questions",), task="[AD]*")  # whose names begin so
 OVER = " over {n} runs at three train fractions"
 
 
-def _run(fraction: float, seed: int) -> Selection:
+def run_at(fraction: float, seed: int) -> Selection:
+    """One run of S5, by its share of training pairs and its seed."""
     return readings.one_run(f"S5_f{fraction:g}_s{seed}", "symmetric")
 
 
@@ -39,7 +38,8 @@ def _six(fraction: float) -> Selection:
     return Selection(("symmetric",), tuple(f"S5_f{fraction:g}_s{seed}" for seed in S5_SEEDS))
 
 
-def _seeds(fraction: float) -> Selection:
+def seeds_at(fraction: float) -> Selection:
+    """Every seed of S5 at a share of training pairs."""
     return Selection(("symmetric",), configuration=f"S5_f{fraction:g}")
 
 
@@ -123,12 +123,12 @@ def _tab_transfer(evidence: Evidence) -> Table:
 
 def _fraction_rows(evidence: Evidence, fraction: float) -> list[Row]:
     """The reported seeds at one train fraction, their mean, and the mean of all seeds."""
-    reported, trained = REPORTED["tab:transfer"], _seeds(fraction).select(evidence.records)
+    reported, trained = REPORTED["tab:transfer"], seeds_at(fraction).select(evidence.records)
     is_reported = fraction == FRACTIONS[0]
     columns = {"grok": "grok", "sync": "sync", "lead": "lead", "irrep": "irrep", "control 0.8": "control_lead"}
     rows: list[Row] = []
     for seed in S5_SEEDS:
-        quantity = events(_run(fraction, seed))
+        quantity = events(run_at(fraction, seed))
         if is_reported or not evidence.measure(quantity).missing:
             paper = {part: reported.get(str(seed), name) if is_reported else None for part, name in columns.items()}
             cells = [cell(evidence, quantity, part, value) for part, value in paper.items()]
@@ -138,7 +138,7 @@ def _fraction_rows(evidence: Evidence, fraction: float) -> list[Row]:
     if is_reported or trained:
         rows.append(_mean_row(evidence, f"mean, trained on {fraction:.0%}", present, is_reported))
     if len(trained) > len(S5_SEEDS):
-        rows.append(_mean_row(evidence, f"mean, trained on {fraction:.0%}, all seeds", _seeds(fraction), False))
+        rows.append(_mean_row(evidence, f"mean, trained on {fraction:.0%}, all seeds", seeds_at(fraction), False))
     return rows
 
 
@@ -155,151 +155,6 @@ def _mean_row(evidence: Evidence, title: str, runs: Selection, is_reported: bool
         cell(evidence, lead_signs(runs, None), "share", "6/6" if is_reported else None),
         cell(evidence, lead_signs(runs, None), "p", p),
     )
-
-
-CURVES = {  # column → name, colour
-    "control_fsd": ("Fourier control", "control"),
-    "validation_accuracy": ("validation accuracy", "accuracy"),
-    "fsd": ("FSD_gen", "fsd"),
-}
-
-
-def _fig_transfer(evidence: Evidence) -> Figure:
-    """Figure 9: six seeds of S5, and below them all seeds at each train fraction."""
-    runs = evidence.experiment("symmetric")
-    until = series.last_shown(_seeds(FRACTIONS[0]).select(evidence.records).values(), 8000)
-    panels = [_seed_panel(evidence, seed, until) for seed in S5_SEEDS]
-    panels += [_fraction_panel(evidence, fraction, until) for fraction in FRACTIONS]
-    grokked = len(readings.grokked_runs(runs.values()))
-    title = "FSD_gen on S5: " + (f"{len(runs)} runs, of which {grokked} grokked" if runs else "no runs")
-    notes = (
-        "Seeds are trained on 70 % of the pairs, which is 30 % held out. FSD_gen is evaluated every 100 steps, the "
-        "control at the checkpoints.",
-        "The paper's diamonds: FSD_gen reaching 0.50 and validation accuracy 0.95, at the reported steps.",
-        "Nulls of FSD_gen: the first evaluation of the runs themselves, which are untrained networks, and the exact "
-        "95 % point of independent neurons with Gaussian means, which is the paper's random-activation null.",
-        "The lower row: medians over seeds, between quartiles but for validation accuracy; a run whose FSD_gen is "
-        "undefined, because its neurons no longer vary, is not in FSD_gen's there.",
-        *series.steps_shown(until, runs.values()),
-        *not_trained(set(SIX.names) - runs.keys()),
-    )
-    return Figure("fig-transfer", "fig:transfer", title, tuple(panels), notes, 3, (2.5, 1.75))
-
-
-def _seed_panel(evidence: Evidence, seed: int, until: int) -> Panel:
-    reported, reading, run = REPORTED["tab:transfer"], ReadingSpec(), _run(FRACTIONS[0], seed)
-    marks = [
-        Series("paper", "points", role, "paper", (step,), (height,))
-        for column, role, height in (("grok", "accuracy", reading.grokked), ("sync", "fsd", reading.fsd_gen_sync))
-        if isinstance(step := reported.get(str(seed), column), int)
-    ]
-    curves = [
-        series.line(evidence, series.curve(run, column), until, name, role) for column, (name, role) in CURVES.items()
-    ]
-    return _panel(f"seed {seed}", "", (*_nulls(evidence, FRACTIONS[0], until), *curves, *marks), until)
-
-
-def _fraction_panel(evidence: Evidence, fraction: float, until: int) -> Panel:
-    runs = _seeds(fraction)
-    curves = [
-        series.seeds_line(evidence, series.quartiles(runs, column), until, name, role)
-        for column, (name, role) in CURVES.items()
-    ]
-    # Accuracies leap between 0 and 1, and their band would be as grey as the null's.
-    curves = [replace(one, low=(), high=()) if one.role == "accuracy" else one for one in curves]
-    title = f"trained on {fraction:.0%}, {len(runs.select(evidence.records))} seeds"
-    return _panel(title, "step", (*_nulls(evidence, fraction, until), *curves), until)
-
-
-def _panel(title: str, x_label: str, drawn: tuple[Series, ...], until: int) -> Panel:
-    return Panel(title, x_label, "", drawn, x_range=(0, until), y_range=(-0.06, 1.08))
-
-
-def _nulls(evidence: Evidence, fraction: float, until: int) -> tuple[Series, ...]:
-    runs = _seeds(fraction)
-    first = next(iter(runs.select(evidence.records)), None)
-    if first is None:
-        return ()
-    band = series.untrained_band(evidence, series.untrained(runs, "fsd"), until)
-    return band, *series.independent_line(evidence, readings.one_run(first, "symmetric"))
-
-
-def _fired(records: Records, groks: bool, fewest: int) -> Measured:
-    """How often FSD_gen and its control cross in the runs that grok, or in those that never do."""
-    own = [record for record in records.values() if (record.timeline.grokked is not None) == groks]
-    runs = [record.timeline for record in own]
-    if not runs:
-        return Measured.lacking(0, fewest, "such runs of S5")
-    delays = [run.sync.step - run.memorized for run in runs if run.sync.step is not None and run.memorized is not None]
-    count, found = len(runs), share(sum(run.sync.step is not None for run in runs), len(runs))
-    parts: dict[str, Part] = {
-        "value": found,
-        "runs": count,
-        "at start": readings.share_that(Flag.AT_START in run.sync.flags for run in runs),
-        "before memorised": readings.share_that(Flag.BEFORE_MEMORIZED in run.sync.flags for run in runs),
-        "before grokking": readings.share_that(run.sync.lead.is_precursor for run in runs) if groks else "n/a",
-        "step": readings.median_steps([run.sync.step for run in runs], [run.last for run in runs]),
-        "delay": readings.median_value(delays),
-    }
-    for at in CONTROLS:
-        read = [one for record in own if (one := readings.read_by(record, "control_fsd")) is not None]
-        reading = ReadingSpec(fsd_sync=at, fsd_gen_sync=at)
-        parts[f"control {at}"] = readings.share_that(one.timeline_by(reading).sync.step is not None for one in read)
-    if count < fewest:
-        return replace(Measured.lacking(count, fewest, "runs of S5 that did not grok"), parts=parts)
-    shown = f"crosses in {round(found.value * count)} of {count} runs that {'' if groks else 'do not '}grok"
-    return Measured(parts, shown, count, f"{'Share' if groks else 'False alarms'}: {format_estimate(found, 2)}.")
-
-
-def fired(runs: Selection, groks: bool) -> Quantity:
-    """How often FSD_gen fires in runs that grok, or that do not."""
-    return Quantity("firing of FSD_gen", runs, _fired, options={"groks": groks, "fewest": 3})
-
-
-def _false_alarms(evidence: Evidence) -> Table:
-    """FSD_gen and its control on S5, in runs that grok and in runs that never do."""
-    fired_at = {at: f"Control ≥ {at:.2f} fired" for at in sorted(CONTROLS)}
-    shares = ("FSD_gen fired", "Fired at the first evaluation", "Fired before memorisation", "Fired before grokking")
-    columns = (
-        *map(Column, ("Trained on, outcome", "Runs")),
-        *(Column(name, digits=2) for name in shares),
-        Column("Median step fired"),
-        Column("Steps after memorisation (median)", signed=True),
-        *(Column(name, digits=2) for name in fired_at.values()),
-    )
-    parts = ("runs", "value", "at start", "before memorised", "before grokking", "step", "delay")
-    rows: list[Row] = []
-    for name, runs in {**{f"{fraction:.0%}": _seeds(fraction) for fraction in FRACTIONS}, "all": EVERY}.items():
-        for outcome, groks in (("never grokked", False), ("grokked", True)):
-            cells = [
-                cell(evidence, fired(runs, groks), part) for part in (*parts, *(f"control {at}" for at in fired_at))
-            ]
-            title = f"{name}, {outcome}"
-            rows.append((text(title), *cells) if cells[0].ours is not None else empty_row(title, len(columns)))
-    notes = (
-        "Fired: FSD_gen ≥ 0.50 at any evaluation, every 100 steps. On runs that never grok within their budget each is "
-        "a false alarm. Shares are of all runs of the row, with 95 % Clopper–Pearson intervals.",
-        "Before memorisation: at an evaluation before train accuracy ≥ 0.99, or in a run that never had it. At the "
-        "first evaluation nothing has been learnt; an untrained network may lie above the threshold.",
-        "Steps after memorisation are of runs that did both: the evaluation of the crossing less that of memorisation; "
-        "negative before it. Medians have 95 % intervals by percentile bootstrap, or are Kaplan–Meier's where a run "
-        "never fired.",
-        "The control is FSD over the elements' index in lexicographic order, at the checkpoints every 500 steps, "
-        "with two thresholds because none is reported; runs without it are not counted.",
-        "Rows 'all' pool the three shares of training pairs, whose seeds are the same; nothing is tested, so nothing "
-        "is corrected for the number of rows.",
-    )
-    title = "How often does FSD_gen fire on S5 runs that never grok?"
-    return Table("sup-s5-false", "sup:s5-false", title, columns, tuple(rows), notes)
-
-
-def _false_alarms_sentence(table: Table) -> str:
-    """False alarms against hits, over the three shares of training pairs."""
-    never, grokked = table.rows[-2:]
-    if not has_runs(never):
-        return "How often FSD_gen fires on S5 without grokking is not known: no run of it was trained and did not grok."
-    hits = f", and in {quote(table, grokked, 'FSD_gen fired')} of those that do" if has_runs(grokked) else ""
-    return f"FSD_gen fires in {quote(table, never, 'FSD_gen fired')} of the runs of S5 that never grok{hits}."
 
 
 def _dimensions(records: Records, dimensions: tuple[int, ...]) -> Measured:
@@ -450,15 +305,6 @@ CLAIMS = (
         OVER,
     ),
     Claim(
-        "s5-never-groks",
-        "FSD_gen predicts grokking on S5.",
-        "§7, asked of runs that never grok",
-        "not tested",
-        fired(EVERY, groks=False),
-        Rule(rule.equals(0), rule.below(0.5)),
-        "sup-s5-false",
-    ),
-    Claim(
         "other-groups",
         "The precursor is a property of the faithful basis, whatever the group.",
         "§7, asked of A5, Aff11 and D59",
@@ -469,5 +315,3 @@ CLAIMS = (
     ),
 )
 TABLES = (Item("tab-transfer", ("symmetric",), _tab_transfer),)
-SUPPLEMENTS = (Item("sup-s5-false", ("symmetric",), _false_alarms, _false_alarms_sentence),)
-FIGURES = (Item("fig-transfer", ("symmetric",), _fig_transfer),)
