@@ -37,7 +37,8 @@ def _fit(records: Mapping[str, RunRecord], column: str, before: int | None) -> M
     if not known:
         return Measured.lacking(0, len(records), "runs with this value")
     found = known[0] if len(records) == 1 else readings.median_value(known)
-    measured = Measured.of(found, n=len(known))
+    note = "At the first checkpoint at or after grokking." if before is None else f"At step {before}."
+    measured = Measured.of(found, n=len(known), note=note)
     return replace(measured, text=format_number(measured.number(), 3))
 
 
