@@ -61,7 +61,8 @@ class Selection:
         'runs of fork with λ = 1, 2'
         """
         if self.names:
-            return ", ".join(self.names) if len(self.names) < 4 else f"the {len(self.names)} reported runs"
+            kinds = ", ".join(dict.fromkeys(map(configuration, self.names)))
+            return ", ".join(self.names) if len(self.names) < 4 else f"the {len(self.names)} reported runs of {kinds}"
         kind = {None: "runs", True: "forks", False: "runs without forks"}[self.forks]
         parts = [f"{kind} of {' and '.join(self.experiments)}"]
         parts += [f"configuration {self.configuration.replace('|', ' or ')}"] if self.configuration else []
