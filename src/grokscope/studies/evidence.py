@@ -43,6 +43,9 @@ class Evidence:
         return self._measured[key]
 
     def _compute(self, quantity: Quantity) -> Measured:
+        if quantity.members:
+            measured = {name: self.measure(member) for name, member in quantity.members.items()}
+            return quantity.function(measured, **quantity.options)
         found, needed = len(quantity.runs.select(self.records)), len(quantity.runs.names)
         if found < max(1, needed):
             return Measured.lacking(found, max(1, needed), f"runs ({quantity.runs.describe()})")

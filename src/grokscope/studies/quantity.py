@@ -95,6 +95,8 @@ class Quantity:
     """Steps between the evaluations that are used; every one if not given."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments of the function: thresholds, seeds, columns."""
+    members: Mapping[str, "Quantity"] = field(default_factory=dict)
+    """Other quantities that it is made of; the function is then given their values, by name, and not the runs."""
 
     @property
     def key(self) -> str:
@@ -113,6 +115,7 @@ class Quantity:
             "function": f"{self.function.__module__}.{self.function.__qualname__}",
             "source": inspect.getsource(self.function),
             "options": {name: repr(value) for name, value in self.options.items()},
+            "members": {name: member.data for name, member in self.members.items()},
         }
 
     def compute(self, records: Mapping[str, Mapping[str, RunRecord]]) -> Measured:

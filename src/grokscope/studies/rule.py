@@ -36,6 +36,7 @@ __all__ = [
 
 End = Literal["value", "low", "high"]
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {">": gt, "≥": ge, "<": lt, "≤": le, "=": eq}
+APART = " with intervals that do not overlap"
 ENDS = {"value": "", "low": "lower end of ", "high": "upper end of "}
 
 
@@ -148,9 +149,13 @@ def every(condition: Condition, *parts: str) -> Condition:
     return Condition("every", parts=parts, conditions=(condition,))
 
 
-def falling(*parts: str) -> Condition:
-    """Each of these parts is smaller than the one before it."""
-    return Condition("falling", parts=parts)
+def falling(*parts: str, apart: bool = False) -> Condition:
+    """Each of these parts is smaller than the one before it; `apart`, with intervals that do not overlap.
+
+    >>> falling("p = 53", "p = 97", apart=True).describe()
+    'p = 53 > p = 97 with intervals that do not overlap'
+    """
+    return Condition("falling", parts=parts, end="low" if apart else "value")
 
 
 def all_of(*conditions: Condition) -> Condition:
@@ -230,8 +235,8 @@ def _contains(one: Condition, measured: Measured) -> bool:
 
 
 def _falling(one: Condition, measured: Measured) -> bool:
-    values = [_end(measured, part, "value") for part in one.parts]
-    return all(before > after for before, after in pairwise(values))
+    other: End = "high" if one.end == "low" else "value"
+    return all(_end(measured, a, one.end) > _end(measured, b, other) for a, b in pairwise(one.parts))
 
 
 def _every(one: Condition, measured: Measured) -> bool:
@@ -263,7 +268,7 @@ _SENTENCES: dict[str, Callable[[Condition], str]] = {
     "share": lambda one: f"{one.part} {one.operator} {'' if one.bound == 1 else f'{one.bound:.3g} × '}{one.of}",
     "within": lambda one: f"{_part(one.part)} is within {100 * one.bound:g} % of {_bound(float(one.of))}",
     "contains": lambda one: f"the interval of {_part(one.part)} contains {_bound(one.bound)}",
-    "falling": lambda one: " > ".join(one.parts),
+    "falling": lambda one: " > ".join(one.parts) + APART * (one.end == "low"),
     "every": lambda one: f"{one.conditions[0].describe()} for each of {', '.join(one.parts)}",
     "all": lambda one: " and ".join(part.describe() for part in one.conditions),
     "any": lambda one: "(" + " or ".join(part.describe() for part in one.conditions) + ")",

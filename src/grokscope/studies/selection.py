@@ -19,7 +19,7 @@ class Selection:
     names: tuple[str, ...] = ()
     """Exactly these runs, in this order; all if empty."""
     configuration: str = ""
-    """A pattern of the names without their seeds, `fsd_x*`."""
+    """A pattern of the names without their seeds, `fsd_x*`, or several, `fixed|fsd_x3`."""
     task: str = ""
     """A pattern of the task, `add_*`."""
     weight_decays: tuple[float, ...] = ()
@@ -40,7 +40,7 @@ class Selection:
         spec = record.spec
         return (
             (not self.names or name in self.names)
-            and (not self.configuration or fnmatchcase(configuration(name), self.configuration))
+            and any(fnmatchcase(configuration(name), one or "*") for one in self.configuration.split("|"))
             and (not self.task or fnmatchcase(spec.task, self.task))
             and (not self.weight_decays or spec.training.weight_decay in self.weight_decays)
             and (self.forks is None or self.forks == (spec.fork is not None))
@@ -61,10 +61,11 @@ class Selection:
         'runs of fork with λ = 1, 2'
         """
         if self.names:
-            return ", ".join(self.names) if len(self.names) < 4 else f"the {len(self.names)} reported runs"
+            kinds = ", ".join(dict.fromkeys(map(configuration, self.names)))
+            return ", ".join(self.names) if len(self.names) < 4 else f"the {len(self.names)} reported runs of {kinds}"
         kind = {None: "runs", True: "forks", False: "runs without forks"}[self.forks]
         parts = [f"{kind} of {' and '.join(self.experiments)}"]
-        parts += [f"configuration {self.configuration}"] if self.configuration else []
+        parts += [f"configuration {self.configuration.replace('|', ' or ')}"] if self.configuration else []
         parts += [f"task {self.task}"] if self.task else []
         decays = ", ".join(f"{decay:g}" for decay in self.weight_decays)
         parts += [f"with λ = {decays}"] if decays else []

@@ -1,1 +1,33 @@
 """The bake-off: every way of making a run grok sooner, on the same tasks, seeds, budget and tuning."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+
+from grokscope.studies.bakeoff import figures, tables
+from grokscope.studies.bakeoff.configurations import (
+    AFTER_GROKKING,
+    BUDGET,
+    TASKS,
+    bakeoff_runs,
+    quick_runs,
+    tuning_runs,
+)
+from grokscope.studies.study import Study, gather
+
+__all__ = ["STUDY", "bakeoff_study"]
+
+STUDY = Study(
+    name="bakeoff",
+    title="The fair bake-off",
+    experiments={"bakeoff": bakeoff_runs, "tuning": tuning_runs},
+    quick=quick_runs,
+    plan_options={"stop_after_grokking": AFTER_GROKKING},
+    **gather((tables, figures)),
+)
+
+
+def bakeoff_study(tasks: Iterable[str] = TASKS, budget: int = BUDGET) -> Study:
+    """The bake-off on these tasks, with this budget in steps."""
+    runs = partial(bakeoff_runs, tasks=tuple(tasks), budget=budget)
+    return replace(STUDY, experiments={**STUDY.experiments, "bakeoff": runs})

@@ -1,65 +1,108 @@
-"""What the logs of a bake-off show beside its medians: whether rules acted in time, and why an arm does not grok."""
+"""Sentences about a bake-off: who wins a task, and what medians hide: whether rules acted in time, why runs fail."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from math import inf
 
 from grokscope.runs.records import RunRecord
-from grokscope.studies.bakeoff.configurations import arm_of, task_order
+from grokscope.studies import Evidence, Measured, Quantity, Selection
+from grokscope.studies.bakeoff.configurations import task_order
+from grokscope.studies.bakeoff.quantities import compare, configurations_run, outcome
+from grokscope.studies.quantity import Part
+from grokscope.view.numbers import format_number
 
-__all__ = ["what_logs_show"]
+__all__ = ["describe_logs", "describe_winner"]
 
-FLOAT32_SEES = 2.0**-24  # the least loss that a probability just below 1 can have
+Records = Mapping[str, RunRecord]
+SIGNIFICANT = 0.05
+FLOAT32_RESOLUTION = 2.0**-24  # the least loss that a probability just below 1 can have
 FIRED = ("before memorisation", "between that and grokking", "at grokking or later", "never")
-Runs = Mapping[str, Sequence[RunRecord]]
-"""One arm's runs by task."""
+LOOP = "closed loop"
 
 
-def what_logs_show(records: Iterable[RunRecord]) -> tuple[str, ...]:
-    """One sentence for each thing that a median hides; what no record has is not spoken of."""
-    arms = _by_arm(records)
-    every = [record for runs in arms.values() for own in runs.values() for record in own]
-    said = (
-        _unlearnt(every),
-        _triggered(arms.get("FSD trigger", {})),
-        _raised(arms.get("closed loop", {})),
-        _sideways(arms.get("orthogonal gradient", {}), every),
-    )
-    return tuple(sentence for sentence in said if sentence)
+def describe_winner(evidence: Evidence, task: str) -> str:
+    """Which configuration wins a task, and where the closed loop is if it does not."""
+    compared = evidence.measure(compare(task))
+    first = str(compared.parts["first"])
+    found = {name: evidence.measure(outcome(task, name)) for name in configurations_run(evidence, task)}
+    if found[first].number("steps") == inf:
+        return f"{task}: none wins, for in no configuration did half of the runs grok within the budget."
+    wins = "comes first" if compared.number(first) >= SIGNIFICANT else "wins"  # a fixed λ has no p
+    sentence = f"{task}: {first} {wins} with a median of {_steps(found[first])} steps"
+    sentence += _describe_baseline(compared, found) + _describe_failures(compared, found)
+    if LOOP not in found:
+        return f"{sentence}; the {LOOP} was not run."
+    if first == LOOP:
+        return f"{sentence}."
+    if found[LOOP].number("steps") == inf:
+        return f"{sentence}; the {LOOP} does not win: fewer than half of its runs grok."
+    return f"{sentence}; the {LOOP} does not win, with {_steps(found[LOOP])}."
 
 
-def _by_arm(records: Iterable[RunRecord]) -> dict[str, dict[str, list[RunRecord]]]:
-    found: dict[str, dict[str, list[RunRecord]]] = {}
-    for record in sorted(records, key=lambda one: task_order(one.spec.task)):
-        name = arm_of(record.spec)
-        if name is not None:
-            found.setdefault(name, {}).setdefault(record.spec.task, []).append(record)
-    return found
+def _steps(found: Measured) -> str:
+    return format_number(found.number("steps"))
 
 
-def _unlearnt(records: Sequence[RunRecord]) -> str:
-    """Grokking asks for 0.95 of the validation pairs, memorising for 0.99 of the training pairs."""
-    never = [record for record in records if record.outcome.memorized is None]
-    if not never:
+def _describe_baseline(compared: Measured, found: Mapping[str, Measured]) -> str:
+    """How the winner compares with the best fixed λ."""
+    first, fixed = str(compared.parts["first"]), compared.parts["best fixed"]
+    if fixed is None:
         return ""
+    if fixed == first:
+        return ", so no rule beats a fixed λ"
+    p_value = compared.number(first)
+    certainty = f"{'a difference' if p_value < SIGNIFICANT else 'no clear difference'} (p = {p_value:.2g})"
+    if found[str(fixed)].number("steps") == inf:
+        return f", where with no fixed λ half of the runs grok, {certainty}"
+    return f" against {_steps(found[str(fixed)])} of {fixed}, {certainty}"
+
+
+def _describe_failures(compared: Measured, found: Mapping[str, Measured]) -> str:
+    """A median does not show the winner's runs that never grok; then which is first of those that always do."""
+    best, always = found[str(compared.parts["first"])], compared.parts["first if all grok"]
+    share = best.number("grokked")
+    if share == 1:
+        return ""
+    sentence = f", though only {round(share * best.n)} of its {best.n} runs grok"
+    if always is None:
+        return f"{sentence} (in no configuration did all of them)"
+    return f"{sentence} (of those in which all did, {always} is first with {_steps(found[str(always)])})"
+
+
+def describe_logs(evidence: Evidence) -> tuple[str, ...]:
+    """One sentence for each thing that a median hides; what no record has is left out."""
+    return tuple(text for quantity in LOGS if (text := evidence.measure(quantity).text))
+
+
+def _by_task(records: Records) -> dict[str, list[RunRecord]]:
+    tasks = sorted({record.spec.task for record in records.values()}, key=task_order)
+    return {task: [record for record in records.values() if record.spec.task == task] for task in tasks}
+
+
+def _never_memorized(records: Records) -> Measured:
+    """Grokking asks for 0.95 of the validation pairs, memorising for 0.99 of the training pairs."""
+    never = [record for record in records.values() if record.outcome.memorized is None]
     anyway = sum(record.outcome.grokked is not None for record in never)
-    return (
-        f"Never memorised: no look had train accuracy of 0.99 or more; {anyway:,} of these {len(never):,} runs grokked "
-        "all the same, with 0.95 of the validation pairs."
+    shown = (
+        f"Never memorised: no evaluation had train accuracy of 0.99 or more; {anyway:,} of these {len(never):,} runs "
+        "grokked all the same, with 0.95 of the validation pairs."
     )
+    return Measured({"never": len(never), "grokked": anyway}, shown if never else "", len(records))
 
 
-def _triggered(runs: Runs) -> str:
-    """Whether the trigger saw grokking coming: later than memorisation, and sooner than grokking."""
-    known = {task: [_when_fired(record) for record in own if record.outcome.trigger] for task, own in runs.items()}
-    counts = [f"{task} {' / '.join(str(when.count(name)) for name in FIRED)}" for task, when in known.items() if when]
-    return f"Runs in which the FSD trigger fired {' / '.join(FIRED)}: {'; '.join(counts)}." if counts else ""
+def _fired(records: Records) -> Measured:
+    """Whether the trigger fired in time: later than memorisation, and sooner than grokking."""
+    parts: dict[str, Part] = {}
+    for task, runs in _by_task(records).items():
+        when = [_when_fired(record) for record in runs if record.outcome.trigger]
+        if when:
+            parts[task] = " / ".join(str(when.count(name)) for name in FIRED)
+    counts = "; ".join(f"{task} {count}" for task, count in parts.items())
+    shown = f"Runs in which the FSD trigger fired {' / '.join(FIRED)}: {counts}." if counts else ""
+    return Measured(parts, shown, len(records))
 
 
 def _when_fired(record: RunRecord) -> str:
-    fired, memorized, grokked = (
-        record.outcome.fired_at,
-        record.outcome.memorized,
-        record.outcome.grokked,
-    )
+    fired, memorized, grokked = record.outcome.fired_at, record.outcome.memorized, record.outcome.grokked
     if fired is None:
         return "never"
     if memorized is None or fired < memorized:
@@ -67,16 +110,17 @@ def _when_fired(record: RunRecord) -> str:
     return "between that and grokking" if grokked is None or fired < grokked else "at grokking or later"
 
 
-def _raised(runs: Runs) -> str:
+def _raised(records: Records) -> Measured:
     """How much of the time until grokking the closed loop had λ above where it began."""
-    parts = []
-    for task, own in runs.items():
-        looks = [look for record in own for look in _decays_until_grokking(record)]
-        if looks:
-            share = sum(decay > start for decay, start in looks) / len(looks)
-            highest = max(decay for decay, _ in looks)
-            parts.append(f"{task} {100 * share:.0f} %, up to {highest:g}")
-    return f"Looks until grokking at which the closed loop had raised λ: {'; '.join(parts)}." if parts else ""
+    parts: dict[str, Part] = {}
+    for task, runs in _by_task(records).items():
+        decays = [pair for record in runs for pair in _decays_until_grokking(record)]
+        if decays:
+            share = sum(decay > start for decay, start in decays) / len(decays)
+            parts[task] = f"{100 * share:.0f} %, up to {max(decay for decay, _ in decays):g}"
+    counts = "; ".join(f"{task} {count}" for task, count in parts.items())
+    shown = f"Evaluations until grokking at which the closed loop had raised λ: {counts}." if counts else ""
+    return Measured(parts, shown, len(records))
 
 
 def _decays_until_grokking(record: RunRecord) -> list[tuple[float, float]]:
@@ -86,10 +130,11 @@ def _decays_until_grokking(record: RunRecord) -> list[tuple[float, float]]:
     return [(decay, start) for step, decay in pairs if grokked is None or step <= grokked]
 
 
-def _sideways(runs: Runs, every: Sequence[RunRecord]) -> str:
+def _orthogonal(records: Records) -> Measured:
     """Orthogonal gradients cannot shrink the weights; every other way of grokking does."""
-    own = [record for one in runs.values() for record in one if {"norm", "train_loss"} <= record.evaluations.keys()]
-    others = [one for one in every if one.spec.training.gradient != "orthogonal" and "norm" in one.evaluations]
+    logged = [record for record in records.values() if "norm" in record.evaluations]
+    others = [one for one in logged if one.spec.training.gradient != "orthogonal" and one.outcome.grokked is not None]
+    own = [one for one in logged if one.spec.training.gradient == "orthogonal" and "train_loss" in one.evaluations]
     kept = [norm / record.evaluations["norm"][0] for record in own for norm in record.evaluations["norm"]]
     shrunk = [
         record.at(record.outcome.grokked, "norm") / record.evaluations["norm"][0]
@@ -97,15 +142,28 @@ def _sideways(runs: Runs, every: Sequence[RunRecord]) -> str:
         if record.outcome.grokked is not None
     ]
     if not kept or not shrunk:
-        return ""
-    learnt, grokked = (
-        sum(getattr(record.outcome, event) is not None for record in own) for event in ("memorized", "grokked")
+        return Measured(n=len(own))
+    memorized, grokked = (
+        _count(getattr(record.outcome, event) for record in own) for event in ("memorized", "grokked")
     )
     lowest = min(loss for record in own for loss in record.evaluations["train_loss"])
-    collapse = "not what holds them" if lowest > FLOAT32_SEES else "not ruled out"
-    return (
-        f"Of {len(own)} runs with orthogonal gradients {learnt} memorise and {grokked} grok. ‖W‖ stays at "
-        f"{min(kept):.2f} to {max(kept):.2f} of what it is at first, where runs of other arms have {min(shrunk):.2f} "
-        f"to {max(shrunk):.2f} of it when they grok. Softmax collapse is {collapse}: mean train loss is "
-        f"{lowest:.1g} nats at the lowest, and float32 tells a probability from 1 down to {FLOAT32_SEES:.0e}."
+    collapse = "not what holds them" if lowest > FLOAT32_RESOLUTION else "not ruled out"
+    shown = (
+        f"Of {len(own)} runs with orthogonal gradients {memorized} memorise and {grokked} grok. ‖W‖ stays at "
+        f"{min(kept):.2f} to {max(kept):.2f} of what it is at first; runs of other configurations have "
+        f"{min(shrunk):.2f} to {max(shrunk):.2f} of it when they grok. Softmax collapse is {collapse}: mean train loss "
+        f"is {lowest:.1g} nats at the lowest, and float32 tells a probability from 1 down to {FLOAT32_RESOLUTION:.0e}."
     )
+    return Measured({"memorized": memorized, "grokked": grokked, "lowest loss": lowest}, shown, len(own))
+
+
+def _count(steps: Iterable[int | None]) -> int:
+    return sum(step is not None for step in steps)
+
+
+LOGS = (
+    Quantity("runs that never memorise", Selection(("bakeoff",)), _never_memorized),
+    Quantity("when the FSD trigger fired", Selection(("bakeoff",), configuration="*/FSD trigger"), _fired),
+    Quantity("evaluations with raised λ", Selection(("bakeoff",), configuration=f"*/{LOOP}"), _raised),
+    Quantity("norms under orthogonal gradients", Selection(("bakeoff",)), _orthogonal),
+)

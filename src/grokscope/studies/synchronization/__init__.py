@@ -1,12 +1,57 @@
 """The seed paper, "Circuit Synchronization Precedes Generalization": its runs, tables, figures and claims."""
 
 from grokscope.studies.study import Study, gather
-from grokscope.studies.synchronization import false_alarms, lead_share, leads, over_time, phases, restricted_loss
+from grokscope.studies.synchronization import (
+    ablation,
+    accelerator,
+    architecture,
+    censored_law,
+    crossprime,
+    false_alarms,
+    formulas,
+    group_alarms,
+    group_curves,
+    groups,
+    intervention,
+    lead_share,
+    leads,
+    norm_interventions,
+    operations,
+    over_time,
+    phases,
+    restricted_loss,
+    sensitivity,
+    threshold,
+    timing_law,
+)
 from grokscope.studies.synchronization.experiments import EXPERIMENTS, quick_runs
 
 __all__ = ["STUDY"]
 
-SECTIONS = (leads, lead_share, restricted_loss, false_alarms, phases, over_time)  # in the paper's order
+# In the paper's order.
+SECTIONS = (
+    leads,
+    lead_share,
+    restricted_loss,
+    false_alarms,
+    phases,
+    over_time,
+    intervention,
+    formulas,
+    ablation,
+    operations,
+    architecture,
+    timing_law,
+    crossprime,
+    censored_law,
+    threshold,
+    norm_interventions,
+    accelerator,
+    groups,
+    group_curves,
+    group_alarms,
+    sensitivity,
+)
 
 STUDY = Study(
     name="synchronization",

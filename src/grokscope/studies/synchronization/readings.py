@@ -24,6 +24,7 @@ __all__ = [
     "RESAMPLES",
     "SEED",
     "Records",
+    "after_grokking",
     "all_seeds",
     "at_grokking",
     "counted",
@@ -272,3 +273,11 @@ def widened_tasks(base: Records, reported: Iterable[str]) -> list[str]:
 def trained_part(runs: Selection, base: Records) -> Selection:
     """The named runs of a selection that were trained, for a table that shows what there is; all where none was."""
     return replace(runs, names=tuple(name for name in runs.names if name in base) or runs.names)
+
+
+def after_grokking(record: RunRecord, column: str) -> float | int:
+    """A column at the first of the paper's checkpoints at or after grokking, where fits and ablations are made."""
+    grokked = record.timeline.grokked
+    steps = (int(step) for step in record.evaluations["step"] if step % CADENCE == 0)
+    step = None if grokked is None else next((step for step in steps if step >= grokked), None)
+    return nan if step is None else record.at(step, column)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from grokscope.view.render import cell_text
 from grokscope.view.table import Cell, Row, Table, text
 
-__all__ = ["NO_RUNS", "empty_row", "enumerate_parts", "quote"]
+__all__ = ["NO_RUNS", "empty_row", "enumerate_parts", "has_runs", "quote"]
 
 NO_RUNS = "no runs"
 
@@ -13,6 +13,11 @@ NO_RUNS = "no runs"
 def empty_row(title: str, columns: int) -> Row:
     """A row that says that there are no runs."""
     return (text(title), text(NO_RUNS), *(Cell(),) * (columns - 2))
+
+
+def has_runs(row: Row) -> bool:
+    """Whether a row is more than its title."""
+    return row[1].ours != NO_RUNS
 
 
 def quote(table: Table, row: Row, column: str) -> str:

@@ -1,0 +1,243 @@
+"""§5.7: what the lead becomes without layers, MLPs or attention (Table 8, Figure 5)."""
+
+from collections.abc import Mapping
+from math import isfinite
+
+from grokscope.runs.records import RunRecord
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.studies.quantity import Part
+from grokscope.studies.synchronization import readings, series
+from grokscope.studies.synchronization.events import (
+    EVERY_EVENT,
+    POOLED,
+    doubt_notes,
+    median_events,
+    run_events,
+)
+from grokscope.studies.synchronization.reported import REPORTED
+from grokscope.view.charts.figure import Figure, Panel
+from grokscope.view.numbers import format_number
+from grokscope.view.table import Column, Row, Table, not_trained, text
+
+__all__ = ["CLAIMS", "FIGURES", "TABLES"]
+
+VARIANTS = {  # name in tables, in the figure
+    "two_layers": ("2-layer standard (baseline)", "2 layers"),
+    "one_layer": ("1-layer standard", "1 layer"),
+    "attention_only": ("2-layer attention-only", "attention\nonly"),
+    "mlp_only": ("2-layer MLP-only", "MLP only"),
+    "mlp_only_pooled": ("2-layer MLP-only that sees a and b", "MLP only,\nsees a, b"),
+}
+SITES = "FSD is read at block 0's MLP neurons, in attention-only models at its attention output."
+BLIND = "MLP-only as written never sees a or b at the position that is read; the last one does."
+
+
+def _reported(variant: str) -> Selection:
+    return readings.one_run(f"{variant}_s42", "architecture")
+
+
+def _seeds(variant: str) -> Selection:
+    return Selection(("architecture",), configuration=variant)
+
+
+PAIR = Selection(("architecture",), ("two_layers_s42", "attention_only_s42"))
+
+
+def _events(variant: str) -> Quantity:
+    return run_events(f"{variant}_s42", "", "architecture")
+
+
+def _lead(records: Mapping[str, RunRecord]) -> Measured:
+    """The lead of one run, or the median over those of many that grok; with how many lead and lag."""
+    found = [record.timeline.sync.lead for record in records.values()]
+    known = [lead for lead in found if lead.sign is not None]
+    median = readings.median_lead(known)
+    is_one = len(found) == 1
+    bound = (
+        readings.mean_known(map(readings.lead_bound, records.values())) if is_one or median is None else median.value
+    )
+    parts: dict[str, Part] = {
+        "value": readings.lead_part(found[0]) if is_one else median,
+        "precursor": readings.precursor_part(found[0]) if is_one else readings.precursor_share(known),
+        "grokked": len(known),
+        "before": sum(lead.sign == 1 for lead in known),
+        "after": sum(lead.sign == -1 for lead in known),
+    }
+    below = "below " * (is_one and found[0].less_than is not None)
+    shown = (
+        f"{'' if is_one else 'median '}lead {below}{format_number(bound)}" if isfinite(bound) else "mostly no crossing"
+    )
+    order = f"{parts['before']} before grokking, {parts['after']} after"
+    return Measured(parts, f"{shown}, {order}", len(found), f"{len(known)} of {len(found)} grok.")
+
+
+def lead(runs: Selection) -> Quantity:
+    """The lead of FSD over grokking of one run, or over seeds."""
+    return Quantity("lead of FSD", runs, _lead, readings.CADENCE)
+
+
+def _count_grokked(records: Mapping[str, RunRecord]) -> Measured:
+    """How many runs grok."""
+    count = len(readings.grokked_runs(records.values()))
+    best = readings.mean_known(
+        max(readings.known(record.evaluations["train_accuracy"]), default=0.0) for record in records.values()
+    )
+    note = f"The best train accuracy is {format_number(best, 2)} on average."
+    return Measured.of(count, f"{count} of {len(records)} grok{'s' * (len(records) == 1)}", len(records), note)
+
+
+def grokked_count(runs: Selection) -> Quantity:
+    """How many runs grok."""
+    return Quantity("number of runs that grok", runs, _count_grokked, readings.CADENCE)
+
+
+def _count_defined(records: Mapping[str, RunRecord]) -> Measured:
+    """In how many runs FSD is defined at any evaluation."""
+    count = sum(bool(readings.known(record.evaluations.get("fsd", []))) for record in records.values())
+    return Measured.of(count, f"FSD defined in {count} of {len(records)}", len(records))
+
+
+def _defined(runs: Selection) -> Quantity:
+    return Quantity("number of runs with a defined FSD", runs, _count_defined, readings.CADENCE)
+
+
+def _tab_arch(evidence: Evidence) -> Table:
+    """Table 8: events of every architecture."""
+    reported, runs = REPORTED["tab:arch_ablation"], evidence.experiment("architecture")
+    rows: list[Row] = []
+    for variant, (title, _) in VARIANTS.items():
+        never = "never" if variant == "mlp_only" else None  # the paper has a dash
+        rows.append(
+            (
+                text(title),
+                cell(evidence, _events(variant), "grok", never or reported.get(variant, "grok")),
+                cell(evidence, _events(variant), "sync", reported.get(variant, "sync")),
+                cell(evidence, lead(_reported(variant)), reported=reported.get(variant, "lead")),
+                cell(evidence, lead(_reported(variant)), "precursor", reported.get(variant, "precursor")),
+            )
+        )
+        seeds = _seeds(variant)
+        if len(seeds.select(evidence.records)) > 1:
+            medians = [cell(evidence, median_events(seeds), part) for part in ("grok", "sync")]
+            leads = [cell(evidence, lead(seeds), part) for part in ("value", "precursor")]
+            rows.append((text(f"{title}, all seeds"), *medians, *leads))
+    columns = (
+        *map(Column, ("Architecture", "Grok step", "FSD sync")),
+        Column("Lead", signed=True),
+        Column("FSD precursor?", digits=2),
+    )
+    notes = (
+        EVERY_EVENT,
+        SITES,
+        BLIND,
+        *doubt_notes(evidence, {f"{variant}_s42": _events(variant) for variant in VARIANTS}),
+        *((POOLED,) if len(runs) > len(VARIANTS) else ()),
+        *not_trained({f"{variant}_s42" for variant in VARIANTS} - runs.keys()),
+    )
+    return Table("tab-arch", reported.label, "Architecture ablation", columns, tuple(rows), notes)
+
+
+def _fig_arch(evidence: Evidence) -> Figure:
+    """Figure 5: the lead of FSD in each architecture."""
+    reported, runs = REPORTED["tab:arch_ablation"], evidence.experiment("architecture")
+    counts = [evidence.measure(grokked_count(_seeds(variant))) for variant in VARIANTS]
+    is_widened = max(count.n for count in counts) > 1
+    drawn = []
+    if runs:
+        own = [lead(_reported(variant)) for variant in VARIANTS]
+        drawn.append(series.lead_bars(evidence, own, "value", "seed 42", "fsd", width=0.5))
+    if is_widened:
+        cells = [cell(evidence, lead(_seeds(variant))) for variant in VARIANTS]
+        drawn.append(series.medians(cells, "validation", "median of all seeds that grokked"))
+    drawn.append(series.reported_points({i: reported.get(name, "lead") for i, name in enumerate(VARIANTS)}))
+    ticks = tuple(
+        (place, f"{name}\n{count.number():.0f}/{count.n}" if count.n else name)
+        for place, ((_, name), count) in enumerate(zip(VARIANTS.values(), counts, strict=True))
+    )
+    title = "Lead of FSD; below each: runs that grokked"
+    panel = Panel(title, "architecture", "lead over grokking (steps)", tuple(drawn), ticks)
+    notes = (
+        EVERY_EVENT,
+        SITES,
+        f"{BLIND} The paper has no such model.",
+        *((series.MEDIANS, series.OPEN) if is_widened else ()),
+        *not_trained({f"{variant}_s42" for variant in VARIANTS} - runs.keys()),
+    )
+    title = f"Lead of FSD by architecture{f', addition mod 97, {len(runs)} runs' if runs else ': no runs'}"
+    return Figure("fig-arch", "fig:arch_ablation", title, (panel,), notes, 1, (4.2, 2.5))
+
+
+def _magnitudes(records: Mapping[str, RunRecord]) -> Measured:
+    """The leads of two models side by side."""
+    leads = {name: readings.lead_bound(record) for name, record in records.items()}
+    shown = ", ".join(f"{name.removesuffix('_s42')} {format_number(lead)}" for name, lead in leads.items())
+    return Measured(leads, shown, len(readings.known(leads.values())))
+
+
+NEVER = Rule(rule.equals(0), rule.more_than(1 / 2, "value", operator="<"))
+CLAIMS = (
+    Claim(
+        "attention-only-leads",
+        "An attention-only model groks with an FSD precursor.",
+        "§5.7, Table 8",
+        "+3,000",
+        lead(_reported("attention_only")),
+        Rule(rule.more_than(1 / 2, "before"), rule.more_than(1 / 2, "grokked")),
+        "tab-arch",
+        lead(_seeds("attention_only")),
+    ),
+    Claim(
+        "attention-only-magnitude",
+        "The attention-only lead has the same magnitude as the baseline's.",
+        "§5.7, Table 8",
+        "+3,000 and +1,500",
+        Quantity("leads of two models", PAIR, _magnitudes, readings.CADENCE),
+        Rule(contradiction="+3,000 is twice the +1,500 that it is called the same magnitude as."),
+        "fig-arch",
+    ),
+    Claim(
+        "one-layer-lags",
+        "A one-layer model groks, and its FSD lags.",
+        "§5.7, Table 8",
+        "−1,000",
+        lead(_reported("one_layer")),
+        Rule(rule.more_than(1 / 2, "after"), rule.more_than(1 / 2, "grokked")),
+        "tab-arch",
+        lead(_seeds("one_layer")),
+    ),
+    Claim(
+        "mlp-only-never",
+        "An MLP-only model does not grok within 15,000 steps.",
+        "§5.7, Table 8",
+        "never",
+        grokked_count(_reported("mlp_only")),
+        NEVER,
+        "fig-arch",
+        grokked_count(_seeds("mlp_only")),
+    ),
+    Claim(
+        "attention-is-necessary",
+        "Attention is necessary for the Fourier algorithm.",
+        "§5.7",
+        "necessary",
+        grokked_count(_reported("mlp_only_pooled")),
+        NEVER,
+        "fig-arch",
+        grokked_count(_seeds("mlp_only_pooled")),
+    ),
+    Claim(
+        "mlp-only-sync",
+        "FSD of the MLP-only model synchronises at step 500.",
+        "§5.7, Table 8",
+        "500",
+        _defined(_reported("mlp_only")),
+        Rule(
+            untestable="Without attention the last position never sees a or b, "
+            "and neurons that do not vary have no frequency."
+        ),
+        "tab-arch",
+        _defined(_seeds("mlp_only")),
+    ),
+)
+TABLES = (Item("tab-arch", ("architecture",), _tab_arch),)
+FIGURES = (Item("fig-arch", ("architecture",), _fig_arch),)

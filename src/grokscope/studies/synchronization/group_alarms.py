@@ -1,0 +1,112 @@
+"""How often FSD_gen fires on S5 without grokking, and when; asked of runs that never grok."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from grokscope.runs.records import RunRecord
+from grokscope.specs import ReadingSpec
+from grokscope.stats import share
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.studies.quantity import Part
+from grokscope.studies.synchronization import readings
+from grokscope.studies.synchronization.groups import CONTROLS, EVERY, FRACTIONS, seeds_at
+from grokscope.studies.synchronization.sentences import empty_row, has_runs, quote
+from grokscope.timeline import Flag
+from grokscope.view.numbers import format_estimate
+from grokscope.view.table import Column, Row, Table, text
+
+__all__ = ["CLAIMS", "SUPPLEMENTS"]
+
+Records = Mapping[str, RunRecord]
+
+
+def _fired(records: Records, groks: bool, fewest: int) -> Measured:
+    """How often FSD_gen and its control cross in the runs that grok, or in those that never do."""
+    own = [record for record in records.values() if (record.timeline.grokked is not None) == groks]
+    runs = [record.timeline for record in own]
+    if not runs:
+        return Measured.lacking(0, fewest, "such runs of S5")
+    delays = [run.sync.step - run.memorized for run in runs if run.sync.step is not None and run.memorized is not None]
+    count, found = len(runs), share(sum(run.sync.step is not None for run in runs), len(runs))
+    parts: dict[str, Part] = {
+        "value": found,
+        "runs": count,
+        "at start": readings.share_that(Flag.AT_START in run.sync.flags for run in runs),
+        "before memorised": readings.share_that(Flag.BEFORE_MEMORIZED in run.sync.flags for run in runs),
+        "before grokking": readings.share_that(run.sync.lead.is_precursor for run in runs) if groks else "n/a",
+        "step": readings.median_steps([run.sync.step for run in runs], [run.last for run in runs]),
+        "delay": readings.median_value(delays),
+    }
+    for at in CONTROLS:
+        read = [one for record in own if (one := readings.read_by(record, "control_fsd")) is not None]
+        reading = ReadingSpec(fsd_sync=at, fsd_gen_sync=at)
+        parts[f"control {at}"] = readings.share_that(one.timeline_by(reading).sync.step is not None for one in read)
+    if count < fewest:
+        return replace(Measured.lacking(count, fewest, "runs of S5 that did not grok"), parts=parts)
+    shown = f"crosses in {round(found.value * count)} of {count} runs that {'' if groks else 'do not '}grok"
+    return Measured(parts, shown, count, f"{'Share' if groks else 'False alarms'}: {format_estimate(found, 2)}.")
+
+
+def fired(runs: Selection, groks: bool) -> Quantity:
+    """How often FSD_gen fires in runs that grok, or that do not."""
+    return Quantity("firing of FSD_gen", runs, _fired, options={"groks": groks, "fewest": 3})
+
+
+def _false_alarms(evidence: Evidence) -> Table:
+    """FSD_gen and its control on S5, in runs that grok and in runs that never do."""
+    fired_at = {at: f"Control ≥ {at:.2f} fired" for at in sorted(CONTROLS)}
+    shares = ("FSD_gen fired", "Fired at the first evaluation", "Fired before memorisation", "Fired before grokking")
+    columns = (
+        *map(Column, ("Trained on, outcome", "Runs")),
+        *(Column(name, digits=2) for name in shares),
+        Column("Median step fired"),
+        Column("Steps after memorisation (median)", signed=True),
+        *(Column(name, digits=2) for name in fired_at.values()),
+    )
+    parts = ("runs", "value", "at start", "before memorised", "before grokking", "step", "delay")
+    rows: list[Row] = []
+    for name, runs in {**{f"{fraction:.0%}": seeds_at(fraction) for fraction in FRACTIONS}, "all": EVERY}.items():
+        for outcome, groks in (("never grokked", False), ("grokked", True)):
+            cells = [
+                cell(evidence, fired(runs, groks), part) for part in (*parts, *(f"control {at}" for at in fired_at))
+            ]
+            title = f"{name}, {outcome}"
+            rows.append((text(title), *cells) if cells[0].ours is not None else empty_row(title, len(columns)))
+    notes = (
+        "Fired: FSD_gen ≥ 0.50 at any evaluation, every 100 steps. On runs that never grok within their budget each is "
+        "a false alarm. Shares are of all runs of the row, with 95 % Clopper–Pearson intervals.",
+        "Before memorisation: at an evaluation before train accuracy ≥ 0.99, or in a run that never had it. At the "
+        "first evaluation nothing has been learnt; an untrained network may lie above the threshold.",
+        "Steps after memorisation are of runs that did both: the evaluation of the crossing less that of memorisation; "
+        "negative before it. Medians have 95 % intervals by percentile bootstrap, or are Kaplan–Meier's where a run "
+        "never fired.",
+        "The control is FSD over the elements' index in lexicographic order, at the checkpoints every 500 steps, "
+        "with two thresholds because none is reported; runs without it are not counted.",
+        "Rows 'all' pool the three shares of training pairs, whose seeds are the same; nothing is tested, so nothing "
+        "is corrected for the number of rows.",
+    )
+    title = "How often does FSD_gen fire on S5 runs that never grok?"
+    return Table("sup-s5-false", "sup:s5-false", title, columns, tuple(rows), notes)
+
+
+def _false_alarms_sentence(table: Table) -> str:
+    """False alarms against hits, over the three shares of training pairs."""
+    never, grokked = table.rows[-2:]
+    if not has_runs(never):
+        return "How often FSD_gen fires on S5 without grokking is not known: no run of it was trained and did not grok."
+    hits = f", and in {quote(table, grokked, 'FSD_gen fired')} of those that do" if has_runs(grokked) else ""
+    return f"FSD_gen fires in {quote(table, never, 'FSD_gen fired')} of the runs of S5 that never grok{hits}."
+
+
+CLAIMS = (
+    Claim(
+        "s5-never-groks",
+        "FSD_gen predicts grokking on S5.",
+        "§7, asked of runs that never grok",
+        "not tested",
+        fired(EVERY, groks=False),
+        Rule(rule.equals(0), rule.below(0.5)),
+        "sup-s5-false",
+    ),
+)
+SUPPLEMENTS = (Item("sup-s5-false", ("symmetric",), _false_alarms, _false_alarms_sentence),)

@@ -1,0 +1,277 @@
+"""§5.3: weight decay raised at a fork, six branches from one checkpoint (Table 4, Figure 3)."""
+
+from collections import Counter
+from collections.abc import Mapping
+from math import isfinite, isnan, nan
+
+from grokscope.law import Ending
+from grokscope.runs.records import RunRecord
+from grokscope.stats import Estimate, kaplan_meier
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.studies.synchronization import readings, series
+from grokscope.studies.synchronization.forks import law, times_to_grok
+from grokscope.studies.synchronization.reported import REPORTED
+from grokscope.view.charts.figure import Figure, Panel, Series
+from grokscope.view.numbers import format_number, format_range
+from grokscope.view.table import Column, Row, Table, Value, not_trained, text
+
+__all__ = ["CLAIMS", "DECAYS", "FIGURES", "SEEN", "TABLES", "all_branches", "branch", "branches", "untrained_branches"]
+
+DECAYS = ("1", "2", "3", "4", "5", "10")
+RUN = "add_mod97_s42"
+THEORY_CONSTANT = 3000  # Figure 3: Δt = 3,000/λ
+SEEN = f"Evaluated every {readings.CADENCE} steps, as in the paper; forked at step 1,000 with Adam's moments kept."
+POOLED = "All seeds: median Δt of the runs forked before grokking; one that did not grok is later than all others."
+WORDS = {str(Ending.CENSORED): "never", str(Ending.FAILED): "unstable", str(Ending.BEFORE): "before"}
+Records = Mapping[str, RunRecord]
+
+
+def branches(*decays: str) -> Selection:
+    """Branches of the reported run."""
+    return Selection(("fork",), tuple(f"{RUN}_x{decay}" for decay in dict.fromkeys(decays)))
+
+
+def all_branches(*decays: str) -> Selection:
+    """Branches of all seeds."""
+    return Selection(("fork",), weight_decays=tuple(map(float, decays)))
+
+
+def branch(decay: str) -> Quantity:
+    """Δt of the reported run's branch at one λ."""
+    return times_to_grok(branches(decay), readings.CADENCE)
+
+
+def pooled(decay: str) -> Quantity:
+    """Δt of all seeds at one λ."""
+    return times_to_grok(all_branches(decay), readings.CADENCE)
+
+
+def untrained_branches(evidence: Evidence) -> tuple[str, ...]:
+    """The note that names the reported branches that were not trained."""
+    return not_trained({*branches(*DECAYS).names} - evidence.experiment("fork").keys())
+
+
+def _speedup(found: Mapping[str, Measured]) -> Measured:
+    """How many times sooner than at λ = 1."""
+    control, own = found["control"], found["branch"]
+    if control.missing or own.missing:
+        return Measured.lacking(2 - bool(control.missing) - bool(own.missing), 2, "branches")
+    steps = [one.number("Δt") for one in (control, own)]
+    return Measured.of(steps[0] / steps[1] if not any(map(isnan, steps)) else "n/a", n=2)
+
+
+def speedup(decay: str) -> Quantity:
+    """Δt at λ = 1 over Δt at another λ."""
+    members = {"control": branch("1"), "branch": branch(decay)}
+    return Quantity("speedup", branches("1", decay), _speedup, readings.CADENCE, members=members)
+
+
+def _order(found: Mapping[str, Measured]) -> Measured:
+    """Whether Δt falls from each λ to the next, and from the first to the last, in one parent; never is infinite."""
+    missing = sum(bool(one.missing) for one in found.values())
+    if missing:
+        return Measured.lacking(len(found) - missing, len(found), "branches")
+    return _falls([[one.number("steps") for one in found.values()]])
+
+
+def _orders(records: Records) -> Measured:
+    """In how many parents Δt falls from each λ to the next, and from the first to the last."""
+    draws: dict[object, list[float]] = {}
+    for run in sorted(readings.forked_runs(records), key=lambda run: run.weight_decay):
+        draws.setdefault(run.draw, []).append(float("inf" if run.steps_to_grok is None else run.steps_to_grok))
+    return _falls([steps for steps in draws.values() if len(steps) == 3])
+
+
+def _falls(parents: list[list[float]]) -> Measured:
+    strict = sum(first > second > third for first, second, third in parents)
+    ends = sum(steps[0] > steps[2] for steps in parents)
+    one = ", ".join(map(format_number, parents[0])) if len(parents) == 1 else ""
+    later = sum(first < second or second < third for first, second, third in parents)
+    shown = one or f"strictly earlier in {strict} of {len(parents)} parents, later in {later}"
+    note = f"Δt at λ = 3 is shorter than at λ = 1 in {ends} of {len(parents)} {'parent' if one else 'parents'}."
+    parts = {"strictly falling": strict, "falling from 1 to 3": ends, "parents": len(parents)}
+    return Measured(parts, shown, 3 * len(parents), note)
+
+
+def order() -> Quantity:
+    """Whether Δt of the reported run falls with λ."""
+    members = {decay: branch(decay) for decay in DECAYS[:3]}
+    return Quantity("order of Δt", branches(*DECAYS[:3]), _order, readings.CADENCE, members=members)
+
+
+def _unstable(found: Mapping[str, Measured]) -> Measured:
+    """How many branches become unstable after grokking."""
+    missing = next((one.missing for one in found.values() if one.missing), "")
+    n, groks = sum(one.n for one in found.values()), sum(one.n - one.number("never grok") for one in found.values())
+    count = int(sum(one.number("unstable after grokking") for one in found.values())) if not missing else 0
+    return Measured({"unstable after grokking": count}, f"{count} of {n}", n, f"{groks:g} of {n} grok.", missing)
+
+
+def unstable_branches(runs: Selection, members: Mapping[str, Quantity]) -> Quantity:
+    """Branches that become unstable after grokking, counted over those of several λ."""
+    return Quantity("branches that fail after grokking", runs, _unstable, readings.CADENCE, members=members)
+
+
+def _table_4(evidence: Evidence) -> Table:
+    """How much sooner a run groks when λ is raised at step 1,000."""
+    reported = REPORTED["tab:wd_intervention"]
+    is_widened = _is_widened(evidence)
+    rows: list[Row] = []
+    for decay in DECAYS:
+        paper = {column: reported.get(decay, column) for column in reported.columns}
+        never: Value = "never" if paper["grok"] is None else None
+        own, everyone = branch(decay), pooled(decay)
+        cells = (
+            cell(evidence, own, "grok step", paper["grok"] or never),
+            cell(evidence, own, "Δt", paper["wait"] or never),
+            cell(evidence, speedup(decay), reported=paper["speedup"]),
+            cell(evidence, own, "outcome", paper["mark"]),
+        )
+        seeds = (cell(evidence, everyone, "median"), cell(evidence, everyone, str(Ending.GROKKED)))
+        rows.append((text(decay), *cells, *(seeds if is_widened else ())))
+    columns = (
+        *map(Column, ("λ", "Grok step", "Δt from fork")),
+        Column("Speedup vs. λ = 1", digits=2),
+        Column("Outcome"),
+        *((Column("Δt, all seeds"), Column("Grokked, all seeds", digits=2)) if is_widened else ()),
+    )
+    notes = (SEEN, *((POOLED,) if is_widened else ()), *untrained_branches(evidence))
+    return Table("tab-wd", reported.label, "Intervention on weight decay", columns, tuple(rows), notes)
+
+
+def _is_widened(evidence: Evidence) -> bool:
+    return len({name.rpartition("_x")[0] for name in evidence.experiment("fork")} | {RUN}) > 1
+
+
+def _share_grokked(records: Records) -> Measured:
+    """The share that has grokked at each step at which one does, 1 − Kaplan–Meier; the parts are the steps."""
+    runs = [record.timeline for record in records.values()]
+    longest = max(run.last for run in runs)
+    steps = [longest if run.grokked is None else run.grokked for run in runs]
+    found = kaplan_meier(steps, [run.grokked is not None for run in runs])
+    highs = [0.0 if isnan(high) else high for high in found.high.tolist()]
+    rows = zip(found.times.tolist(), found.survival.tolist(), found.low.tolist(), highs, strict=True)
+    parts = {str(int(time)): Estimate(1 - at, 1 - high, 1 - low, len(runs)) for time, at, low, high in rows}
+    return Measured(parts, n=len(runs))
+
+
+def _figure_3(evidence: Evidence) -> Figure:
+    """Accuracy after the fork by λ, and Δt against 3,000/λ."""
+    runs = evidence.experiment("fork")
+    until = series.last_shown(branches(*DECAYS).select(evidence.records).values(), 6000)
+    curves = tuple(
+        series.line(
+            evidence, series.curve(branches(decay), "validation_accuracy"), until, f"λ = {decay}", f"λ = {decay}"
+        )
+        for decay in reversed(DECAYS)  # the steady ones above the unstable
+    )
+    axes = {"x_range": (1000, until), "y_range": (-0.06, 1.08)}
+    panels = [Panel("Seed 42 by λ", "step", "validation accuracy", curves, **axes)]  # type: ignore[arg-type]
+    seeds = format_range(Counter(name.rpartition("_x")[2] for name in runs).values())
+    if _is_widened(evidence):
+        shares = tuple(
+            _share_series(evidence, decay, until) for decay in DECAYS if all_branches(decay).select(evidence.records)
+        )
+        title = f"All seeds, {seeds} a λ, 95 % bands"
+        panels.append(Panel(title, "step", "share grokked", shares, **axes))  # type: ignore[arg-type]
+    panels.append(_times_panel(evidence))
+    others = f" and all seeds, {seeds} a λ" if _is_widened(evidence) else ""
+    counts = f"seed 42{others}, {len(runs)} branches" if runs else "no runs"
+    title = f"Weight decay raised at step 1,000: {counts}"
+    notes = (
+        f"Δt is evaluated every {readings.CADENCE} steps, as in the paper, the curves every 100; Adam's moments are "
+        "kept.",
+        "Of many seeds: the share grokked is 1 − Kaplan–Meier, and a branch that became unstable stays among those "
+        "that may yet grok; Δt is the median with its 95 % interval.",
+        *((series.OPEN,) if _is_widened(evidence) else ()),
+        *untrained_branches(evidence),
+    )
+    size = (3.3, 2.4) if len(panels) < 3 else (2.6, 2.2)
+    return Figure("fig-wd", "fig:wd_intervention", title, tuple(panels), notes, len(panels), size)
+
+
+def _share_series(evidence: Evidence, decay: str, until: int) -> Series:
+    quantity = Quantity("share grokked", all_branches(decay), _share_grokked)
+    parts = {int(step): at for step, at in evidence.measure(quantity).parts.items() if isinstance(at, Estimate)}
+    kept = {step: at for step, at in parts.items() if step <= until}
+    y, low, high = ((0.0, *(getattr(at, end) for at in kept.values())) for end in ("value", "low", "high"))
+    x, y, low, high = (1000, *kept, until), (*y, y[-1]), (*low, low[-1]), (*high, high[-1])
+    return Series(f"λ = {decay}", "step", f"λ = {decay}", "run", x, y, low, high, quantity=quantity.key)
+
+
+def _times_panel(evidence: Evidence) -> Panel:
+    """Δt by λ: observed, reported, and by the law."""
+    reported, places = REPORTED["tab:wd_intervention"], tuple(range(len(DECAYS)))
+    drawn: list[Series] = []
+    if evidence.experiment("fork"):
+        drawn.append(_bars(evidence))
+    if _is_widened(evidence):
+        cells = [cell(evidence, pooled(decay), "median") for decay in DECAYS]
+        drawn.append(series.medians(cells, "mem", "Δt, median of all seeds"))
+    fit = law(branches(*DECAYS[:3]), readings.CADENCE)
+    constant = evidence.measure(fit).number("C")
+    if isfinite(constant):
+        line = tuple(constant / float(decay) for decay in DECAYS)
+        label = f"{constant:,.0f}/λ, our fit to λ ≤ 3"
+        drawn.append(Series(label, "line", "restored", "fit", places, line, quantity=fit.key))
+    theory = tuple(THEORY_CONSTANT / float(decay) for decay in DECAYS)
+    drawn.append(Series(f"{THEORY_CONSTANT:,}/λ, paper", "line", "theory", "paper", places, theory))
+    points = {place: reported.get(decay, "wait") for place, decay in enumerate(DECAYS)}
+    drawn.append(series.reported_points(points, "Δt, paper"))
+    return Panel(
+        "Steps from fork to grokking", "λ after the fork", "Δt (steps)", tuple(drawn), tuple(enumerate(DECAYS))
+    )
+
+
+def _bars(evidence: Evidence) -> Series:
+    """Δt of the reported run's branches; in words where there is none."""
+    found = [evidence.measure(branch(decay)) for decay in DECAYS]
+    words = tuple("no run" if one.missing else WORDS.get(str(one.parts["ending"]), "") for one in found)
+    values = tuple(nan if word else one.number("Δt") for one, word in zip(found, words, strict=True))
+    keys, places = "; ".join(branch(decay).key for decay in DECAYS), tuple(range(len(DECAYS)))
+    return Series("Δt, seed 42", "bars", "restored", "run", places, values, (), (), words, 0.6, quantity=keys)
+
+
+CLAIMS = (
+    Claim(
+        "fork-order",
+        "More weight decay at the fork gives strictly earlier grokking at λ = 1, 2, 3.",
+        "§5.3, Table 4, Figure 3",
+        "3,000, 1,500, 1,000",
+        order(),
+        Rule(
+            rule.more_than(1, "strictly falling", "parents", "="),
+            rule.more_than(1, "falling from 1 to 3", "parents", "="),
+        ),
+        "tab-wd",
+        Quantity("order of Δt", all_branches(*DECAYS[:3]), _orders, readings.CADENCE),
+        over="",
+    ),
+    Claim(
+        "fork-10-fails",
+        "The branch with λ = 10 never groks.",
+        "§5.3, Table 4",
+        "‡",
+        branch("10"),
+        Rule(rule.more_than(1, "never grok", operator="=")),
+        "tab-wd",
+        pooled("10"),
+        over="",
+    ),
+    Claim(
+        "fork-4-5-unstable",
+        "The branches with λ = 4 and 5 grok and then become unstable.",
+        "§5.3, Table 4",
+        "†, †",
+        unstable_branches(branches("4", "5"), {"4": branch("4"), "5": branch("5")}),
+        Rule(
+            rule.more_than(1, "unstable after grokking", operator="="),
+            rule.more_than(1 / 2, "unstable after grokking", operator="≥"),
+        ),
+        "tab-wd",
+        unstable_branches(all_branches("4", "5"), {"4": pooled("4"), "5": pooled("5")}),
+        over=" branches",
+    ),
+)
+TABLES = (Item("tab-wd", ("fork",), _table_4),)
+FIGURES = (Item("fig-wd", ("fork",), _figure_3),)

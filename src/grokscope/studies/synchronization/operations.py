@@ -1,0 +1,225 @@
+"""§5.6: subtraction and multiplication, and multiplication in its own basis at large n."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isfinite
+
+from grokscope.runs.records import RunRecord
+from grokscope.stats import sign_test
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.studies.quantity import Part
+from grokscope.studies.synchronization import readings
+from grokscope.studies.synchronization.events import lead_signs
+from grokscope.studies.synchronization.formulas import REPORTED_97, last_frequency
+from grokscope.studies.synchronization.lead_share import LEADS, MEANS
+from grokscope.studies.synchronization.sentences import empty_row, enumerate_parts, quote
+from grokscope.timeline import LeadStatus, Timeline
+from grokscope.view.numbers import format_number
+from grokscope.view.table import Column, Row, Table, text
+
+__all__ = ["CLAIMS", "SUPPLEMENTS"]
+
+Records = Mapping[str, RunRecord]
+SUBTRACTION = Selection(("base",), ("sub_mod97_s42", "sub_mod97_s123"))
+PAIRS = Selection(("base",), tuple(f"{task}_mod97_s{seed}" for seed in (42, 123) for task in ("sub", "add")))
+SEEDS = readings.all_seeds("mult_mod97")
+LONG = readings.one_run("mult_mod97_s42_long", "multiplication")
+READINGS = {  # how FSD is read → measured column; none is that of the evaluations
+    "own basis, every evaluation": "",
+    "own basis, checkpoints": "fsd",
+    "additive basis, checkpoints": "fsd@additive",
+    "by a + b, checkpoints": "fsd@sum",
+}
+
+
+def _delay(records: Records) -> Measured:
+    """Mean grok step of subtraction less that of addition, of the runs that grok."""
+    steps = {
+        task: readings.mean_known(
+            float(step)
+            for record in records.values()
+            if record.spec.task == task and (step := record.timeline.grokked) is not None
+        )
+        for task in ("sub_mod97", "add_mod97")
+    }
+    delay = steps["sub_mod97"] - steps["add_mod97"]
+    return Measured.of(delay, format_number(delay), len(records), "Means of the grokked.")
+
+
+def _shared_frequencies(records: Records) -> Measured:
+    """At how many seeds subtraction and addition have the same dominant frequency at the last evaluation."""
+    subtractions = [name for name in records if name.startswith("sub")]
+    pairs = [
+        readings.known(last_frequency(records[name.replace("sub", task)]) for task in ("sub", "add"))
+        for name in subtractions
+    ]
+    known = [pair for pair in pairs if len(pair) == 2]
+    if len(known) < len(pairs):
+        return Measured.lacking(len(known), len(pairs), "pairs of a subtraction and an addition run")
+    same = sum(one == other for one, other in known)
+    shown = ", ".join(f"{one:.0f} and {other:.0f}" for one, other in known)
+    note = f"{same} of {len(known)} pairs share their frequency at the last evaluation."
+    return Measured.of(same, shown, len(known), note)
+
+
+def _timelines(records: Records, column: str) -> list[Timeline]:
+    """The runs with this measured column as their FSD; without one, as they were evaluated."""
+    read = [readings.read_by(record, column) if column else record for record in records.values()]
+    return [record.timeline for record in read if record is not None]
+
+
+def _leads(records: Records, column: str, fewest: int, about: int) -> Measured:
+    """Crossings and leads of multiplication in one reading, and how many leads are within 20 % of a number."""
+    runs = _timelines(records, column)
+    leads = [run.sync.lead for run in runs if run.sync.lead.sign is not None]
+    n, positive = len(leads), sum(lead.is_precursor for lead in leads)
+    median = readings.median_lead(leads)
+    parts: dict[str, Part] = {
+        "value": readings.precursor_share(leads),
+        "seeds": len(runs),
+        "grokked": readings.share_that(run.grokked is not None for run in runs),
+        "crossing": readings.median_steps([run.sync.step for run in runs], [run.last for run in runs]),
+        "mean lead": readings.mean_lead(leads),
+        "median lead": median,
+        "late": sum(lead.sign == -1 for lead in leads),
+        "close": sum(lead.steps is not None and abs(lead.steps - about) <= 0.2 * abs(about) for lead in leads),
+    }
+    if n < fewest or median is None:
+        what = "grokked multiplication runs in this reading"
+        return replace(Measured.lacking(n, fewest, what), parts=parts if runs else {})
+    for status, name in ((LeadStatus.TIES, "ties"), (LeadStatus.NEVER, "never")):
+        parts[name] = readings.counted(sum(lead.status is status for lead in leads), n)
+    shown = f"{'median ' * (n > 1)}lead {format_number(median.value)}"
+    if not isfinite(median.value):
+        shown = f"never crosses in {format_number(runs[0].last)} steps" if n == 1 else "most never cross"
+    note = f"{parts['late']} of {n} lag or never cross, {parts['close']} by about {format_number(-about)} steps."
+    return Measured(parts, f"{positive} of {n} lead{'s' * (n == 1)}, {shown}", n, note)
+
+
+def leads(column: str, runs: Selection, fewest: int = 5) -> Quantity:
+    """Crossings and leads of multiplication in the reading of a column."""
+    options = {"column": column, "fewest": fewest, "about": -10_000}
+    return Quantity("leads of multiplication", runs, _leads, options=options)
+
+
+def _sign_tests(records: Records, columns: tuple[str, ...]) -> Measured:
+    """The sign test's p in each reading, and adjusted for their number by Holm's rule."""
+    found: dict[str, float | None] = {}
+    for column in columns:
+        signs = [run.sync.lead.sign for run in _timelines(records, column) if run.sync.lead.sign is not None]
+        found[column] = sign_test(signs).p_value if signs else None
+    adjusted = readings.holm_parts(found)
+    parts = {f"p {name}": p for name, p in found.items()} | {f"Holm {name}": p for name, p in adjusted.items()}
+    return Measured(parts, n=len(records))
+
+
+SIGNS = Quantity("sign tests of multiplication", SEEDS, _sign_tests, options={"columns": tuple(READINGS.values())})
+
+
+def _multiplication(evidence: Evidence) -> Table:
+    """Leads of multiplication in its own basis and in the two that it does not have."""
+    columns = (
+        *map(Column, ("Read", "Seeds")),
+        Column("Grokked", digits=2),
+        Column("First crossing (median step)"),
+        Column("Positive lead", digits=2),
+        *map(Column, ("Ties", "Never crossed")),
+        *(Column(name, signed=True) for name in ("Mean lead (steps)", "Median lead (steps)")),
+        *(Column(name, digits=4) for name in ("Sign-test p", "p by Holm")),
+    )
+    rows = [_reading_row(evidence, how, leads(column, SEEDS), column) for how, column in READINGS.items()]
+    rows += [
+        _reading_row(evidence, f"{how}, one seed to the reported 55,000 steps", leads(column, LONG, 1), None)
+        for how, column in READINGS.items()
+    ]
+    notes = (
+        "FSD ≥ 0.80 of the same activations in three readings. The own basis is the characters of the multiplicative "
+        "group, over the nonzero answers in the order of their discrete logarithms: the basis in which every run of "
+        "multiplication is evaluated. The additive one has the answers in the order of the integers; by a + b is as in "
+        "the paper.",
+        "At checkpoints, every 500 steps, grokking is seen at the same checkpoints. Runs that were not so measured are "
+        "not counted.",
+        LEADS,
+        MEANS,
+        "A crossing that was not reached is later than the last evaluation: such medians are Kaplan–Meier's.",
+        "Sign tests are exact and two-sided; Holm's rule is over the readings of all seeds.",
+    )
+    title = "Has multiplication a precursor in its own basis?"
+    return Table("sup-multiplication", "sup:multiplication", title, columns, tuple(rows), notes)
+
+
+def _reading_row(evidence: Evidence, title: str, quantity: Quantity, tested: str | None) -> Row:
+    names = ("seeds", "grokked", "crossing", "value", "ties", "never", "mean lead", "median lead")
+    cells = [cell(evidence, quantity, part) for part in names]
+    if cells[0].ours is None:
+        return empty_row(title, len(cells) + 3)
+    return (text(title), *cells, *(cell(evidence, SIGNS, f"{name} {tested}") for name in ("p", "Holm")))
+
+
+def _multiplication_sentence(table: Table) -> str:
+    """The share of positive leads in every reading of all seeds."""
+    rows = [row for row in table.rows[: len(READINGS)] if row[4].ours is not None]
+    if not rows:
+        return "Whether multiplication has a precursor is not known: no run of it has grokked."
+    found = [f"{quote(table, row, 'Positive lead')} ({row[0].ours})" for row in rows]
+    return f"Multiplication crosses before it groks in these shares of its grokked runs: {enumerate_parts(found)}."
+
+
+CLAIMS = (
+    Claim(
+        "subtraction-leads",
+        "Subtraction shows the same precursor on both seeds.",
+        "§5.1, §5.6",
+        "+1,000 and +2,000",
+        lead_signs(SUBTRACTION),
+        Rule(rule.more_than(1, "positive", operator="="), rule.more_than(1 / 2, "positive", operator="≥")),
+        "tab-cross",
+        lead_signs(readings.all_seeds("sub_mod97")),
+    ),
+    Claim(
+        "subtraction-delay",
+        "Subtraction groks about 1,500 steps later than addition.",
+        "§5.6",
+        "1,500",
+        Quantity(
+            "delay of subtraction",
+            replace(REPORTED_97, names=SUBTRACTION.names + REPORTED_97.names),
+            _delay,
+            readings.CADENCE,
+        ),
+        Rule(rule.within(0.2, of=1500), rule.above(0)),
+        "tab-cross",
+        Quantity(
+            "delay of subtraction", readings.all_seeds("[as]*_mod97"), _delay, readings.CADENCE
+        ),  # addition and subtraction
+    ),
+    Claim(
+        "subtraction-frequency",
+        "Subtraction synchronises on the same dominant frequency as addition.",
+        "§5.6",
+        "the same",
+        Quantity("shared dominant frequencies", PAIRS, _shared_frequencies),
+        Rule(rule.equals(2), rule.equals(1)),
+        "tab-cross",
+    ),
+    Claim(
+        "multiplication-lags",
+        "In multiplication FSD lags grokking by 10,000 steps.",
+        "§5.1, §5.6, Table 2",
+        "−10,000",
+        leads("fsd@sum", LONG, 1),
+        Rule(rule.more_than(1 / 2, "close"), rule.more_than(1 / 2, "late")),
+        "sup-multiplication",
+        leads("fsd@sum", SEEDS),
+    ),
+    Claim(
+        "multiplication-has-no-precursor",
+        "The precursor is specific to addition: multiplication has none.",
+        "§5.6, asked in its own basis at large n",
+        "no precursor",
+        leads("", SEEDS),
+        Rule(rule.below(0.5, end="high"), rule.below(0.5)),
+        "sup-multiplication",
+    ),
+)
+SUPPLEMENTS = (Item("sup-multiplication", ("base", "multiplication"), _multiplication, _multiplication_sentence),)

@@ -1,0 +1,250 @@
+"""§6, the threshold mechanism: the norm at which runs grok, and how fast it falls (Figure 7)."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from math import isnan
+from statistics import fmean
+
+from grokscope.law import Ending, forked_run, norm_decay, threshold_norm
+from grokscope.runs.records import RunRecord
+from grokscope.stats import bootstrap
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.studies.quantity import Part
+from grokscope.studies.synchronization import readings, series
+from grokscope.studies.synchronization.experiments import DECAYS
+from grokscope.view.charts.figure import Ends, Figure, Panel, Series
+from grokscope.view.numbers import format_estimate, format_number
+from grokscope.view.table import not_trained
+
+__all__ = ["CLAIMS", "FIGURES"]
+
+LEARNING_RATE = 1e-3
+THRESHOLD_NORM = 23.5  # Figure 7: the norm at grokking
+DECAY_SHARE = 0.2  # §6: "the fitted rate is ≈ 0.2× the pure-decay value ηλ"
+SCALE = 1000  # rates are shown per thousand steps
+RUNS = Selection(("crossprime",), task="add_mod97", weight_decays=DECAYS, forks=True)
+Records = Mapping[str, RunRecord]
+
+
+def _mean(values: list[float]) -> Part:
+    return bootstrap(values, seed=readings.SEED, resamples=readings.RESAMPLES) if values else None
+
+
+def _norm_at_grokking(records: Records) -> Measured:
+    """The mean norm at the evaluation at which forks had grokked."""
+    runs = [record for record in records.values() if _grokked_after(record)]
+    norms = [record.timeline.norm_at_grok for record in runs]
+    steps: Part = runs[0].timeline.grokked if len(runs) == 1 else None
+    return Measured({"value": _mean(norms), "step": steps}, n=len(norms))
+
+
+def _grokked_after(record: RunRecord) -> bool:
+    """Whether a fork grokked after the fork, with its norm known."""
+    run = forked_run(record.spec, record.timeline)
+    return run.ending is Ending.GROKKED and not isnan(run.norm_at_grok)
+
+
+def norm_at_grokking(runs: Selection) -> Quantity:
+    """At which norm forks grok."""
+    return Quantity("norm at grokking", runs, _norm_at_grokking)
+
+
+def _norm_rate(records: Records) -> Measured:
+    """How fast the log norm falls from the fork to grokking: per thousand steps, and as a share κ of ηλ."""
+    found = []
+    for record in records.values():
+        grok, training = record.timeline.grokked, record.spec.training
+        rows = zip(record.evaluations["step"], record.evaluations["norm"], strict=True)
+        kept = [(step, norm) for step, norm in rows if grok is not None and step <= grok and norm > 0]
+        if len(kept) > 1:
+            steps, norms = ([row[i] for row in kept] for i in (0, 1))
+            found.append(norm_decay(steps, norms, training.weight_decay, training.learning_rate))
+    kappa = fmean(one.efficiency for one in found) if found else None
+    return Measured({"rate": _mean([SCALE * one.rate for one in found]), "κ": kappa}, n=len(found))
+
+
+def norm_rate(runs: Selection) -> Quantity:
+    """How fast the norm of forks falls."""
+    return Quantity("decay of the norm", runs, _norm_rate)
+
+
+def _threshold(found: Mapping[str, Measured]) -> Measured:
+    """τ, the mean over λ of the mean norm at grokking, and its coefficient of variation across λ."""
+    cells = {name: one.number() for name, one in found.items() if not isnan(one.number())}
+    n = sum(one.n for one in found.values())
+    lacking = Measured.lacking(n if len(cells) > 2 else len(cells), 4, "grokked forks at three λ")
+    if not cells:
+        return lacking
+    tau = threshold_norm([*cells.values()], seed=readings.SEED, resamples=readings.RESAMPLES)
+    shown = f"τ = {format_estimate(tau.mean, 1)}, variation {format_number(tau.variation, 2)}"
+    note = f"Norms at grokking: {', '.join(f'{name}: {format_number(norm, 1)}' for name, norm in cells.items())}."
+    measured = Measured.of(tau.mean, shown, n, note, variation=tau.variation)
+    return measured if n > 3 and len(cells) > 2 else replace(measured, missing=lacking.missing)
+
+
+def _decay(found: Mapping[str, Measured]) -> Measured:
+    """κ at each λ, and over all forks."""
+    cells = {name: one for name, one in found.items() if one.n}
+    n = sum(one.n for one in cells.values())
+    if len(cells) < 3:
+        return Measured.lacking(len(cells), 3, "values of λ with grokked forks")
+    mean = sum(one.n * one.number("κ") for one in cells.values()) / n
+    rises = all(before.number("rate") < after.number("rate") for before, after in pairwise(cells.values()))
+    shown = ", ".join(f"{name}: κ = {format_number(one.number('κ'), 2)}" for name, one in cells.items())
+    note = f"Mean κ = {format_number(mean, 2)}; the rate {'rises' if rises else 'does not rise'} with λ throughout."
+    return Measured({"mean κ": mean}, shown, n, note)
+
+
+def at_decay(decay: float) -> Selection:
+    """The forks of p = 97 at one λ."""
+    return replace(RUNS, weight_decays=(decay,))
+
+
+def own_fork(decay: float) -> Selection:
+    """The fork of seed 42 at one λ."""
+    return readings.one_run(f"add_mod97_d42_x{decay:g}", "crossprime")
+
+
+THRESHOLD = Quantity(
+    "norm at grokking across λ",
+    RUNS,
+    _threshold,
+    members={f"λ = {decay:g}": norm_at_grokking(at_decay(decay)) for decay in DECAYS},
+)
+DECAY = Quantity(
+    "decay of the norm across λ",
+    RUNS,
+    _decay,
+    members={f"λ = {decay:g}": norm_rate(at_decay(decay)) for decay in DECAYS},
+)
+
+
+def _figure_7(evidence: Evidence) -> Figure:
+    """The norm along forks of p = 97, its value at grokking, and its rate against ηλ."""
+    sizes = [len(at_decay(decay).select(evidence.records)) for decay in DECAYS]
+    total, most = sum(sizes), max(sizes)
+    panels = (_along(evidence), _at_grokking(evidence, most), _rates(evidence, most))
+    seeds = f"seed 42 and all {most} seeds, {total} forks" if most > 1 else f"seed 42, {total} forks"
+    title = "Norm at grokking, forks of addition mod 97: " + (seeds if total else "no runs")
+    found = evidence.measure(THRESHOLD)
+    if found.estimate:
+        title += f"; τ = {found.number():.1f}, variation {found.number('variation'):.2f} across λ"
+    notes = (
+        "τ is the mean over λ of the mean norm at the evaluation at which a fork had grokked; its band resamples λ.",
+        "A rate is the slope of log ‖W‖ from the fork to grokking, by least squares; without grokking there is none.",
+        "Of many seeds: medians with quartiles in (a), means with 95 % percentile-bootstrap intervals in (b) and (c).",
+        *not_trained({own_fork(decay).names[0] for decay in DECAYS} - evidence.experiment("crossprime").keys()),
+    )
+    return Figure("fig-threshold", "fig:normthresh", title, panels, notes, 3, (2.6, 2.2))
+
+
+def _lines(evidence: Evidence, ends: Ends) -> tuple[Series, ...]:
+    """τ, ours with its interval, and the paper's."""
+    paper = Series(f"τ = {THRESHOLD_NORM}, paper", "line", "theory", "paper", ends, (THRESHOLD_NORM,) * 2)
+    tau = evidence.measure(THRESHOLD).estimate
+    if tau is None:
+        return (paper,)
+    times = 0 if isnan(tau.low) else 2
+    y, low, high = (tau.value,) * 2, (tau.low,) * times, (tau.high,) * times
+    label = f"τ = {tau.value:.1f}, ours"
+    return Series(label, "line", "grokked", "fit", ends, y, low, high, quantity=THRESHOLD.key), paper
+
+
+def _along(evidence: Evidence) -> Panel:
+    own = [record for decay in DECAYS for record in own_fork(decay).select(evidence.records).values()]
+    until = series.last_shown(own, 3000)
+    drawn: list[Series] = [*_lines(evidence, (1000, until))]
+    for decay in DECAYS:
+        role = f"λ = {decay:g}"
+        drawn.append(series.seeds_line(evidence, series.quartiles(at_decay(decay), "norm"), until, role, role))
+        drawn.append(series.line(evidence, series.curve(own_fork(decay), "norm"), until, role, role))
+    for quantity in (norm_at_grokking(own_fork(decay)) for decay in DECAYS):
+        found = evidence.measure(quantity)
+        if found.n:
+            point = (found.number("step"),), (found.number(),)
+            drawn.append(Series("grokked, seed 42", "points", "grokked", "run", *point, quantity=quantity.key))
+    return Panel("Along the forks of seed 42", "step", "‖W‖", tuple(drawn), log_y=True, x_range=(1000, until))
+
+
+def _at_grokking(evidence: Evidence, seeds: int) -> Panel:
+    drawn = (
+        *_lines(evidence, (0.5, 5.5)),
+        *_seeds(evidence, {decay: norm_at_grokking(at_decay(decay)) for decay in DECAYS}, "value", seeds),
+        _own(evidence, {d: norm_at_grokking(own_fork(d)) for d in DECAYS}, "value", "grokked, seed 42", "grokked"),
+    )
+    return Panel("At grokking", "λ after the fork", "‖W‖", drawn, _ticks(), x_range=(0.5, 5.5))
+
+
+def _rates(evidence: Evidence, seeds: int) -> Panel:
+    pure = tuple(SCALE * LEARNING_RATE * decay for decay in DECAYS)
+    drawn = (
+        Series("decay alone, ηλ", "line", "theory", "fit", DECAYS, pure),
+        Series(f"{DECAY_SHARE} ηλ, paper", "line", "theory", "paper", DECAYS, tuple(DECAY_SHARE * x for x in pure)),
+        *_seeds(evidence, {decay: norm_rate(at_decay(decay)) for decay in DECAYS}, "rate", seeds),
+        _own(evidence, {decay: norm_rate(own_fork(decay)) for decay in DECAYS}, "rate", "rate, seed 42", "norm"),
+    )
+    axes = "λ after the fork", "rate (per 1,000 steps)"
+    return Panel("How fast it falls", *axes, drawn, _ticks(), x_range=(0.5, 5.5))
+
+
+def _ticks() -> tuple[tuple[float, str], ...]:
+    return tuple((decay, f"{decay:g}") for decay in DECAYS)
+
+
+def _seeds(evidence: Evidence, cells: Mapping[float, Quantity], part: str, seeds: int) -> tuple[Series, ...]:
+    """Means over seeds by λ; none where there is one seed."""
+    known = [decay for decay, quantity in cells.items() if evidence.measure(quantity).n]
+    drawn = series.medians(
+        (cell(evidence, cells[decay], part) for decay in known), "validation", f"mean of {seeds} seeds"
+    )
+    return (replace(drawn, x=tuple(known), texts=()),) if seeds > 1 else ()
+
+
+def _own(evidence: Evidence, cells: Mapping[float, Quantity], part: str, label: str, role: str) -> Series:
+    """Seed 42 by λ, where it grokked."""
+    found = {decay: evidence.measure(quantity) for decay, quantity in cells.items()}
+    values = {decay: one.number(part) for decay, one in found.items() if one.n and not one.missing}
+    keys = "; ".join(cells[decay].key for decay in values)
+    return Series(label, "points", role, "run", tuple(values), tuple(values.values()), quantity=keys)
+
+
+CLAIMS = (
+    Claim(
+        "threshold-norm",
+        "Runs grok at a norm of about 23.5.",
+        "§6, Figure 7",
+        "τ = 23.5",
+        THRESHOLD,
+        Rule(rule.within(0.2, 23.5)),
+        "fig-threshold",
+    ),
+    Claim(
+        "threshold-variation",
+        "The norm at grokking is nearly constant across λ.",
+        "Abstract, §6, Figure 7",
+        "CV = 0.13",
+        THRESHOLD,
+        Rule(rule.at_most(0.16, "variation"), rule.at_most(0.3, "variation")),
+        "fig-threshold",
+    ),
+    Claim(
+        "decay-rate",
+        "The norm decays log-linearly at about 0.2 of ηλ.",
+        "§6, Figure 7",
+        "0.2",
+        DECAY,
+        Rule(rule.between(0.15, 0.25, "mean κ"), rule.all_of(rule.above(0, "mean κ"), rule.below(1, "mean κ"))),
+        "fig-threshold",
+    ),
+    Claim(
+        "decay-form",
+        "The norm decays as e^{−λt}.",
+        "§6, Eq. 3",
+        "e^{−λt}",
+        DECAY,
+        Rule(contradiction="AdamW multiplies by 1 − ηλ each step: with e^{−λt} no weight is left after ten steps."),
+        "fig-threshold",
+    ),
+)
+FIGURES = (Item("fig-threshold", ("crossprime",), _figure_7),)
