@@ -59,7 +59,7 @@ def _count_fits(records: Mapping[str, RunRecord], column: str, operator: str, bo
         f"{good} of {n} have {column} {operator} {bound}; the mean is {format_number(readings.mean_known(values), 3)}."
     )
     shown = form.format(good=good, n=n, low=min(values), high=max(values))
-    return Measured.of(good, shown, n, note)
+    return Measured({"such runs": good}, shown, n, note)
 
 
 def _count_ranks(records: Mapping[str, RunRecord], rank: float, without: str) -> Measured:
@@ -75,7 +75,7 @@ def _count_ranks(records: Mapping[str, RunRecord], rank: float, without: str) ->
         return Measured.lacking(len(ranks), len(asked), "runs with a rank after grokking")
     good = sum(one == rank for one in ranks)
     note = "The median rank over the evaluations after grokking."
-    return Measured.of(good, f"{good} of {len(ranks)} have rank {rank:g}", len(ranks), note)
+    return Measured({"such runs": good}, f"{good} of {len(ranks)} have rank {rank:g}", len(ranks), note)
 
 
 def _amplitude(records: Mapping[str, RunRecord]) -> Measured:
@@ -107,12 +107,14 @@ def _frequencies(records: Mapping[str, RunRecord]) -> Measured:
 
 def _count(column: str, operator: str, bound: float, form: str, runs: Selection) -> Quantity:
     options = {"column": column, "operator": operator, "bound": bound, "form": form}
-    return Quantity(f"number of runs with {column} {operator} {bound}", runs, _count_fits, options=options)
+    heading = next(heading for heading, _, own in FITS.values() if own == column)
+    return Quantity(f"runs with {heading} {operator} {bound} after grokking", runs, _count_fits, options=options)
 
 
 def _ranks(rank: float, runs: Selection, without: str = "") -> Quantity:
     options = {"rank": rank, "without": without}
-    return Quantity(f"number of runs of rank {rank:g}", runs, _count_ranks, options=options)
+    left_out = f" without {without}" if without else ""
+    return Quantity(f"runs with median rank {rank:g} after grokking{left_out}", runs, _count_ranks, options=options)
 
 
 def _agreement(runs: Selection) -> Quantity:
@@ -152,8 +154,8 @@ def _tab_kan(evidence: Evidence) -> Table:
     return Table("tab-kan", reported.label, title, columns, tuple(rows), notes)
 
 
-MOST = Rule(rule.more_than(8 / 9, "value", operator="≥"), rule.more_than(1 / 2, "value"))
-ALL = Rule(rule.more_than(1, "value", operator="="), rule.more_than(1 / 2, "value"))
+MOST = Rule(rule.more_than(8 / 9, "such runs", operator="≥"), rule.more_than(1 / 2, "such runs"))
+ALL = Rule(rule.more_than(1, "such runs", operator="="), rule.more_than(1 / 2, "such runs"))
 CLAIMS = (
     Claim(
         "kan-agreement",

@@ -68,8 +68,8 @@ def _timelines(records: Records, column: str) -> list[Timeline]:
     return [record.timeline for record in read if record is not None]
 
 
-def _leads(records: Records, column: str, fewest: int, about: int) -> Measured:
-    """Crossings and leads of multiplication in one reading, and how many leads are within 20 % of a number."""
+def _leads(records: Records, column: str, fewest: int, about: int, tolerance: float) -> Measured:
+    """Crossings and leads of multiplication in one reading, and how many leads are near a number."""
     runs = _timelines(records, column)
     leads = [run.sync.lead for run in runs if run.sync.lead.sign is not None]
     n, positive = len(leads), sum(lead.is_precursor for lead in leads)
@@ -81,8 +81,10 @@ def _leads(records: Records, column: str, fewest: int, about: int) -> Measured:
         "crossing": readings.median_steps([run.sync.step for run in runs], [run.last for run in runs]),
         "mean lead": readings.mean_lead(leads),
         "median lead": median,
-        "late": sum(lead.sign == -1 for lead in leads),
-        "close": sum(lead.steps is not None and abs(lead.steps - about) <= 0.2 * abs(about) for lead in leads),
+        "runs that lag or never cross": sum(lead.sign == -1 for lead in leads),
+        "leads as reported": sum(
+            lead.steps is not None and abs(lead.steps - about) <= tolerance * abs(about) for lead in leads
+        ),
     }
     if n < fewest or median is None:
         what = "grokked multiplication runs in this reading"
@@ -92,14 +94,17 @@ def _leads(records: Records, column: str, fewest: int, about: int) -> Measured:
     shown = f"{'median ' * (n > 1)}lead {format_number(median.value)}"
     if not isfinite(median.value):
         shown = f"never crosses in {format_number(runs[0].last)} steps" if n == 1 else "most never cross"
-    note = f"{parts['late']} of {n} lag or never cross, {parts['close']} by about {format_number(-about)} steps."
+    late, close = (parts[name] for name in ("runs that lag or never cross", "leads as reported"))
+    note = f"{late} of {n} lag or never cross, {close} by about {format_number(-about)} steps."
     return Measured(parts, f"{positive} of {n} lead{'s' * (n == 1)}, {shown}", n, note)
 
 
 def leads(column: str, runs: Selection, fewest: int = 5) -> Quantity:
     """Crossings and leads of multiplication in the reading of a column."""
-    options = {"column": column, "fewest": fewest, "about": -10_000}
-    return Quantity("leads of multiplication", runs, _leads, options=options)
+    options = {"column": column, "fewest": fewest, "about": -10_000, "tolerance": 0.2}
+    how = next(how for how, own in READINGS.items() if own == column)
+    what = f"share of positive leads ({how}; as reported: −10,000 ± 20 %; at least {fewest} runs)"
+    return Quantity(what, runs, _leads, options=options)
 
 
 def _sign_tests(records: Records, columns: tuple[str, ...]) -> Measured:
@@ -198,7 +203,7 @@ CLAIMS = (
         "Subtraction synchronises on the same dominant frequency as addition.",
         "§5.6",
         "the same",
-        Quantity("shared dominant frequencies", PAIRS, _shared_frequencies),
+        Quantity("pairs with one dominant frequency", PAIRS, _shared_frequencies),
         Rule(rule.equals(2), rule.equals(1)),
         "tab-cross",
     ),
@@ -208,7 +213,7 @@ CLAIMS = (
         "§5.1, §5.6, Table 2",
         "−10,000",
         leads("fsd@sum", LONG, 1),
-        Rule(rule.more_than(1 / 2, "close"), rule.more_than(1 / 2, "late")),
+        Rule(rule.more_than(1 / 2, "leads as reported"), rule.more_than(1 / 2, "runs that lag or never cross")),
         "sup-multiplication",
         leads("fsd@sum", SEEDS),
     ),
