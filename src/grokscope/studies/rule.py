@@ -255,7 +255,7 @@ def _part(name: str) -> str:
 
 
 def _bound(value: float | int) -> str:
-    return f"{value:g}" if abs(value) < 1000 else format_number(value)
+    return f"{value:g}".replace("-", "−") if abs(value) < 1000 else format_number(value)
 
 
 _SENTENCES: dict[str, Callable[[Condition], str]] = {

@@ -1,5 +1,6 @@
 """The claims of §5.3 can hold and can fail; runs without a phase are counted and named."""
 
+import re
 from dataclasses import replace
 from math import nan
 
@@ -104,3 +105,12 @@ def test_runs_that_measured_nothing_raise_nothing(hollow: str, claim: str) -> No
     found = only("base", **base)
     assert all(judge(one, found).why for one in CLAIMS.values())
     assert judge(CLAIMS[claim], found).verdict is not Verdict.REPRODUCED
+
+
+def test_a_minus_is_a_minus_and_not_a_hyphen() -> None:
+    for name, claim in CLAIMS.items():
+        texts = [claim.describe_rule()]
+        for follows in (True, False):
+            found = finding(name, follows)
+            texts += [found.value, found.why, found.all_seeds]
+        assert not re.search(r"(?<![a-z0-9])-[0-9]", " ".join(texts)), name

@@ -1,9 +1,7 @@
 """§5.7: what the lead becomes without layers, MLPs or attention (Table 8, Figure 5)."""
 
-from collections.abc import Mapping
 from math import isfinite
 
-from grokscope.runs.records import RunRecord
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
 from grokscope.studies.quantity import Part
 from grokscope.studies.synchronization import readings, series
@@ -47,7 +45,7 @@ def _events(variant: str) -> Quantity:
     return run_events(f"{variant}_s42", "", "architecture")
 
 
-def _lead(records: Mapping[str, RunRecord]) -> Measured:
+def _lead(records: readings.Records) -> Measured:
     """The lead of one run, or the median over those of many that grok; with how many lead and lag."""
     found = [record.timeline.sync.lead for record in records.values()]
     known = [lead for lead in found if lead.sign is not None]
@@ -76,7 +74,7 @@ def lead(runs: Selection) -> Quantity:
     return Quantity("lead of FSD", runs, _lead, readings.CADENCE)
 
 
-def _count_grokked(records: Mapping[str, RunRecord]) -> Measured:
+def _count_grokked(records: readings.Records) -> Measured:
     """How many runs grok."""
     count = len(readings.grokked_runs(records.values()))
     best = readings.mean_known(
@@ -93,7 +91,7 @@ def grokked_count(runs: Selection) -> Quantity:
     return Quantity("runs that grok", runs, _count_grokked, readings.CADENCE)
 
 
-def _count_defined(records: Mapping[str, RunRecord]) -> Measured:
+def _count_defined(records: readings.Records) -> Measured:
     """In how many runs FSD is defined at any evaluation."""
     count = sum(bool(readings.known(record.evaluations.get("fsd", []))) for record in records.values())
     return Measured.of(count, f"FSD defined in {count} of {len(records)}", len(records))
@@ -169,7 +167,7 @@ def _fig_arch(evidence: Evidence) -> Figure:
     return Figure("fig-arch", "fig:arch_ablation", title, (panel,), notes, 1, (4.2, 2.5))
 
 
-def _magnitudes(records: Mapping[str, RunRecord]) -> Measured:
+def _magnitudes(records: readings.Records) -> Measured:
     """The leads of two models side by side."""
     leads = {name: readings.lead_bound(record) for name, record in records.items()}
     shown = ", ".join(f"{name.removesuffix('_s42')} {format_number(lead)}" for name, lead in leads.items())

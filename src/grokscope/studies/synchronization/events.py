@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from grokscope.runs.records import RunRecord
 from grokscope.stats import Estimate, sign_test
 from grokscope.studies import Evidence, Measured, Quantity, Selection
 from grokscope.studies.synchronization import readings
-from grokscope.studies.synchronization.readings import CADENCE, one_run
+from grokscope.studies.synchronization.readings import CADENCE, Records, one_run
 from grokscope.timeline import Crossing, Flag, LeadStatus
 from grokscope.view.numbers import format_estimate
 
@@ -23,7 +22,6 @@ __all__ = [
     "unmeasured_runs",
 ]
 
-Records = Mapping[str, RunRecord]
 EVERY_EVENT = f"Every event is its first evaluation, every {CADENCE} steps as in the paper."
 POOLED = (
     "Rows of all seeds: medians with 95 % percentile-bootstrap intervals, or Kaplan–Meier medians where a step was not "

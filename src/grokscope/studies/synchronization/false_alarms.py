@@ -1,7 +1,6 @@
 """Whether FSD warns of grokking in runs that do not grok, and which measure warns best at equal false alarms."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 
 from grokscope.runs.records import RunRecord
@@ -13,6 +12,7 @@ from grokscope.studies.selection import configuration
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.alarms import CANDIDATES, LOGGED, Candidate, Reading, trace
 from grokscope.studies.synchronization.experiments import EXPERIMENTS
+from grokscope.studies.synchronization.readings import Records
 from grokscope.studies.synchronization.sentences import quote
 from grokscope.view.numbers import format_estimate, format_step
 from grokscope.view.table import Column, Row, Table, text
@@ -25,7 +25,6 @@ ENOUGH = 10  # runs that did not grok, in each half, for thresholds to be judged
 MODEL = (Architecture(), Initialization())
 ABSENT, NO_NEGATIVES = "not measured", "no runs that did not grok"
 WATCHED = Selection(tuple(dict.fromkeys(("negatives", *EXPERIMENTS))), task=TASK, forks=False)
-Records = Mapping[str, RunRecord]
 
 
 def _is_comparable(record: RunRecord) -> bool:

@@ -1,9 +1,7 @@
 """How often FSD_gen fires on S5 without grokking, and when; asked of runs that never grok."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
 from grokscope.stats import share
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
@@ -17,10 +15,8 @@ from grokscope.view.table import Column, Row, Table, text
 
 __all__ = ["CLAIMS", "SUPPLEMENTS"]
 
-Records = Mapping[str, RunRecord]
 
-
-def _fired(records: Records, groks: bool, fewest: int, controls: tuple[float, float]) -> Measured:
+def _fired(records: readings.Records, groks: bool, fewest: int, controls: tuple[float, float]) -> Measured:
     """How often FSD_gen and its control cross in the runs that grok, or in those that never do."""
     own = [record for record in records.values() if (record.timeline.grokked is not None) == groks]
     runs = [record.timeline for record in own]

@@ -1,22 +1,21 @@
 """How often FSD leads grokking when there are many seeds of every task and group."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from grokscope.runs.records import RunRecord
 from grokscope.stats import sign_test
 from grokscope.studies import Evidence, Item, Measured, Quantity, Selection, cell
 from grokscope.studies.selection import configuration
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import lead_signs, mean_lead, median_events
+from grokscope.studies.synchronization.readings import Records
 from grokscope.studies.synchronization.sentences import empty_row, enumerate_parts, quote
 from grokscope.view.table import Column, Row, Table, text
 
 __all__ = ["LEADS", "MEANS", "SUPPLEMENTS"]
 
-Records = Mapping[str, RunRecord]
 CONFIGURATIONS = {  # configuration → experiment
     **dict.fromkeys((f"add_mod{p}" for p in (53, 71, 97, 113, 131)), "base"),
     **dict.fromkeys(("sub_mod97", "mult_mod97"), "base"),

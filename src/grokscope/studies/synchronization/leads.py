@@ -1,11 +1,9 @@
 """§5.1: FSD crosses its threshold before grokking. Tables 1 and 2."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from grokscope.runs.records import RunRecord
 from grokscope.stats import correlation, share
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
@@ -19,14 +17,20 @@ from grokscope.studies.synchronization.events import (
     run_events,
     unmeasured_runs,
 )
-from grokscope.studies.synchronization.readings import ADDITIONS, CADENCE, REPORTED_ADDITIONS, all_seeds, one_run
+from grokscope.studies.synchronization.readings import (
+    ADDITIONS,
+    CADENCE,
+    REPORTED_ADDITIONS,
+    Records,
+    all_seeds,
+    one_run,
+)
 from grokscope.studies.synchronization.reported import REPORTED, Reported
 from grokscope.view.numbers import format_estimate, format_number
 from grokscope.view.table import Cell, Column, Row, Table, not_measured, not_trained, text
 
 __all__ = ["CLAIMS", "TABLES"]
 
-Records = Mapping[str, RunRecord]
 RUN = "add_mod97_s42"
 BY_SUM, ADDITIVE = "fsd@sum", "fsd@additive"
 TASKS = ("add_mod53", "add_mod71", "add_mod97", "add_mod113", "add_mod131")
@@ -46,9 +50,7 @@ def _lead_range(records: Records, low: int, high: int) -> Measured:
     return Measured(parts, shown, len(leads), f"{inside} of {len(records)} lie inside.")
 
 
-def lead_range(runs: Selection) -> Quantity:
-    """The range of the leads, and how many lie in the reported one."""
-    return Quantity("leads inside [500, 3,000]", runs, _lead_range, CADENCE, {"low": 500, "high": 3000})
+LEAD_RANGE = Quantity("leads inside [500, 3,000]", REPORTED_ADDITIONS, _lead_range, CADENCE, {"low": 500, "high": 3000})
 
 
 def _level_lead(records: Records) -> Measured:
@@ -56,6 +58,9 @@ def _level_lead(records: Records) -> Measured:
     leads = [float(s) for record in records.values() if (s := record.timeline.level.lead.steps) is not None]
     found = readings.mean_known(leads)
     return Measured.of(found, f"mean lead of the level {format_number(found)}", len(leads))
+
+
+LEVEL_LEAD = Quantity("mean lead of the level after grokking", REPORTED_ADDITIONS, _level_lead, CADENCE)
 
 
 def _fsd_start(records: Records, step: int) -> Measured:
@@ -67,6 +72,9 @@ def _fsd_start(records: Records, step: int) -> Measured:
     return Measured.of(found, shown, len(runs), crossing=crossing)
 
 
+FSD_START = Quantity("FSD at step 1,000, and its crossing", one_run(RUN), _fsd_start, CADENCE, {"step": 1000})
+
+
 def _fsd_after(records: Records) -> Measured:
     """Mean FSD over the evaluations after grokking, then over runs."""
     means = []
@@ -76,6 +84,9 @@ def _fsd_after(records: Records) -> Measured:
         means.append(readings.mean_known(fsd for step, fsd in rows if grokked is not None and step > grokked))
     found = readings.mean_known(means)
     return Measured.of(found, format_number(found, 2), len(means), "Mean over evaluations after grokking.")
+
+
+FSD_AFTER = Quantity("mean FSD after grokking", one_run(RUN), _fsd_after, CADENCE)
 
 
 def _correlations(records: Records, low: float, high: float) -> Measured:
@@ -94,10 +105,9 @@ def _correlations(records: Records, low: float, high: float) -> Measured:
     return Measured(parts, shown, len(found), f"{inside} of {len(found)} lie inside.")
 
 
-def correlations(runs: Selection) -> Quantity:
-    """The correlations, and how many lie in the reported range."""
-    options = {"low": 0.49, "high": 0.78}
-    return Quantity("correlations inside [0.49, 0.78]", runs, _correlations, CADENCE, options)
+CORRELATIONS = Quantity(
+    "correlations inside [0.49, 0.78]", REPORTED_ADDITIONS, _correlations, CADENCE, {"low": 0.49, "high": 0.78}
+)
 
 
 def _fsd_2_leads(records: Records, threshold: float) -> Measured:
@@ -110,9 +120,9 @@ def _fsd_2_leads(records: Records, threshold: float) -> Measured:
     return Measured({"leading": leading}, f"{leading} of {len(found)} lead", len(found), "By k = 2.")
 
 
-def fsd_2_leads(runs: Selection) -> Quantity:
-    """Whether FSD_2 leads."""
-    return Quantity("runs in which FSD_2 ≥ 0.80 leads", runs, _fsd_2_leads, CADENCE, {"threshold": 0.80})
+FSD_2 = Quantity(
+    "runs in which FSD_2 ≥ 0.80 leads", one_run("add_mod113_s42"), _fsd_2_leads, CADENCE, {"threshold": 0.80}
+)
 
 
 def _shares_by_prime(records: Records, runs_each: int) -> Measured:
@@ -250,10 +260,10 @@ CLAIMS = (
         "FSD leads grokking by 500 to 3,000 steps.",
         "Abstract, §5.1, Table 2",
         "500 to 3,000",
-        lead_range(REPORTED_ADDITIONS),
+        LEAD_RANGE,
         Rule(rule.more_than(1, "leads inside", "runs", "="), rule.above(0, "least lead")),
         "tab-cross",
-        lead_range(ADDITIONS),
+        replace(LEAD_RANGE, runs=ADDITIONS),
     ),
     Claim(
         "lead-mean",
@@ -290,53 +300,53 @@ CLAIMS = (
         "FSD reaches its post-grokking level 500 to 3,000 steps before grokking.",
         "Abstract",
         "500 to 3,000",
-        Quantity("mean lead of the level after grokking", REPORTED_ADDITIONS, _level_lead, CADENCE),
+        LEVEL_LEAD,
         Rule(contradiction="The tables' event is FSD ≥ 0.80, the abstract's is another, later one."),
         "tab-cross",
-        Quantity("mean lead of the level after grokking", ADDITIONS, _level_lead, CADENCE),
+        replace(LEVEL_LEAD, runs=ADDITIONS),
     ),
     Claim(
         "sync-step",
         "FSD of add_mod97_s42 is 0.84 at step 1,000 and first crosses 0.80 at step 1,500.",
         "§5.1, Tables 2 and 8",
         "0.84 at 1,000; crossing at 1,500, and at 2,500 in Table 8",
-        Quantity("FSD at step 1,000, and its crossing", one_run(RUN), _fsd_start, CADENCE, {"step": 1000}),
+        FSD_START,
         Rule(
             contradiction="0.84 at step 1,000 is above the threshold first crossed at 1,500, and Table 8 has the "
             "crossing at 2,500."
         ),
         "tab-cross",
-        Quantity("FSD at step 1,000, and its crossing", all_seeds("add_mod97"), _fsd_start, CADENCE, {"step": 1000}),
+        replace(FSD_START, runs=all_seeds("add_mod97")),
     ),
     Claim(
         "fsd-after",
         "FSD stabilises at about 0.97 after grokking.",
         "§5.1",
         "0.97",
-        Quantity("mean FSD after grokking", one_run(RUN), _fsd_after, CADENCE),
+        FSD_AFTER,
         Rule(rule.at_least(0.92), rule.at_least(0.80)),
         "tab-cross",
-        Quantity("mean FSD after grokking", all_seeds("add_mod97"), _fsd_after, CADENCE),
+        replace(FSD_AFTER, runs=all_seeds("add_mod97")),
     ),
     Claim(
         "fsd-correlation",
         "FSD and validation accuracy correlate with 0.49 to 0.78.",
         "§5.1",
         "0.49 to 0.78",
-        correlations(REPORTED_ADDITIONS),
+        CORRELATIONS,
         Rule(rule.more_than(1, "correlations inside", operator="="), rule.above(0, "least correlation")),
         "tab-cross",
-        correlations(ADDITIONS),
+        replace(CORRELATIONS, runs=ADDITIONS),
     ),
     Claim(
         "fsd-2-at-113",
         "At p = 113 the conclusion holds with FSD_2.",
         "§4, Definition 2; §5.4",
         "FSD_2 leads",
-        fsd_2_leads(one_run("add_mod113_s42")),
+        FSD_2,
         Rule(rule.more_than(1, "leading", operator="="), rule.more_than(1 / 2, "leading")),
         "tab-cross",
-        fsd_2_leads(all_seeds("add_mod113")),
+        replace(FSD_2, runs=all_seeds("add_mod113")),
     ),
     Claim(
         "lead-share-by-prime",

@@ -1,10 +1,8 @@
 """§5.6: subtraction and multiplication, and multiplication in its own basis at large n."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from math import isfinite
 
-from grokscope.runs.records import RunRecord
 from grokscope.stats import sign_test
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
 from grokscope.studies.quantity import Part
@@ -19,7 +17,6 @@ from grokscope.view.table import Column, Row, Table, text
 
 __all__ = ["CLAIMS", "SUPPLEMENTS"]
 
-Records = Mapping[str, RunRecord]
 SUBTRACTION = Selection(("base",), ("sub_mod97_s42", "sub_mod97_s123"))
 PAIRS = Selection(("base",), tuple(f"{task}_mod97_s{seed}" for seed in (42, 123) for task in ("sub", "add")))
 SEEDS = readings.all_seeds("mult_mod97")
@@ -32,7 +29,7 @@ READINGS = {  # how FSD is read → measured column; none is that of the evaluat
 }
 
 
-def _delay(records: Records) -> Measured:
+def _delay(records: readings.Records) -> Measured:
     """Mean grok step of subtraction less that of addition, of the runs that grok."""
     steps = {
         task: readings.mean_known(
@@ -46,7 +43,7 @@ def _delay(records: Records) -> Measured:
     return Measured.of(delay, format_number(delay), len(records), "Means of the grokked.")
 
 
-def _shared_frequencies(records: Records) -> Measured:
+def _shared_frequencies(records: readings.Records) -> Measured:
     """At how many seeds subtraction and addition have the same dominant frequency at the last evaluation."""
     subtractions = [name for name in records if name.startswith("sub")]
     pairs = [
@@ -62,13 +59,13 @@ def _shared_frequencies(records: Records) -> Measured:
     return Measured.of(same, shown, len(known), note)
 
 
-def _timelines(records: Records, column: str) -> list[Timeline]:
+def _timelines(records: readings.Records, column: str) -> list[Timeline]:
     """The runs with this measured column as their FSD; without one, as they were evaluated."""
     read = [readings.read_by(record, column) if column else record for record in records.values()]
     return [record.timeline for record in read if record is not None]
 
 
-def _leads(records: Records, column: str, fewest: int, about: int, tolerance: float) -> Measured:
+def _leads(records: readings.Records, column: str, fewest: int, about: int, tolerance: float) -> Measured:
     """Crossings and leads of multiplication in one reading, and how many leads are near a number."""
     runs = _timelines(records, column)
     leads = [run.sync.lead for run in runs if run.sync.lead.sign is not None]
@@ -107,7 +104,7 @@ def leads(column: str, runs: Selection, fewest: int = 5) -> Quantity:
     return Quantity(what, runs, _leads, options=options)
 
 
-def _sign_tests(records: Records, columns: tuple[str, ...]) -> Measured:
+def _sign_tests(records: readings.Records, columns: tuple[str, ...]) -> Measured:
     """The sign test's p in each reading, and adjusted for their number by Holm's rule."""
     found: dict[str, float | None] = {}
     for column in columns:

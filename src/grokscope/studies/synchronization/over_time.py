@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 
-from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
 from grokscope.studies import Evidence, Item, Measured, Quantity, cell
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.phases import RUN, RUNS
-from grokscope.studies.synchronization.readings import CADENCE
+from grokscope.studies.synchronization.readings import CADENCE, Records
 from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.studies.synchronization.series import (
     curve,
@@ -27,7 +26,6 @@ from grokscope.view.table import Column, Row, Table, Value, not_trained, text
 
 __all__ = ["FIGURES", "TABLES"]
 
-Records = Mapping[str, RunRecord]
 SEED = 42
 LEAST = 6000  # steps shown at least: the reported table ends at 5,000
 STACKED = (4.6, 1.25)

@@ -1,6 +1,6 @@
 """§5.3: formation, liberation, and what rank, norm and gap do."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import isnan, nan
 from typing import Any
@@ -10,13 +10,12 @@ from grokscope.specs import ReadingSpec
 from grokscope.stats import bootstrap
 from grokscope.studies import Claim, Measured, Quantity, Rule, Selection, rule
 from grokscope.studies.synchronization import readings
-from grokscope.studies.synchronization.readings import CADENCE, RESAMPLES, SEED, known, mean_known, median_step
+from grokscope.studies.synchronization.readings import CADENCE, RESAMPLES, SEED, Records, known, mean_known, median_step
 from grokscope.timeline import first_step_below
 from grokscope.view.numbers import format_estimate, format_number, format_percent, format_step
 
 __all__ = ["CLAIMS", "RUN", "RUNS"]
 
-Records = Mapping[str, RunRecord]
 Function = Callable[..., Measured]
 TASK = "add_mod97"
 RUN, RUNS = readings.one_run(f"{TASK}_s42"), readings.all_seeds(TASK)

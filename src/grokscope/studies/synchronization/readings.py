@@ -23,6 +23,7 @@ __all__ = [
     "REPORTED_ADDITIONS",
     "RESAMPLES",
     "SEED",
+    "Records",
     "after_grokking",
     "all_seeds",
     "at_grokking",

@@ -13,6 +13,7 @@ from grokscope.stats import Estimate
 from grokscope.studies.evidence import Evidence
 from grokscope.studies.quantity import Measured, Quantity
 from grokscope.studies.selection import Selection
+from grokscope.studies.synchronization.readings import Records
 from grokscope.tasks import named_task
 from grokscope.view.charts.figure import Series
 from grokscope.view.table import Cell
@@ -42,7 +43,6 @@ MEDIANS = (
 )
 OPEN = "An interval that is drawn to one side only has no end on the other: too few of the runs reached it."
 NO_LEAD = {"never": "never", "n/a": "not grokked", "None": "not measured"}
-Records = Mapping[str, RunRecord]
 
 
 def _rows(record: RunRecord, column: str, minus: str = "") -> dict[int, float]:
