@@ -46,7 +46,7 @@ def test_the_sentence_names_the_winner_and_whether_it_is_the_closed_loop(medians
     assert found.endswith(".")
 
 
-def test_a_winner_whose_runs_do_not_all_grok_is_told_from_those_whose_do() -> None:
+def test_a_winner_whose_runs_do_not_all_grok_is_compared_with_those_whose_do() -> None:
     fast = {name: record(run, 500 if seed else None) for seed, (name, run) in enumerate(specs_of("Grokfast").items())}
     slow = {name: record(run, 900) for name, run in specs_of("fixed λ = 2").items()}
     missed = f"though only {len(fast) - 1} of its {len(fast)} runs grok"
@@ -115,5 +115,5 @@ def test_runs_that_grok_without_memorising_are_counted() -> None:
     assert "1 of these 2 runs grokked all the same" in sentence
 
 
-def test_nothing_is_said_of_nothing() -> None:
+def test_without_runs_there_is_no_sentence() -> None:
     assert describe_logs(evidence({})) == ()

@@ -88,8 +88,8 @@ def _has_collapsed(record: RunRecord, fell: float) -> bool:
 def _seconds(records: Records, seconds_per_step: float) -> Measured:
     """Median steps to grok times the measured seconds of a step."""
     steps = kaplan_meier(*_times(records)).median
-    ends = (end * seconds_per_step for end in (steps.value, steps.low, steps.high))
-    return Measured.of(Estimate(*ends, steps.items), n=len(records))
+    value, low, high = (end * seconds_per_step for end in (steps.value, steps.low, steps.high))
+    return Measured.of(Estimate(value, low, high, steps.items), n=len(records))
 
 
 def _compare(records: Records, fell: float) -> Measured:

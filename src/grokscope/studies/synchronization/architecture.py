@@ -1,9 +1,7 @@
 """§5.7: what the lead becomes without layers, MLPs or attention (Table 8, Figure 5)."""
 
-from collections.abc import Mapping
 from math import isfinite
 
-from grokscope.runs.records import RunRecord
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
 from grokscope.studies.quantity import Part
 from grokscope.studies.synchronization import readings, series
@@ -47,7 +45,7 @@ def _events(variant: str) -> Quantity:
     return run_events(f"{variant}_s42", "", "architecture")
 
 
-def _lead(records: Mapping[str, RunRecord]) -> Measured:
+def _lead(records: readings.Records) -> Measured:
     """The lead of one run, or the median over those of many that grok; with how many lead and lag."""
     found = [record.timeline.sync.lead for record in records.values()]
     known = [lead for lead in found if lead.sign is not None]
@@ -59,15 +57,15 @@ def _lead(records: Mapping[str, RunRecord]) -> Measured:
     parts: dict[str, Part] = {
         "value": readings.lead_part(found[0]) if is_one else median,
         "precursor": readings.precursor_part(found[0]) if is_one else readings.precursor_share(known),
-        "grokked": len(known),
-        "before": sum(lead.sign == 1 for lead in known),
-        "after": sum(lead.sign == -1 for lead in known),
+        "runs that grok": len(known),
+        "runs that lead": sum(lead.sign == 1 for lead in known),
+        "runs that lag": sum(lead.sign == -1 for lead in known),
     }
     below = "below " * (is_one and found[0].less_than is not None)
     shown = (
         f"{'' if is_one else 'median '}lead {below}{format_number(bound)}" if isfinite(bound) else "mostly no crossing"
     )
-    order = f"{parts['before']} before grokking, {parts['after']} after"
+    order = f"{parts['runs that lead']} before grokking, {parts['runs that lag']} after"
     return Measured(parts, f"{shown}, {order}", len(found), f"{len(known)} of {len(found)} grok.")
 
 
@@ -76,29 +74,31 @@ def lead(runs: Selection) -> Quantity:
     return Quantity("lead of FSD", runs, _lead, readings.CADENCE)
 
 
-def _count_grokked(records: Mapping[str, RunRecord]) -> Measured:
+def _count_grokked(records: readings.Records) -> Measured:
     """How many runs grok."""
     count = len(readings.grokked_runs(records.values()))
     best = readings.mean_known(
         max(readings.known(record.evaluations["train_accuracy"]), default=0.0) for record in records.values()
     )
     note = f"The best train accuracy is {format_number(best, 2)} on average."
-    return Measured.of(count, f"{count} of {len(records)} grok{'s' * (len(records) == 1)}", len(records), note)
+    return Measured(
+        {"such runs": count}, f"{count} of {len(records)} grok{'s' * (len(records) == 1)}", len(records), note
+    )
 
 
 def grokked_count(runs: Selection) -> Quantity:
     """How many runs grok."""
-    return Quantity("number of runs that grok", runs, _count_grokked, readings.CADENCE)
+    return Quantity("runs that grok", runs, _count_grokked, readings.CADENCE)
 
 
-def _count_defined(records: Mapping[str, RunRecord]) -> Measured:
+def _count_defined(records: readings.Records) -> Measured:
     """In how many runs FSD is defined at any evaluation."""
     count = sum(bool(readings.known(record.evaluations.get("fsd", []))) for record in records.values())
     return Measured.of(count, f"FSD defined in {count} of {len(records)}", len(records))
 
 
 def _defined(runs: Selection) -> Quantity:
-    return Quantity("number of runs with a defined FSD", runs, _count_defined, readings.CADENCE)
+    return Quantity("runs with a defined FSD", runs, _count_defined, readings.CADENCE)
 
 
 def _tab_arch(evidence: Evidence) -> Table:
@@ -151,7 +151,7 @@ def _fig_arch(evidence: Evidence) -> Figure:
         drawn.append(series.medians(cells, "validation", "median of all seeds that grokked"))
     drawn.append(series.reported_points({i: reported.get(name, "lead") for i, name in enumerate(VARIANTS)}))
     ticks = tuple(
-        (place, f"{name}\n{count.number():.0f}/{count.n}" if count.n else name)
+        (place, f"{name}\n{count.number('such runs'):.0f}/{count.n}" if count.n else name)
         for place, ((_, name), count) in enumerate(zip(VARIANTS.values(), counts, strict=True))
     )
     title = "Lead of FSD; below each: runs that grokked"
@@ -167,14 +167,14 @@ def _fig_arch(evidence: Evidence) -> Figure:
     return Figure("fig-arch", "fig:arch_ablation", title, (panel,), notes, 1, (4.2, 2.5))
 
 
-def _magnitudes(records: Mapping[str, RunRecord]) -> Measured:
+def _magnitudes(records: readings.Records) -> Measured:
     """The leads of two models side by side."""
     leads = {name: readings.lead_bound(record) for name, record in records.items()}
     shown = ", ".join(f"{name.removesuffix('_s42')} {format_number(lead)}" for name, lead in leads.items())
     return Measured(leads, shown, len(readings.known(leads.values())))
 
 
-NEVER = Rule(rule.equals(0), rule.more_than(1 / 2, "value", operator="<"))
+NEVER = Rule(rule.equals(0, "such runs"), rule.more_than(1 / 2, "such runs", operator="<"))
 CLAIMS = (
     Claim(
         "attention-only-leads",
@@ -182,7 +182,7 @@ CLAIMS = (
         "§5.7, Table 8",
         "+3,000",
         lead(_reported("attention_only")),
-        Rule(rule.more_than(1 / 2, "before"), rule.more_than(1 / 2, "grokked")),
+        Rule(rule.more_than(1 / 2, "runs that lead"), rule.more_than(1 / 2, "runs that grok")),
         "tab-arch",
         lead(_seeds("attention_only")),
     ),
@@ -201,7 +201,7 @@ CLAIMS = (
         "§5.7, Table 8",
         "−1,000",
         lead(_reported("one_layer")),
-        Rule(rule.more_than(1 / 2, "after"), rule.more_than(1 / 2, "grokked")),
+        Rule(rule.more_than(1 / 2, "runs that lag"), rule.more_than(1 / 2, "runs that grok")),
         "tab-arch",
         lead(_seeds("one_layer")),
     ),

@@ -1,6 +1,5 @@
 """§5.4: what formula the neurons compute, by rank, single sinusoids and FourierKAN (Table 6)."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from grokscope.runs.records import RunRecord
@@ -27,7 +26,7 @@ REPORTED_97 = Selection(("base",), tuple(f"add_mod97_s{seed}" for seed in (42, 1
 EXCEPTION = "add_mod113"  # the prime of rank 2
 
 
-def _fit(records: Mapping[str, RunRecord], column: str, before: int | None) -> Measured:
+def _fit(records: readings.Records, column: str, before: int | None) -> Measured:
     """A column at the first checkpoint at or after grokking, or at an early step: a run's own, or the median."""
     values = [
         readings.after_grokking(record, column) if before is None else record.at(before, column)
@@ -49,7 +48,7 @@ def fit(name: str, runs: Selection) -> Quantity:
     return Quantity(heading, runs, _fit, options={"column": column, "before": before})
 
 
-def _count_fits(records: Mapping[str, RunRecord], column: str, operator: str, bound: float, form: str) -> Measured:
+def _count_fits(records: readings.Records, column: str, operator: str, bound: float, form: str) -> Measured:
     """How many runs have a fit beyond a bound at the first checkpoint at or after grokking."""
     values = readings.known(readings.after_grokking(record, column) for record in records.values())
     if len(values) < len(records):
@@ -59,10 +58,10 @@ def _count_fits(records: Mapping[str, RunRecord], column: str, operator: str, bo
         f"{good} of {n} have {column} {operator} {bound}; the mean is {format_number(readings.mean_known(values), 3)}."
     )
     shown = form.format(good=good, n=n, low=min(values), high=max(values))
-    return Measured.of(good, shown, n, note)
+    return Measured({"such runs": good}, shown, n, note)
 
 
-def _count_ranks(records: Mapping[str, RunRecord], rank: float, without: str) -> Measured:
+def _count_ranks(records: readings.Records, rank: float, without: str) -> Measured:
     """How many runs have this median rank over the evaluations after grokking."""
     asked = [record for record in records.values() if record.spec.task != without]
     ranks = []
@@ -75,10 +74,10 @@ def _count_ranks(records: Mapping[str, RunRecord], rank: float, without: str) ->
         return Measured.lacking(len(ranks), len(asked), "runs with a rank after grokking")
     good = sum(one == rank for one in ranks)
     note = "The median rank over the evaluations after grokking."
-    return Measured.of(good, f"{good} of {len(ranks)} have rank {rank:g}", len(ranks), note)
+    return Measured({"such runs": good}, f"{good} of {len(ranks)} have rank {rank:g}", len(ranks), note)
 
 
-def _amplitude(records: Mapping[str, RunRecord]) -> Measured:
+def _amplitude(records: readings.Records) -> Measured:
     """The root of the answer share at grokking: the ratio of the sum-dependent amplitude to the activations' scale."""
     shares = [
         record.at(step, "answer_share") for record in records.values() if (step := record.timeline.grokked) is not None
@@ -97,7 +96,7 @@ def last_frequency(record: RunRecord) -> float | int:
     return record.at(int(record.evaluations["step"][-1]), "fsd_mode")
 
 
-def _frequencies(records: Mapping[str, RunRecord]) -> Measured:
+def _frequencies(records: readings.Records) -> Measured:
     """The dominant frequency at the last evaluation, of every run that grokked."""
     modes = [int(mode) for mode in readings.known(map(last_frequency, readings.grokked_runs(records.values())))]
     if not modes:
@@ -107,12 +106,14 @@ def _frequencies(records: Mapping[str, RunRecord]) -> Measured:
 
 def _count(column: str, operator: str, bound: float, form: str, runs: Selection) -> Quantity:
     options = {"column": column, "operator": operator, "bound": bound, "form": form}
-    return Quantity(f"number of runs with {column} {operator} {bound}", runs, _count_fits, options=options)
+    heading = next(heading for heading, _, own in FITS.values() if own == column)
+    return Quantity(f"runs with {heading} {operator} {bound} after grokking", runs, _count_fits, options=options)
 
 
 def _ranks(rank: float, runs: Selection, without: str = "") -> Quantity:
     options = {"rank": rank, "without": without}
-    return Quantity(f"number of runs of rank {rank:g}", runs, _count_ranks, options=options)
+    left_out = f" without {without}" if without else ""
+    return Quantity(f"runs with median rank {rank:g} after grokking{left_out}", runs, _count_ranks, options=options)
 
 
 def _agreement(runs: Selection) -> Quantity:
@@ -152,8 +153,8 @@ def _tab_kan(evidence: Evidence) -> Table:
     return Table("tab-kan", reported.label, title, columns, tuple(rows), notes)
 
 
-MOST = Rule(rule.more_than(8 / 9, "value", operator="≥"), rule.more_than(1 / 2, "value"))
-ALL = Rule(rule.more_than(1, "value", operator="="), rule.more_than(1 / 2, "value"))
+MOST = Rule(rule.more_than(8 / 9, "such runs", operator="≥"), rule.more_than(1 / 2, "such runs"))
+ALL = Rule(rule.more_than(1, "such runs", operator="="), rule.more_than(1 / 2, "such runs"))
 CLAIMS = (
     Claim(
         "kan-agreement",

@@ -1,9 +1,7 @@
 """How often FSD_gen fires on S5 without grokking, and when; asked of runs that never grok."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
 from grokscope.stats import share
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
@@ -17,10 +15,8 @@ from grokscope.view.table import Column, Row, Table, text
 
 __all__ = ["CLAIMS", "SUPPLEMENTS"]
 
-Records = Mapping[str, RunRecord]
 
-
-def _fired(records: Records, groks: bool, fewest: int) -> Measured:
+def _fired(records: readings.Records, groks: bool, fewest: int, controls: tuple[float, float]) -> Measured:
     """How often FSD_gen and its control cross in the runs that grok, or in those that never do."""
     own = [record for record in records.values() if (record.timeline.grokked is not None) == groks]
     runs = [record.timeline for record in own]
@@ -37,7 +33,7 @@ def _fired(records: Records, groks: bool, fewest: int) -> Measured:
         "step": readings.median_steps([run.sync.step for run in runs], [run.last for run in runs]),
         "delay": readings.median_value(delays),
     }
-    for at in CONTROLS:
+    for at in controls:
         read = [one for record in own if (one := readings.read_by(record, "control_fsd")) is not None]
         reading = ReadingSpec(fsd_sync=at, fsd_gen_sync=at)
         parts[f"control {at}"] = readings.share_that(one.timeline_by(reading).sync.step is not None for one in read)
@@ -49,7 +45,8 @@ def _fired(records: Records, groks: bool, fewest: int) -> Measured:
 
 def fired(runs: Selection, groks: bool) -> Quantity:
     """How often FSD_gen fires in runs that grok, or that do not."""
-    return Quantity("firing of FSD_gen", runs, _fired, options={"groks": groks, "fewest": 3})
+    what = f"share of runs that {'' if groks else 'do not '}grok in which FSD_gen fires (at least 3 runs)"
+    return Quantity(what, runs, _fired, options={"groks": groks, "fewest": 3, "controls": CONTROLS})
 
 
 def _false_alarms(evidence: Evidence) -> Table:

@@ -1,6 +1,5 @@
 """§7: the transfer to S5 and to other groups (Table 11)."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from math import isnan
 
@@ -20,7 +19,6 @@ from grokscope.view.table import Cell, Column, Row, Table, not_trained, text
 
 __all__ = ["CLAIMS", "CONTROLS", "EVERY", "FRACTIONS", "SIX", "TABLES", "run_at", "seeds_at"]
 
-Records = Mapping[str, RunRecord]
 FRACTIONS = (0.7, 0.5, 0.3)  # what "30 % held out" may mean; 0.7 is what it says
 CONTROLS = (0.80, 0.50)  # thresholds of the Fourier control, which the paper does not state
 GROUPS = ("A5", "Aff11", "D59")
@@ -61,7 +59,7 @@ def _irrep(record: RunRecord, step: int | None) -> tuple[str, int] | None:
     return found.label, found.irrep_dimension
 
 
-def _events(records: Records) -> Measured:
+def _events(records: readings.Records) -> Measured:
     """When one run grokked, when FSD_gen and its control crossed, and the irrep of most neurons at grokking."""
     (record,) = records.values()
     found, irrep = record.timeline, _irrep(record, record.timeline.grokked)
@@ -82,21 +80,23 @@ def events(run: Selection) -> Quantity:
     return Quantity("events on S5", run, _events)
 
 
-def _control_leads(records: Records) -> Measured:
+def _control_leads(records: readings.Records, thresholds: tuple[float, float]) -> Measured:
     """Mean lead of the Fourier control at each threshold, and in how many runs it leads."""
-    leads = {at: [lead for one in records.values() if (lead := _control_lead(one, at)) is not None] for at in CONTROLS}
+    leads = {
+        at: [lead for one in records.values() if (lead := _control_lead(one, at)) is not None] for at in thresholds
+    }
     means: dict[str, Part] = {f"control {at}": readings.mean_lead(found) for at, found in leads.items()}
-    found = leads[CONTROLS[0]]
+    found = leads[thresholds[0]]
     if len(found) < len(records):
         return replace(Measured.lacking(len(found), len(records), "runs with the Fourier control"), parts=means)
     count = sum(lead.is_precursor for lead in found)
     shown = f"{count} of {len(found)} lead"
-    return Measured(means | {"leading": count}, shown, len(found), "FSD over the elements' index, at checkpoints.")
+    return Measured(means | {"such runs": count}, shown, len(found), "FSD over the elements' index, at checkpoints.")
 
 
 def control_leads(runs: Selection) -> Quantity:
     """The leads of the Fourier control over runs."""
-    return Quantity("leads of the Fourier control", runs, _control_leads)
+    return Quantity("runs in which the Fourier control leads", runs, _control_leads, options={"thresholds": CONTROLS})
 
 
 def _tab_transfer(evidence: Evidence) -> Table:
@@ -157,8 +157,8 @@ def _mean_row(evidence: Evidence, title: str, runs: Selection, is_reported: bool
     )
 
 
-def _dimensions(records: Records, dimensions: tuple[int, ...]) -> Measured:
-    """How many runs have a dominant irrep of these dimensions, or of more than one, where FSD_gen crosses."""
+def _dimensions(records: readings.Records, reported: tuple[int, int]) -> Measured:
+    """How many runs have a dominant irrep of the reported dimensions, or of more than 1, where FSD_gen crosses."""
     at_sync, at_grok = (
         [found[1] for record, step in steps if (found := _irrep(record, step)) is not None]
         for steps in (
@@ -168,15 +168,15 @@ def _dimensions(records: Records, dimensions: tuple[int, ...]) -> Measured:
     )
     if not at_sync:
         return Measured({}, "none synchronised", len(records), "No run has an irrep to name.")
-    inside, later = (sum(one in dimensions for one in found) for found in (at_sync, at_grok))
-    parts = {"inside": inside, "above 1": sum(one > 1 for one in at_sync)}
+    inside, later = (sum(one in reported for one in found) for found in (at_sync, at_grok))
+    wanted = " or ".join(map(str, reported))
+    parts = {f"runs of dimension {wanted}": inside, "runs of dimension > 1": sum(one > 1 for one in at_sync)}
     shown = ", ".join(f"{at_sync.count(one)} of dimension {one}" for one in sorted({*at_sync}))
-    wanted = " or ".join(map(str, dimensions))
     note = f"{inside} of {len(records)} have dimension {wanted} at the crossing, {later} at grokking."
     return Measured(parts, shown, len(records), note)
 
 
-def _memorization(records: Records) -> Measured:
+def _memorization(records: readings.Records) -> Measured:
     """The mean step at which the training set is memorised, if every run does."""
     steps = [float(step) for record in records.values() if (step := record.timeline.memorized) is not None]
     if len(steps) < len(records):
@@ -187,27 +187,28 @@ def _memorization(records: Records) -> Measured:
     )
 
 
-def _grokking(records: Records, low: int, high: int) -> Measured:
+def _grokking(records: readings.Records, low: int, high: int) -> Measured:
     """How many runs grok, and how many of them in a range of steps."""
     steps = [step for record in records.values() if (step := record.timeline.grokked) is not None]
     if not steps:
         return Measured({}, "none grokked", len(records), "No run grokked.")
     inside = sum(low <= step <= high for step in steps)
     shown = f"{len(steps)} of {len(records)} grok, {format_number(min(steps))} to {format_number(max(steps))}"
-    return Measured({"grokked": len(steps), "inside": inside}, shown, len(records), f"{inside} lie inside.")
+    return Measured({"runs that grok": len(steps), "runs inside": inside}, shown, len(records), f"{inside} lie inside.")
 
 
-def _plateau(records: Records) -> Measured:
+def _plateau(records: readings.Records) -> Measured:
     """How many runs memorise, then synchronise, then grok."""
     good = 0
     for record in records.values():
         found = record.timeline
         steps = [step for step in (found.memorized, found.sync.step, found.grokked) if step is not None]
         good += len(steps) == 3 and steps[0] <= steps[1] < steps[2]
-    return Measured.of(good, f"{good} of {len(records)}", len(records), "Memorised, then synchronised, then grokked.")
+    note = "Memorised, then synchronised, then grokked."
+    return Measured({"such runs": good}, f"{good} of {len(records)}", len(records), note)
 
 
-def _other_groups(records: Records, fewest: int) -> Measured:
+def _other_groups(records: readings.Records, fewest: int) -> Measured:
     """In how many grokked runs of other groups FSD_gen leads, and how often it crosses in those that do not grok."""
     leads = {group: [r.timeline.sync.lead for r in records.values() if r.spec.task == group] for group in GROUPS}
     known = {group: [lead for lead in found if lead.sign is not None] for group, found in leads.items()}
@@ -225,7 +226,7 @@ def _other_groups(records: Records, fewest: int) -> Measured:
     return Measured.of(pooled, shown, total, f"Pooled {format_estimate(pooled, 2)}{note}.")
 
 
-ALL = Rule(rule.more_than(1, "value", operator="="), rule.more_than(1 / 2, "value"))
+ALL = Rule(rule.more_than(1, "such runs", operator="="), rule.more_than(1 / 2, "such runs"))
 CLAIMS = (
     Claim(
         "s5-leads",
@@ -254,10 +255,12 @@ CLAIMS = (
         "On S5 neurons lock onto an irrep of dimension 4 or 5, never a one-dimensional one.",
         "§7, Table 11",
         "4, 4, 4, 4, 5, 4",
-        Quantity("dimensions of the dominant irrep", SIX, _dimensions, options={"dimensions": (4, 5)}),
-        Rule(rule.more_than(1, "inside", operator="="), rule.more_than(1 / 2, "above 1")),
+        Quantity("dimension of the dominant irrep at the crossing", SIX, _dimensions, options={"reported": (4, 5)}),
+        Rule(
+            rule.more_than(1, "runs of dimension 4 or 5", operator="="), rule.more_than(1 / 2, "runs of dimension > 1")
+        ),
         "tab-transfer",
-        Quantity("dimensions of the dominant irrep", EVERY, _dimensions, options={"dimensions": (4, 5)}),
+        Quantity("dimension of the dominant irrep at the crossing", EVERY, _dimensions, options={"reported": (4, 5)}),
         OVER,
     ),
     Claim(
@@ -266,7 +269,7 @@ CLAIMS = (
         "§7, Table 11",
         "1 of 6",
         control_leads(SIX),
-        Rule(rule.more_than(1 / 6, "leading", operator="≤"), rule.more_than(1 / 2, "leading", operator="<")),
+        Rule(rule.more_than(1 / 6, "such runs", operator="≤"), rule.more_than(1 / 2, "such runs", operator="<")),
         "tab-transfer",
         control_leads(EVERY),
         OVER,
@@ -287,10 +290,10 @@ CLAIMS = (
         "S5 generalises at step 2,100 to 6,900.",
         "§7, Table 11",
         "2,100 to 6,900",
-        Quantity("grok steps", SIX, _grokking, options={"low": 2100, "high": 6900}),
-        Rule(rule.more_than(1, "inside", operator="="), rule.more_than(1, "grokked", operator="=")),
+        Quantity("grok steps inside [2,100, 6,900]", SIX, _grokking, options={"low": 2100, "high": 6900}),
+        Rule(rule.more_than(1, "runs inside", operator="="), rule.more_than(1, "runs that grok", operator="=")),
         "tab-transfer",
-        Quantity("grok steps", EVERY, _grokking, options={"low": 2100, "high": 6900}),
+        Quantity("grok steps inside [2,100, 6,900]", EVERY, _grokking, options={"low": 2100, "high": 6900}),
         OVER,
     ),
     Claim(
@@ -309,7 +312,7 @@ CLAIMS = (
         "The precursor is a property of the faithful basis, whatever the group.",
         "§7, asked of A5, Aff11 and D59",
         "not tested",
-        Quantity("leads on other groups", OTHERS, _other_groups, options={"fewest": 6}),
+        Quantity("share of grokked runs that lead (at least 6 runs)", OTHERS, _other_groups, options={"fewest": 6}),
         Rule(rule.equals(1), rule.above(0.5, end="low")),
         "sup-lead-share",
     ),

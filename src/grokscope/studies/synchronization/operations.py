@@ -1,10 +1,8 @@
 """§5.6: subtraction and multiplication, and multiplication in its own basis at large n."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from math import isfinite
 
-from grokscope.runs.records import RunRecord
 from grokscope.stats import sign_test
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
 from grokscope.studies.quantity import Part
@@ -19,7 +17,6 @@ from grokscope.view.table import Column, Row, Table, text
 
 __all__ = ["CLAIMS", "SUPPLEMENTS"]
 
-Records = Mapping[str, RunRecord]
 SUBTRACTION = Selection(("base",), ("sub_mod97_s42", "sub_mod97_s123"))
 PAIRS = Selection(("base",), tuple(f"{task}_mod97_s{seed}" for seed in (42, 123) for task in ("sub", "add")))
 SEEDS = readings.all_seeds("mult_mod97")
@@ -32,7 +29,7 @@ READINGS = {  # how FSD is read → measured column; none is that of the evaluat
 }
 
 
-def _delay(records: Records) -> Measured:
+def _delay(records: readings.Records) -> Measured:
     """Mean grok step of subtraction less that of addition, of the runs that grok."""
     steps = {
         task: readings.mean_known(
@@ -46,7 +43,7 @@ def _delay(records: Records) -> Measured:
     return Measured.of(delay, format_number(delay), len(records), "Means of the grokked.")
 
 
-def _shared_frequencies(records: Records) -> Measured:
+def _shared_frequencies(records: readings.Records) -> Measured:
     """At how many seeds subtraction and addition have the same dominant frequency at the last evaluation."""
     subtractions = [name for name in records if name.startswith("sub")]
     pairs = [
@@ -62,14 +59,14 @@ def _shared_frequencies(records: Records) -> Measured:
     return Measured.of(same, shown, len(known), note)
 
 
-def _timelines(records: Records, column: str) -> list[Timeline]:
+def _timelines(records: readings.Records, column: str) -> list[Timeline]:
     """The runs with this measured column as their FSD; without one, as they were evaluated."""
     read = [readings.read_by(record, column) if column else record for record in records.values()]
     return [record.timeline for record in read if record is not None]
 
 
-def _leads(records: Records, column: str, fewest: int, about: int) -> Measured:
-    """Crossings and leads of multiplication in one reading, and how many leads are within 20 % of a number."""
+def _leads(records: readings.Records, column: str, fewest: int, about: int, tolerance: float) -> Measured:
+    """Crossings and leads of multiplication in one reading, and how many leads are near a number."""
     runs = _timelines(records, column)
     leads = [run.sync.lead for run in runs if run.sync.lead.sign is not None]
     n, positive = len(leads), sum(lead.is_precursor for lead in leads)
@@ -81,8 +78,10 @@ def _leads(records: Records, column: str, fewest: int, about: int) -> Measured:
         "crossing": readings.median_steps([run.sync.step for run in runs], [run.last for run in runs]),
         "mean lead": readings.mean_lead(leads),
         "median lead": median,
-        "late": sum(lead.sign == -1 for lead in leads),
-        "close": sum(lead.steps is not None and abs(lead.steps - about) <= 0.2 * abs(about) for lead in leads),
+        "runs that lag or never cross": sum(lead.sign == -1 for lead in leads),
+        "leads as reported": sum(
+            lead.steps is not None and abs(lead.steps - about) <= tolerance * abs(about) for lead in leads
+        ),
     }
     if n < fewest or median is None:
         what = "grokked multiplication runs in this reading"
@@ -92,17 +91,20 @@ def _leads(records: Records, column: str, fewest: int, about: int) -> Measured:
     shown = f"{'median ' * (n > 1)}lead {format_number(median.value)}"
     if not isfinite(median.value):
         shown = f"never crosses in {format_number(runs[0].last)} steps" if n == 1 else "most never cross"
-    note = f"{parts['late']} of {n} lag or never cross, {parts['close']} by about {format_number(-about)} steps."
+    late, close = (parts[name] for name in ("runs that lag or never cross", "leads as reported"))
+    note = f"{late} of {n} lag or never cross, {close} by about {format_number(-about)} steps."
     return Measured(parts, f"{positive} of {n} lead{'s' * (n == 1)}, {shown}", n, note)
 
 
 def leads(column: str, runs: Selection, fewest: int = 5) -> Quantity:
     """Crossings and leads of multiplication in the reading of a column."""
-    options = {"column": column, "fewest": fewest, "about": -10_000}
-    return Quantity("leads of multiplication", runs, _leads, options=options)
+    options = {"column": column, "fewest": fewest, "about": -10_000, "tolerance": 0.2}
+    how = next(how for how, own in READINGS.items() if own == column)
+    what = f"share of positive leads ({how}; as reported: −10,000 ± 20 %; at least {fewest} runs)"
+    return Quantity(what, runs, _leads, options=options)
 
 
-def _sign_tests(records: Records, columns: tuple[str, ...]) -> Measured:
+def _sign_tests(records: readings.Records, columns: tuple[str, ...]) -> Measured:
     """The sign test's p in each reading, and adjusted for their number by Holm's rule."""
     found: dict[str, float | None] = {}
     for column in columns:
@@ -198,7 +200,7 @@ CLAIMS = (
         "Subtraction synchronises on the same dominant frequency as addition.",
         "§5.6",
         "the same",
-        Quantity("shared dominant frequencies", PAIRS, _shared_frequencies),
+        Quantity("pairs with one dominant frequency", PAIRS, _shared_frequencies),
         Rule(rule.equals(2), rule.equals(1)),
         "tab-cross",
     ),
@@ -208,7 +210,7 @@ CLAIMS = (
         "§5.1, §5.6, Table 2",
         "−10,000",
         leads("fsd@sum", LONG, 1),
-        Rule(rule.more_than(1 / 2, "close"), rule.more_than(1 / 2, "late")),
+        Rule(rule.more_than(1 / 2, "leads as reported"), rule.more_than(1 / 2, "runs that lag or never cross")),
         "sup-multiplication",
         leads("fsd@sum", SEEDS),
     ),
