@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from grokscope.runs.records import RunRecord, begun_elsewhere
+from grokscope.runs.records import RunRecord, count_foreign_forks
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.comparisons import grokking, holm_adjusted, log_rank
@@ -81,7 +81,7 @@ def _state(records: Records) -> Measured:
 
 def _supplement(evidence: Evidence) -> Table:
     """Grokking with norms free, frozen, matched or scaled at the fork, against free ones."""
-    elsewhere, forks = begun_elsewhere(evidence.experiment("threshold").values())
+    elsewhere, forks = count_foreign_forks(evidence.experiment("threshold").values())
     other_parents = (
         f"{elsewhere} of {forks} forks begin in another run of their parent than the one in the first row: the same "
         "spec and seed, rounded otherwise. Configurations are compared as groups, not seed by seed."

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from grokscope.stats import critical_peak, strongest_mode_chances
+from grokscope.measures.nulls import strongest_mode_chances
 from grokscope.runs.records import RunRecord
-from grokscope.stats import Estimate
+from grokscope.stats import Estimate, critical_peak
 from grokscope.studies.evidence import Evidence
 from grokscope.studies.quantity import Measured, Quantity
 from grokscope.studies.selection import Selection
