@@ -11,7 +11,7 @@ import scipy.optimize
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.law.fits import interval_over
 from grokscope.law.newton import interval_log_likelihoods, most_likely_lines
-from grokscope.law.runs import Ending, ForkedRun, fewest_draws, resampled
+from grokscope.law.runs import Ending, ForkedRun, fewest_draws, resampled, sorted_draws
 from grokscope.shapes import Float
 from grokscope.stats import Estimate
 
@@ -87,7 +87,7 @@ def fit_censored(
     if not _determined(form, times, once):
         raise InputError(f"{form} needs {len(PARAMETERS[form])} values of λ at which runs grokked")
     best = _maximum(form, times, once, _guess(form, times))
-    draws = list(dict.fromkeys((run.task, run.draw) for run in fitted))
+    draws = sorted_draws(fitted)
     of_run = [draws.index((run.task, run.draw)) for run in fitted]
     resamples = resamples if fewest_draws(draws) > 1 else 0
     sampled = _resampled_maxima(form, times, resampled(draws, resamples, seed)[:, of_run], best[:-1])

@@ -5,7 +5,7 @@ step, that differ in λ and seed alone. Families are never pooled.
 """
 
 import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isclose, isnan, nan
 from typing import Any
@@ -92,17 +92,16 @@ def law_of(runs: Sequence[ForkedRun]) -> Law:
     >>> law_of([]).reason
     '0 points, 1 parameter: nothing left to test'
     """
-    ordered = sorted(runs, key=_by_seed)
-    grokked = [run.weight_decay for run in ordered if run.ending is Ending.GROKKED]
+    grokked = [run.weight_decay for run in runs if run.ending is Ending.GROKKED]
     decays = len(set(grokked))
     reasons = [_too_few(len(grokked), decays, parameters) for parameters in (1, 2)]
-    constant = None if reasons[0] else fit_law(ordered, "mean", seed=SEED)
-    power = None if reasons[1] else fit_censored(ordered, "power", seed=SEED, resamples=RESAMPLES)
+    constant = None if reasons[0] else fit_law(runs, "mean", seed=SEED)
+    power = None if reasons[1] else fit_censored(runs, "power", seed=SEED, resamples=RESAMPLES)
     return Law(
         constant,
         power,
         r_squared=constant.r_squared if constant and decays - 1 >= LEAST_FREEDOM else nan,
-        aic_difference=power.aic - fit_censored(ordered, "inverse", seed=SEED, resamples=0).aic if power else nan,
+        aic_difference=power.aic - fit_censored(runs, "inverse", seed=SEED, resamples=0).aic if power else nan,
         reason=reasons[0] or reasons[1],
     )
 
@@ -120,11 +119,6 @@ def _too_few(points: int, decays: int, parameters: int) -> str:
 
 def _counted(count: int, word: str) -> str:
     return f"{count} {word}{'s' * (count != 1)}"
-
-
-def _by_seed(run: ForkedRun) -> tuple[bool, Hashable, float, float]:
-    is_number = isinstance(run.draw, int | float)
-    return not is_number, run.draw if is_number else str(run.draw), run.weight_decay, run.learning_rate
 
 
 def fork_families(records: Sequence[Record], folder: str = "") -> list[Family]:

@@ -1,6 +1,6 @@
 """What a law is fitted to: forked runs, whether they grokked, and the cells they form."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import isfinite, nan
@@ -157,13 +157,24 @@ def cells_of(runs: Sequence[ForkedRun]) -> Cells:
     if not grokked:
         raise InputError(f"a law needs at least one run that grokked after its fork, got none of {len(runs)}")
     keys = sorted({(run.task, run.weight_decay, run.learning_rate) for run in grokked})
-    draws = tuple(dict.fromkeys((run.task, run.draw) for run in grokked))
+    draws = sorted_draws(grokked)
     sums = np.zeros((3, len(draws), len(keys)))
     for run in grokked:
         place = draws.index((run.task, run.draw)), keys.index((run.task, run.weight_decay, run.learning_rate))
         sums[:, *place] += np.array([1.0, run.steps_to_grok, np.log(run.norm_at_fork)])
     decay, learning_rate = np.array([key[1:] for key in keys], dtype=np.float64).T
     return Cells(tuple(key[0] for key in keys), decay, decay * learning_rate, draws, *sums)
+
+
+def sorted_draws(runs: Iterable[ForkedRun]) -> tuple[Draw, ...]:
+    """The tasks and seeds of runs in an order of their own, so that intervals do not depend on how runs were stored."""
+    found = {(run.task, run.draw) for run in runs}
+    return tuple(
+        sorted(
+            found,
+            key=lambda one: (one[0], not isinstance(one[1], int), one[1] if isinstance(one[1], int) else str(one[1])),
+        )
+    )
 
 
 def resampled(draws: Sequence[Draw], resamples: int, seed: int) -> Float[np.ndarray, "samples draws"]:

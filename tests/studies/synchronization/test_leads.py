@@ -12,7 +12,7 @@ from planted import EMPTY, agree, evidence, ours, reported_base
 
 from grokscope.studies import Evidence, Verdict, judge
 from grokscope.studies.synchronization import STUDY
-from grokscope.studies.synchronization.leads import SHARES
+from grokscope.studies.synchronization.leads import shares_by_prime
 from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.view.table import Cell, Table
 from paper_tables import CROSS
@@ -127,7 +127,8 @@ def test_the_mean_of_the_claim_is_the_cell_of_the_table() -> None:
         assert (estimate.value, (estimate.low, estimate.high)) == (cell.ours, cell.interval)
         assert CLAIMS[claim].quantity.key == cell.quantity
     share = cross.cell("add_mod53, all seeds", "Precursor?")
-    assert share.quantity == SHARES.key == CLAIMS["lead-share-by-prime"].quantity.key
+    assert share.quantity == shares_by_prime(500).key
+    assert shares_by_prime(None).key == CLAIMS["lead-share-by-prime"].quantity.key
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,7 @@ def test_the_share_by_prime_holds_at_ten_runs_a_prime_and_needs_them() -> None:
     few = only("base", **{name: run for name, run in base.items() if not name.startswith("add_mod71_s4")})
     found = judge(CLAIMS["lead-share-by-prime"], few)
     assert found.verdict is Verdict.TOO_FEW
-    assert few.measure(SHARES).parts["add_mod53"] is not None
+    assert few.measure(shares_by_prime(None)).parts["add_mod53"] is not None
 
 
 def test_correlations_are_counted_inside_the_reported_range() -> None:
