@@ -355,7 +355,7 @@ def test_another_format_is_refused_with_both_versions(finished: Path, tmp_path: 
     shutil.copytree(finished, tmp_path / "runs")
     (tmp_path / "runs" / run_name(SMALL) / "format").write_text("grokscope run 7\n")
     injected()
-    with pytest.raises(InputError, match=r"format 'grokscope run 7', .* reader of 'grokscope run 1'"):
+    with pytest.raises(InputError, match=r"format 'grokscope run 7', .* reads 'grokscope run 1'"):
         list(Store(tmp_path / "runs"))
     (finding,) = examine(Store(tmp_path / "runs"), repair=True)
     assert not finding.mended

@@ -10,7 +10,6 @@ from types import ModuleType, SimpleNamespace
 import pytest
 import torch
 
-from grokscope.errors import InputError
 from grokscope.jobs import (
     Notice,
     Progress,
@@ -21,21 +20,9 @@ from grokscope.jobs import (
 )
 from grokscope.jobs import states as state_module
 from grokscope.runs import RunFolder, Store, outcome, run_name
-from grokscope.specs import Architecture, Cadence, RunSpec, Training
+from grokscope.specs import Cadence, RunSpec, Training
+from short_runs import STEPS, tiny
 from stacks import train_stack
-
-STEPS = 12
-
-
-def tiny(seed: int = 0, steps: int = STEPS, **training: object) -> RunSpec:
-    return RunSpec(
-        task="add_mod7",
-        train_fraction=0.7,
-        architecture=Architecture(layers=1, width=16, heads=2, mlp_width=32),
-        training=Training(steps=steps, batch_size=16, **training),
-        checkpoints=Cadence(every=4, at=(6,) if steps > 6 else ()),
-        measurements=Cadence(every=2),
-    ).with_seed(seed)
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -73,9 +60,6 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 def states(folder: RunFolder) -> list[int]:
     return list(folder.checkpoints("state"))
-
-
-# Resumed equals uninterrupted, bit for bit: every file of the store, to its last byte.
 
 
 @pytest.mark.parametrize(
@@ -234,9 +218,6 @@ def test_a_bit_of_arithmetic_is_decided_by_the_spec_and_not_by_what_is_left(
     assert Store(tmp_path).find(run_name(tiny(steps=8))).outcome.layout["compiled"] is False
 
 
-# What is trained, and what is left alone.
-
-
 def test_finished_runs_are_not_trained_again(straight: Store) -> None:
     before = {path: path.stat().st_mtime_ns for path in straight.path.rglob("*")}
     seen: list[Progress] = []
@@ -261,34 +242,6 @@ def test_a_run_that_another_holds_is_left_to_it(straight: Store, tmp_path: Path)
         assert list((store.path / run_name(tiny(0))).glob("*.jsonl")) == []
     train(store, tiny(0))
     assert contents(tmp_path) == contents(straight.path)
-
-
-@pytest.mark.parametrize(
-    ("specs", "options", "sentence"),
-    [
-        ([tiny(), replace(tiny(), task="ad_mod7")], {}, "did you mean 'add_mod7'"),
-        ([tiny(), replace(tiny(), train_fraction=0.001)], {}, "leaves no training pair"),
-        ([tiny()], {"device": "banana"}, "device 'banana' was asked for, and there is none"),
-        ([tiny()], {"device": "cudax"}, "device 'cudax' was asked for, and there is none"),
-    ],
-    ids=["task", "fraction", "device", "nearly a device"],
-)
-def test_what_cannot_be_trained_is_refused_before_anything_is_written(
-    specs: list[RunSpec], options: dict[str, str], sentence: str, tmp_path: Path
-) -> None:
-    with pytest.raises(InputError, match=sentence):
-        run_all(specs, Store(tmp_path / "runs"), compiled=False, **options)
-    assert not (tmp_path / "runs").exists()
-
-
-def test_where_there_is_no_cuda_it_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(InputError, match="device 'cuda' was asked for, and there is none; use cpu"):
-        run_all([tiny()], Store(tmp_path / "runs"), device="cuda")
-    assert not (tmp_path / "runs").exists()
-
-
-# What is stored.
 
 
 @pytest.mark.parametrize(

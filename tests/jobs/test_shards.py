@@ -1,9 +1,7 @@
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,27 +10,19 @@ from hypothesis import strategies as st
 
 from grokscope.errors import InputError
 from grokscope.jobs import capacity as devices
-from grokscope.jobs import run_all, runner, slurm
+from grokscope.jobs import run_all, runner
 from grokscope.jobs.executors import Shard, shards_of
 from grokscope.jobs.local import useful_workers
 from grokscope.jobs.shards import UnfinishedError, drive, work_on
-from grokscope.jobs.slurm import Job
 from grokscope.runs import Store, run_name
-from grokscope.runs.plans import encode_plan, keep_plan, kept_plans
-from grokscope.specs import Architecture, Cadence, Fork, Plan, RunSpec, Training
+from grokscope.runs.plans import encode_plan
+from grokscope.specs import Fork, Plan, RunSpec
 from grokscope.training import cohort_key
+from tiny_runs import CHILD, TINY, WIDE
 
-TINY = RunSpec(
-    task="add_mod7",
-    train_fraction=0.7,
-    architecture=Architecture(layers=1, width=16, heads=2, mlp_width=32),
-    training=Training(steps=8, batch_size=16),
-    checkpoints=Cadence(every=4),
-    measurements=Cadence(every=4),
-)
-WIDE = replace(TINY, architecture=Architecture(layers=1, width=32, heads=2, mlp_width=32))
-CHILD = replace(TINY, fork=Fork(TINY.content_hash, 4))
 GRANDCHILD = replace(TINY, fork=Fork(CHILD.content_hash, 6))
+
+
 KINDS = [TINY, WIDE, replace(TINY, task="add_mod11"), CHILD, GRANDCHILD]
 
 
@@ -60,6 +50,8 @@ def room_for_three(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 LONG = replace(TINY, training=replace(TINY.training, steps=20))
+
+
 MIXED = tuple(spec for seed in range(7) for spec in (TINY.with_seed(seed), LONG.with_seed(seed)))
 
 
@@ -115,28 +107,6 @@ def test_the_same_plan_is_cut_alike_and_nothing_is_lost(runs: list[RunSpec], siz
     assert sum(len(shard.plan.runs) for shard in shards) == len(runs)
 
 
-def test_a_shard_for_an_accelerator_is_as_large_as_its_memory_allows() -> None:
-    plan = Plan("runs", tuple(RunSpec().with_seed(seed) for seed in range(300)), device="cuda:9")
-    small, large = shards_of(plan, memory=2 * 2**30), shards_of(plan, memory=80 * 2**30)
-    assert len(small) > len(large) == 1
-    assert max(len(shard.plan.runs) for shard in small) * 28.8 < 2 * 1024, "MiB a run, as measured on an H200"
-
-
-@pytest.mark.parametrize(
-    "plan",
-    [
-        Plan("x", (TINY, CHILD)),
-        Plan("a b", (WIDE,), "cpu", "forks", 7, ("fsd@sum",), ("rank",), (WIDE.content_hash,), True),
-    ],
-)
-def test_a_plan_in_brief_is_the_same_plan(plan: Plan, tmp_path: Path) -> None:
-    assert Plan.from_json(encode_plan(plan).decode()) == plan
-    store = Store(tmp_path)
-    keep_plan(plan, store)
-    keep_plan(replace(plan, out="elsewhere"), store)
-    assert kept_plans(store) == [replace(plan, out=str(tmp_path))]
-
-
 def test_working_on_a_shard_twice_trains_it_once(tmp_path: Path) -> None:
     plan = Plan(str(tmp_path), (TINY, TINY.with_seed(1)))
     lines = work_on(encode_plan(plan).decode())
@@ -158,9 +128,6 @@ def test_a_cancelled_sweep_stops_before_it_begins_and_goes_on_when_reopened(tmp_
         work_on(plan)
     store.reopen()
     assert len(work_on(plan)) == 1
-
-
-# What drives the shards, with functions in the place of clusters.
 
 
 def test_what_fails_is_tried_again_and_waves_wait(tmp_path: Path) -> None:
@@ -197,30 +164,3 @@ def test_patience_ends(error: Exception, sentence: str, attempts: int, tmp_path:
     with pytest.raises(InputError, match=f"^{sentence}$"):
         drive(shards, start, lambda line: None, retries=2, pause=0)
     assert len(calls) == attempts
-
-
-class Jobs:
-    """What submitit's executor does when it is handed jobs: the sizes of its arrays, and jobs that have ended."""
-
-    def __init__(self) -> None:
-        self.arrays: list[int] = []
-
-    @contextmanager
-    def batch(self) -> Iterator[None]:
-        self.arrays.append(0)
-        yield
-
-    def submit(self, job: Job) -> Any:
-        self.arrays[-1] += 1
-        return SimpleNamespace(done=lambda: True, result=lambda: [{"run": job.plan}])
-
-
-def test_no_array_is_larger_than_a_cluster_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slurm, "ARRAY", 4)
-    shards = shards_of(Plan("runs", tuple(TINY.with_seed(seed) for seed in range(10))), runs_per_shard=1)
-    jobs, ended = Jobs(), dict[int, str]()
-    for shard, heard in slurm._ended(jobs, shards):
-        assert isinstance(heard, list)
-        ended[shard.number] = heard[0]["run"]
-    assert jobs.arrays == [4, 4, 2]
-    assert ended == {shard.number: encode_plan(shard.plan).decode() for shard in shards}

@@ -1,6 +1,6 @@
 """Where a plan runs: on this machine, as a SLURM job array, on a Ray cluster.
 
-An executor is a function of a plan and of somebody to report to, which says whether the plan is finished.
+An executor takes a plan and a function that gets its reports, and returns whether the plan is finished.
 """
 
 from collections.abc import Callable

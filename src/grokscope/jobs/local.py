@@ -44,7 +44,7 @@ def run_locally(
 
     The first Ctrl-C lets the workers store everything, the second ends them at once; the store is valid either way.
     A worker that is killed (the system was out of memory, say), or is silent for `patience` seconds and is then killed
-    by us, is started again and continues, so often as `retries` says.
+    by us, is started again and continues, at most `retries` times.
     """
     most = workers or (cores() if plan.device == "cpu" else WORKERS_PER_ACCELERATOR)
     with open_store(plan.out) as store:

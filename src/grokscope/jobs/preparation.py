@@ -1,4 +1,4 @@
-"""A plan before it is trained: checked, kept in its store, and its run folders made for those who watch."""
+"""A plan before it is trained: checked, kept in its store, and its run folders made, so that `watch` shows them."""
 
 from grokscope.jobs.checks import reject_impossible
 from grokscope.runs import is_remote, keep_plan, open_store, run_name

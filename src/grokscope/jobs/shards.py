@@ -1,6 +1,6 @@
 """A plan, cut into shards: runs of one shape that train together, parents before their forks.
 
-A shard is a plan of its own, a pure function of the whole plan, and idempotent: whoever works on it, however often,
+A shard is a plan of its own, a pure function of the whole plan, and idempotent: any worker, however often it runs,
 leaves the same bytes in the store, because runs are named by their content, continued from their checkpoints, locked
 while they are written, and finished once. So an executor may lose, repeat or move shards as it likes.
 """

@@ -29,7 +29,7 @@ GROKKED = READING.grokked
 
 @dataclass(frozen=True)
 class Progress:
-    """One evaluation of one run, for who watches."""
+    """One evaluation of one run, as a progress bar needs it."""
 
     run: str
     """Its folder's name."""
@@ -69,7 +69,7 @@ class Options:
     report: Report
     """Is called with every evaluation and notice."""
     should_stop: Callable[[], bool]
-    """Is asked between any two evaluations."""
+    """Is called between any two evaluations."""
     compiled: bool | None
     """Whether steps are compiled; None decides by device and length."""
     stop_after_grokking: int | None
@@ -194,11 +194,11 @@ class TrainingStack:
                 self.state.weight_decay[slot] = decision.weight_decay
 
     def _decision(self, slot: int) -> Decision | Control | None:
-        """What the run's trigger or closed loop says; it depends on the log alone, so it survives a restart."""
+        """What the run's trigger or closed loop decides; it depends on the log alone, so it survives a restart."""
         return decide_decay(self.cohort.specs[slot], self.logs[slot])
 
     def measure(self, slots: set[int]) -> None:
-        """Measure what was asked for at the checkpoints of these runs, all of one kind together."""
+        """Take the measures that are due at the checkpoints of these runs, all of one kind together."""
         kinds: dict[tuple[Task, tuple[str, ...]], list[int]] = {}
         for slot in sorted(slots):
             if self.options.measuring.concerns(self.cohort.specs[slot]):

@@ -1,7 +1,7 @@
 """A folder of runs while others write it: each call reads what was appended since the last one.
 
 A log that was rewound, replaced or shortened is read anew; a line that is still being written waits for its end. The
-follower holds no lock and writes nothing but the index that lists of many runs use, so it cannot disturb who does.
+follower holds no lock and writes nothing but the index that lists of many runs use, so it cannot disturb a writer.
 """
 
 import os

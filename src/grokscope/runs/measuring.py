@@ -65,7 +65,7 @@ def measure_checkpoints(run: Run, names: Sequence[str], reading: Reading | None 
     """Rows of run, step and every measure's columns, some checkpoints at a time.
 
     What cannot be measured is rejected here, before anything is computed. How many checkpoints are stacked changes no
-    row: one whose activations are not numbers has NaN and a reason, unless it is the only one asked for.
+    row: one whose activations are not numbers has NaN and a reason, unless it is the only one.
     """
     how = reading or Reading()
     select(names)
@@ -92,11 +92,11 @@ def measure_stack(subject: RunStack, readings: Sequence[str]) -> list[Row]:
     """
     rows: list[Row] = [{} for _ in range(len(subject))]
     read = subject.select([0, 0]) if len(subject) == 1 else subject  # a stack is never rejected for one of its runs
-    asked: dict[str, list[str]] = {}
+    by_reading: dict[str, list[str]] = {}
     for reading in readings:
         name, _, where = reading.partition("@")
-        asked.setdefault(where, []).append(name)
-    for where, names in asked.items():
+        by_reading.setdefault(where, []).append(name)
+    for where, names in by_reading.items():
         by: Conditioning = "sum" if where == "sum" else "answer"
         if not _is_another_reading(subject.task, where):
             continue

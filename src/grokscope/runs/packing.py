@@ -94,7 +94,7 @@ def _record(parts: Mapping[str, Any], evaluations: str, checkpoints: str) -> Run
 
 
 def _reject_uneven(columns: Columns) -> None:
-    """Whoever reads a record relies on numbers, as many in each column."""
+    """Columns hold numbers, as many in each."""
     if len({len(values) for values in columns.values()}) > 1:
         raise ValueError("the columns of a log are not of one length")
     for name, values in columns.items():

@@ -1,4 +1,4 @@
-"""Plans, kept beside their runs: whoever continues a sweep needs to remember nothing, and workers read them there."""
+"""Plans, kept beside their runs: a sweep is continued from its own folder, and workers read them there."""
 
 import hashlib
 import json

@@ -10,11 +10,11 @@ The studies that a run is for may be added after its end; each is a file of its 
 
     ROOT/add_mod97_s42-0123456789abcdef/made_for-89abcdef01234567.json
 
-A reader believes markers alone, each of which carries its own checksum, so nothing that is half written is ever seen.
-Each writer has names of its own, so two that train one run at once, after a lost connection say, do not hurt each
-other; they write the same bytes, and one of them is read. Whoever ends a run removes what others have not ended, even
-while they write, and who comes second withdraws. The end that is marked first is seen by everybody who ends later, and
-nobody removes it. Whoever continues a run takes the newest commit that is whole.
+A reader trusts markers alone, and each marker carries its own checksum, so nothing half-written is ever read. Each
+writer uses names of its own. Two writers that train the same run, for example after a lost connection, do not disturb
+each other: they write the same bytes, and one of them is read. The first writer to finish a run removes the unfinished
+commits of the others; a writer that finishes later sees the finished commit and removes its own. A run is continued
+from its newest whole commit.
 """
 
 import hashlib
@@ -58,7 +58,7 @@ class Commit:
     step: int
     """How far the run was."""
     writer: str
-    """Who wrote it."""
+    """The writer's random name."""
     finished: bool
     """Whether that was its end."""
     files: dict[str, tuple[str, int]]
@@ -166,7 +166,7 @@ class Remote:
     def commit(self, run: str, step: int, files: dict[str, bytes], finished: bool, known: set[str]) -> None:
         """Write the files that are not `known` to be there, then the marker, then forget our former commit.
 
-        Who ended the run meanwhile has removed our files as unfinished, so they are looked for once more.
+        Another writer that finished the run meanwhile has removed our files, so their presence is checked once more.
         """
         if finished and self._is_ended_by_another(run):
             self._clear(run, {self.writer})
@@ -183,7 +183,7 @@ class Remote:
         for old in self.names(run):
             if MARKER.fullmatch(old) and old != commit.marker and _writer(old) == self.writer:
                 self.remove(f"{run}/{old}")
-        if finished:  # asked only now: whoever ends after this sees our marker, and leaves it
+        if finished:  # checked only now: a writer that finishes later sees our marker, and leaves it
             ended = {one.writer for one in self.commits(run) if one.finished}
             self._clear(run, {_writer(name) for name in self.names(run)} - ended)
         for place in known - places.keys():
@@ -207,7 +207,7 @@ class Remote:
 
 
 def _writer(name: str) -> str:
-    """Who wrote what has this name, a marker or a folder of files."""
+    """The writer in the name of a marker or of a folder of files."""
     return name.removesuffix(".json").rpartition("-")[2]
 
 
@@ -252,7 +252,7 @@ class RemoteFolder(RunFolder):
 
 
 class RemoteStore(Store):
-    """A remote place, seen as a folder of runs; each is fetched when it is asked for, or of its files `only` some."""
+    """A remote place as a folder of runs; each is fetched on first use, or of its files `only` some."""
 
     def __init__(self, address: str, only: Container[str] | None = None) -> None:
         self.remote, self.only = Remote(address), only
@@ -271,11 +271,11 @@ class RemoteStore(Store):
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether somebody asked every worker to stop."""
+        """Whether every worker is to stop."""
         return self.remote.read(CANCELLED) is not None  # every worker asks often, and to list many runs is slow
 
     def reopen(self) -> None:
-        """Take back what `cancel` asked."""
+        """Undo `cancel`."""
         self.remote.remove(CANCELLED)
 
     def put(self, name: str, content: bytes) -> None:
@@ -332,7 +332,7 @@ class RemoteStore(Store):
         return map(self.folder, self.remote.runs())
 
     def names(self) -> list[str]:
-        """What looks like a run, in order; whether any of it is committed shows when it is asked for."""
+        """Folders named like runs, in order; whether they hold a commit is seen when they are fetched."""
         return [name for name in self.remote.names() if RUN.fullmatch(name)]
 
     def folder(self, name: str | Path) -> RunFolder:

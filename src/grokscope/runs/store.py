@@ -1,4 +1,4 @@
-"""A folder of runs: their names, what is kept beside them, and who trains which of them."""
+"""A folder of runs: their names, what is kept beside them, and which process trains which of them."""
 
 import os
 import re
@@ -42,7 +42,7 @@ class Store:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether somebody asked every worker to stop."""
+        """Whether every worker is to stop."""
         return (self.path / CANCELLED).exists()
 
     def cancel(self) -> None:
@@ -50,7 +50,7 @@ class Store:
         self.put(CANCELLED, b"")
 
     def reopen(self) -> None:
-        """Take back what `cancel` asked."""
+        """Undo `cancel`."""
         (self.path / CANCELLED).unlink(missing_ok=True)
 
     def put(self, name: str, content: bytes) -> None:

@@ -1,0 +1,36 @@
+"""A plan before it is trained."""
+
+from pathlib import Path
+
+import pytest
+
+from grokscope.errors import InputError
+from grokscope.jobs import preparation, prepare_plan, run_all
+from grokscope.runs import Store, kept_plans, run_name
+from grokscope.specs import Plan
+from tiny_runs import TINY
+
+OTHER = TINY.with_seed(1)
+
+
+def test_it_is_kept_and_its_runs_have_folders(tmp_path: Path) -> None:
+    plan, store = Plan(str(tmp_path), (TINY, OTHER)), Store(tmp_path)
+    run_all([TINY], store, compiled=False)
+    store.cancel()
+    assert prepare_plan(plan) == [run_name(OTHER)], "what is finished does not wait"
+    assert kept_plans(store) == [plan]
+    assert not store.is_cancelled
+    assert store.names() == sorted(map(run_name, plan.runs))
+
+
+def test_of_very_many_runs_folders_are_made_as_they_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preparation, "MOST_FOLDERS", 1)
+    assert len(prepare_plan(Plan(str(tmp_path), (TINY, OTHER)))) == 2
+    assert Store(tmp_path).names() == []
+
+
+def test_what_cannot_be_trained_leaves_nothing_behind(tmp_path: Path) -> None:
+    plan = Plan(str(tmp_path / "runs"), (TINY,), measures=("fds",))
+    with pytest.raises(InputError, match="did you mean 'fsd'"):
+        prepare_plan(plan)
+    assert not (tmp_path / "runs").exists()
