@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import nan
 from pathlib import Path
 from typing import Any, SupportsInt, get_args
 

@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from grokscope.cli.measure_table import format_value
+from grokscope.measures.catalogue import MEASURES, measure, measure_named
 from grokscope.measures.question import Question
-from grokscope.measures.registry import MEASURES, measure, measure_named
 
 __all__ = ["print_catalogue"]
 

@@ -13,8 +13,8 @@ from rich.progress import Progress
 from grokscope.cli.columns import align
 from grokscope.errors import InputError
 from grokscope.files import named, write_atomically
-from grokscope.measures.registry import Row
-from grokscope.runs import Reading, Run, measured
+from grokscope.measures.catalogue import Row
+from grokscope.runs import Reading, Run, measure_checkpoints
 from grokscope.specs import ReadingSpec
 
 __all__ = ["format_value", "measure_run", "read_reading"]
@@ -22,7 +22,7 @@ __all__ = ["format_value", "measure_run", "read_reading"]
 
 def measure_run(run: Run, names: Sequence[str], reading: Reading, path: Path, as_json: bool) -> None:
     """Measure a run at its checkpoints, write the table to the file, and print it."""
-    parts = measured(run, names, reading)
+    parts = measure_checkpoints(run, names, reading)
     rows: list[Row] = []
     console = Console(stderr=True)
     with Progress(console=console, disable=not console.is_terminal) as bar:

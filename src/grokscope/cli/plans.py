@@ -7,8 +7,7 @@ import torch
 from grokscope.cli.options import Device, ExecutorOptions
 from grokscope.errors import InputError
 from grokscope.files import named, write_atomically
-from grokscope.jobs import bytes_per_run, refuse_impossible
-from grokscope.jobs.checks import refuse_unmeasurable
+from grokscope.jobs import bytes_per_run, reject_impossible
 from grokscope.jobs.costs import cost_of
 from grokscope.jobs.executors import cores, shards_of
 from grokscope.runs import open_store
@@ -29,7 +28,7 @@ def device_here(name: Device, *, elsewhere: bool = False) -> str:
 def write_plan(plan: Plan, path: Path) -> None:
     """Write a plan for a worker, and say how to run it."""
     with open_store(plan.out) as store:
-        refuse_impossible(plan.runs, store, "cpu")  # its own device may be elsewhere
+        reject_impossible(plan.runs, store, "cpu")  # its own device may be elsewhere
     if path.exists():
         raise InputError(f"{named(path)} exists already; nothing was overwritten")
     write_atomically(path, (plan.to_json() + "\n").encode())
@@ -40,8 +39,7 @@ def print_cost(plan: Plan, executor: ExecutorOptions) -> None:
     """Runs, shards, memory, time and disk space of a plan; what cannot be trained is rejected."""
     if executor.executor == "local":
         with open_store(plan.out) as store:
-            refuse_impossible(plan.runs, store, plan.device)
-            refuse_unmeasurable(plan.runs, plan.measures, plan.device)
+            reject_impossible(plan.runs, store, plan.device, plan.measures)
     shards, cost = shards_of(plan, executor.runs_per_shard, executor.memory), cost_of(plan)
     slots = 1 if plan.device == "cpu" else max(len(shard.plan.runs) for shard in shards)
     each = max(bytes_per_run(cohort_key(shard.plan.runs[0])) for shard in shards)

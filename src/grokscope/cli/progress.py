@@ -10,21 +10,18 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from grokscope.cli.options import ExecutorOptions
 from grokscope.errors import InputError
-from grokscope.jobs import refuse_impossible
-from grokscope.jobs.checks import refuse_unmeasurable
+from grokscope.jobs import prepare_plan
 from grokscope.jobs.executors import executor_named
-from grokscope.jobs.trackers import Word, mirrored
-from grokscope.runs import Run, Store, is_remote, open_store, remember, run_name
+from grokscope.jobs.trackers import Word, mirror_logs
+from grokscope.runs import BusyError, Run, Store, is_remote
 from grokscope.specs import Plan, ReadingSpec
-from grokscope.training.devices import is_available
-from grokscope.view.summary import sentence
+from grokscope.view.summary import summarize_run
 
 __all__ = ["INTERRUPTED", "finish", "run_with_progress"]
 
 INTERRUPTED = 75
 LOCAL = ExecutorOptions()
 MEMORIZED, GROKKED = ReadingSpec().memorized, ReadingSpec().grokked
-MOST_FOLDERS = 1000  # made before training begins; two files each, flushed, and a plan may name a hundred thousand
 MOST_SENTENCES = 100
 
 
@@ -33,7 +30,9 @@ def run_with_progress(plan: Plan, track: Sequence[Word] = (), executor: Executor
 
     What cannot be trained is rejected before anything is written; then the plan is stored with its runs, for `resume`.
     """
-    waiting_runs = _prepare(plan, track, is_here=executor.executor == "local")
+    if track and is_remote(plan.out):
+        raise InputError(f"trackers follow a folder, and {plan.out} is none; leave out --track")
+    waiting_runs = prepare_plan(plan, is_here=executor.executor == "local")
     console = Console(stderr=True)
     total = sum(spec.training.steps - (spec.fork.step if spec.fork else 0) for spec in plan.runs)
     seen: dict[str, int] = {}
@@ -76,26 +75,8 @@ def run_with_progress(plan: Plan, track: Sequence[Word] = (), executor: Executor
         def warn(sentence: str) -> None:
             console.print(f"warning: {escape(sentence)}", soft_wrap=True)
 
-        with mirrored(track, plan.out, waiting_runs, warn):
+        with mirror_logs(track, plan.out, waiting_runs, warn):
             return execute(plan, report)
-
-
-def _prepare(plan: Plan, track: Sequence[Word], is_here: bool) -> list[str]:
-    """Check a plan and store it; the names of the runs to train."""
-    if track and is_remote(plan.out):
-        raise InputError(f"trackers follow a folder, and {plan.out} is none; leave out --track")
-    device = plan.device if is_here or is_available(plan.device) else "cpu"  # a cluster checks its own
-    with open_store(plan.out) as store:
-        refuse_impossible(plan.runs, store, device)
-        refuse_unmeasurable(plan.runs, (*plan.measures, *plan.milestones), device)
-        remember(plan, store)
-        store.reopen()
-        if is_remote(plan.out):
-            return []
-        waiting = [spec for spec in plan.runs if not store.is_finished(spec)]
-        for spec in waiting if len(waiting) <= MOST_FOLDERS else ():  # so that `watch` shows what is to come
-            store.add(spec)
-    return [run_name(spec) for spec in waiting]
 
 
 def finish(plan: Plan, is_finished: bool) -> None:
@@ -104,11 +85,11 @@ def finish(plan: Plan, is_finished: bool) -> None:
         print(f"{len(plan.runs):,} runs; see `grokscope status {plan.out}`")
     else:
         for spec in plan.runs:
-            print(sentence(Run(Store(plan.out).folder(run_name(spec)))))
+            print(summarize_run(Run(Store(plan.out).locate(spec))))
     if not is_finished:
         print(f"stopped; everything is stored: continue with `grokscope resume {plan.out}`")
         sys.exit(INTERRUPTED)
     for spec in plan.runs if not is_remote(plan.out) else ():
-        if not Store(plan.out).is_finished(spec):
-            with Store(plan.out).folder(run_name(spec)).locked():  # rejects, and names the process that has it
-                pass
+        folder = Store(plan.out).locate(spec)
+        if not folder.outcome.is_finished and folder.is_held():
+            raise BusyError(f"{folder.name} is being written by {folder.owner}")

@@ -46,9 +46,9 @@ def reproduce(
     --list, --claims, --remake and --figure train nothing.
 
     Args:
-        study: A study, as --list lists them.
+        study: A study, as --list lists them, or a folder with a study of your own (study.py).
         out: The folder for runs and results; for --figure the folder for the figure.
-        only: Tables, figures, supplementary analyses or parts of the study; all if not given.
+        only: Tables, figures, supplementary analyses or experiments of the study; all if not given.
         without: The same, left out.
         n_seeds: Number of seeds of every configuration; the study's own if not given.
         quick: A reduced version for two cores; most claims then have too few runs.
@@ -65,10 +65,11 @@ def reproduce(
     Examples:
         grokscope reproduce --list
         grokscope reproduce synchronization --only tab-wd fig-wd --n-seeds 4 --dry-run
-        grokscope reproduce synchronization --claims --from results
-        grokscope reproduce synchronization --remake --out results
+        grokscope reproduce synchronization --claims --from results/synchronization
+        grokscope reproduce synchronization --remake --out results/synchronization
         grokscope reproduce synchronization --figure fig-two-phase --from runs/paper --out figures
         grokscope reproduce bakeoff --quick --dry-run
+        grokscope reproduce examples/own_study --dry-run
     """
     modes = {"--list": list_, "--claims": claims, "--remake": remake, "--figure": figure is not None}
     chosen = [name for name, is_given in modes.items() if is_given]
@@ -98,17 +99,18 @@ def reproduce(
     executor.check()
 
     from grokscope.cli import study_runs
-    from grokscope.cli.known_studies import STUDIES, find_study
+    from grokscope.studies import find_study, study_names
 
     if study is None:
-        rows = [(name, one.title) for name, one in STUDIES.items()]
+        rows = [(name, find_study(name).title) for name in study_names()]
         print(
             json.dumps([dict(zip(("study", "title"), row, strict=True)) for row in rows]) if as_json else _lines(rows)
         )
         return
     found = find_study(study)
     if list_:
-        print(json.dumps(list(found.parts)) if as_json else "\n".join(found.parts))
+        parts = [*found.items, *found.experiments]
+        print(json.dumps(parts) if as_json else "\n".join(parts))
     elif claims:
         study_runs.print_claims(found, from_, as_json)
     elif figure is not None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from grokscope.cli.options import ExecutorOptions, HardwareOptions, Place, StorageOptions, Track, given
 from grokscope.errors import InputError
-from grokscope.runs import is_remote, open_runs, open_store, remembered
+from grokscope.runs import is_remote, kept_plans, open_runs, open_store
 from grokscope.runs.runs import SUMMARIZED
 from grokscope.specs import Plan
 
@@ -32,10 +32,10 @@ def resume(
     with open_store(folder, only=("format", *SUMMARIZED)) as store:
         if not is_remote(folder):
             open_runs(folder)  # rejects what is not there
-        known = remembered(store)
+        known = kept_plans(store)
         plans = [plan for plan in known if not all(map(store.is_finished, plan.runs))]
         planned = {spec for plan in known for spec in plan.runs}
-        others = tuple(run.spec for run in store if run.outcome is None and run.spec not in planned)
+        others = tuple(run.spec for run in store if not run.outcome.is_finished and run.spec not in planned)
     if given(storage) and not others:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given(storage))
         raise InputError(f"{options} would have no effect: a plan in {folder} names every unfinished run")

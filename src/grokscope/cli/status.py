@@ -5,8 +5,8 @@ from collections import Counter
 
 from grokscope.cli.options import JsonFlag, Place
 from grokscope.errors import InputError
-from grokscope.runs import Run, is_remote, open_runs, open_store, remembered
-from grokscope.runs.locks import owner_of
+from grokscope.runs import Run, is_remote, kept_plans, open_runs, open_store
+from grokscope.runs.locks import lock_owner
 from grokscope.runs.runs import SUMMARIZED
 
 __all__ = ["cancel", "status"]
@@ -21,11 +21,11 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
         grokscope status runs/decays
     """
     with open_store(folder, only=("format", *SUMMARIZED)) as store:
-        rows = [Run(one).facts() for one in store] if is_remote(folder) else open_runs(folder).facts()
-        planned = {spec.content_hash for plan in remembered(store) for spec in plan.runs}
+        rows = [Run(one).facts(False) for one in store] if is_remote(folder) else open_runs(folder).facts(False)
+        planned = {spec.content_hash for plan in kept_plans(store) for spec in plan.runs}
         begun = {row["run"].rpartition("-")[2] for row in rows}
         outcomes = Counter(str(row["outcome"]) for row in rows if row["outcome"] != "unfinished")
-        writers = {owner for row in rows if (owner := owner_of(store.path / row["run"] / "lock")) is not None}
+        writers = {owner for row in rows if (owner := lock_owner(store.path / row["run"] / "lock")) is not None}
         facts = {
             "planned": len(planned | begun),
             "finished": sum(outcomes.values()),
@@ -59,7 +59,7 @@ def cancel(folder: Place) -> None:
         grokscope cancel runs/decays
     """
     with open_store(folder) as store:
-        if not remembered(store) and next(iter(store), None) is None:
+        if not kept_plans(store) and next(iter(store), None) is None:
             raise InputError(f"there are no runs in {folder}")
         store.cancel()
     print(f"every worker will stop within seconds; continue with `grokscope resume {folder}`")

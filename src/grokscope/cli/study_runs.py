@@ -5,15 +5,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table as Printed
+from rich.table import Table as Columns
 
-from grokscope.cli.known_studies import Study
 from grokscope.cli.options import ExecutorOptions, HardwareOptions, Precision
 from grokscope.cli.plans import device_here, estimate, write_plan
 from grokscope.cli.progress import INTERRUPTED, run_with_progress
@@ -21,15 +19,17 @@ from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.files import named
 from grokscope.runs import Store, run_name
 from grokscope.runs.doctor import damaged_runs, set_aside
-from grokscope.runs.records import RunRecord, save_records, unpacked
-from grokscope.studies import Table, write_figure
-from grokscope.studies.evidence import evidence_of
-from grokscope.studies.models import save_models
-from grokscope.studies.reproduction import records_in
-from grokscope.studies.results import write_json
-from grokscope.studies.sources import PACKED, records_at, scope_of
+from grokscope.runs.packing import save_records, unpack_records
+from grokscope.runs.records import RunRecord, merge_records
+from grokscope.studies import Study
+from grokscope.studies.claim import claim_rows
+from grokscope.studies.results import write_json, write_results
+from grokscope.studies.sources import PACKED, read_records, stored_records
 from grokscope.version import __version__
+from grokscope.view.charts.figure import Figure
+from grokscope.view.charts.files import write_figure
 from grokscope.view.render import read_aloud
+from grokscope.view.table import Table
 
 __all__ = ["draw", "print_claims", "remake", "train_study"]
 
@@ -57,9 +57,15 @@ def train_study(
     elsewhere = dry_run or plan_only is not None or executor.executor != "local"
     place = device_here(hardware.device, elsewhere=elsewhere)
     arithmetic: Precision = precision or ("tf32" if place == "cuda" else "float32")
-    scope = {"n_seeds": n_seeds, "quick": quick, "precision": arithmetic}
-    where = {"device": place, "deterministic": hardware.deterministic}
-    plan = study.plan(str(out / RUNS), only, without, **scope, **where)
+    plan = study.plan(
+        study.experiments_for(only or ("all",), without),
+        str(out / RUNS),
+        n_seeds=n_seeds,
+        quick=quick,
+        precision=arithmetic,
+        device=place,
+        deterministic=hardware.deterministic,
+    )
     if dry_run:
         print(estimate(plan))
         return
@@ -69,7 +75,7 @@ def train_study(
     _mark_folder(out, {"grokscope": __version__, "study": study.name, "precision": arithmetic, "quick": quick})
     store = Store(out / RUNS)
     skipped = _set_damaged_aside(store, damaged)
-    plan = replace(plan, runs=tuple(spec for spec in plan.runs if run_name(spec) not in skipped))
+    plan = plan.select(spec for spec in plan.runs if run_name(spec) not in skipped)
     print(estimate(plan), file=sys.stderr)
     if not run_with_progress(plan, executor=executor):
         print("stopped; everything is stored: continue with the same command")
@@ -77,14 +83,15 @@ def train_study(
     trained = time.monotonic() - started
     # Runs of another precision may be stored there too, if a plan was run elsewhere; they are no part of this one.
     precisions = {spec.precision for spec in plan.runs}
-    found = [record for record in records_in(store) if record.spec.precision in precisions]
+    found = [record for record in stored_records(store) if record.spec.precision in precisions]
     records = [record for record in found if run_name(record.spec) not in skipped]
-    save_records(out / study.records, records)
-    if study.figures is not None:
-        save_models(out / "checkpoints", records, store)
+    path = out / f"{study.name}.records.gz"
+    save_records(path, records)
+    if study.save_models is not None:
+        study.save_models(out / "checkpoints", records, store)
     # From the file that anybody can read, so that everything follows from it.
     selection = {"asked_for": [*only] or ["all"], "left_out": [*without]}
-    _write(study, unpacked(out / study.records), out, selection, as_json)
+    _write(study, unpack_records(path), out, selection, as_json)
     whole = time.monotonic() - started
     times = f"{len(plan.runs):,} runs in {trained:,.0f} s; with tables, figures and claims {whole:,.0f} s"
     print(f"{times}\nresults: {out}", file=sys.stderr if as_json else sys.stdout)
@@ -102,28 +109,28 @@ def draw(study: Study, name: str, sources: Sequence[Path], out: Path) -> None:
     """Draw a figure of a study, or all of them, from runs or records."""
     from grokscope.view.charts.style import require_matplotlib
 
-    figures = study.figures or {}
+    figures = {item.name: item for item in study.figures}
     if name not in (*figures, "all"):
         raise InputError(f"{study.name} has no figure {shown(name)}{did_you_mean(name, (*figures, 'all'))}")
     if not sources:
         raise InputError("--figure needs --from, where the runs or records are")
     require_matplotlib()
     with Console(stderr=True).status("reading the records"):
-        records = _read_records(sources)
-        evidence = evidence_of(records, **scope_of(records))
+        evidence = study.evidence(_read_records(sources), sources[0])
     for one in figures if name == "all" else (name,):
-        drawn = figures[one](evidence)
+        drawn = figures[one].build(evidence)
+        assert isinstance(drawn, Figure)
         paths = write_figure(drawn, out)
         print("\n  ".join([drawn.title, *drawn.notes, f"wrote {', '.join(map(str, paths))}"]))
 
 
 def print_claims(study: Study, sources: Sequence[Path], as_json: bool) -> None:
     """Print the claims of a study with their verdicts in a folder of results; without one, with their rules."""
-    if not study.rules:
+    if not study.claims:
         raise InputError(f"{study.name} has no claims")
     if len(sources) > 1:
         raise InputError(f"--claims reads one folder of results, got {len(sources)}")
-    rows = _read_claims(sources[0]) if sources else study.rules
+    rows = _read_claims(sources[0]) if sources else claim_rows(study.claims)
     if as_json:
         print(json.dumps(list(rows), ensure_ascii=False))
     else:
@@ -132,20 +139,24 @@ def print_claims(study: Study, sources: Sequence[Path], as_json: bool) -> None:
 
 def _read_records(sources: Sequence[Path]) -> list[RunRecord]:
     """The records of several places; one that is in more than one of them counts once."""
-    found = [record for place in sources for record in records_at(place)]
-    return list({record.spec.content_hash: record for record in found}.values())
+    return merge_records(record for place in sources for record in read_records(place))
 
 
 def _write(study: Study, records: Sequence[RunRecord], out: Path, selection: dict[str, Any], as_json: bool) -> None:
     """Write the results of a study, and print its claims or its table."""
-    with Console(stderr=True).status("tables and figures"):
-        written = study.write(records, out, selection)
-    if isinstance(written, Table):
-        _print_table(written, as_json)
+    evidence = study.evidence(records, out)
+    with Console(stderr=True).status("tables and figures") as status:
+        claims = write_results(study, evidence, out, lambda name: status.update(f"wrote {name}"), **selection)
+    for name in evidence.unplaced:
+        print(f"{name} was made for no experiment of {study.name}, and is left out", file=sys.stderr)
+    if not claims:
+        table = study.tables[0].build(evidence)
+        assert isinstance(table, Table)
+        _print_table(table, as_json)
     elif as_json:
-        print(json.dumps(written, ensure_ascii=False))
+        print(json.dumps(claims, ensure_ascii=False))
     else:
-        _print_rows(written)
+        _print_rows(claims)
 
 
 def _mark_folder(out: Path, ours: dict[str, Any]) -> None:
@@ -190,7 +201,7 @@ def _read_json(path: Path) -> Any:
 
 
 def _read_claims(folder: Path) -> list[dict[str, Any]]:
-    path, needed = folder / "claims.json", {"name", "printed", "value", "n", "verdict"}
+    path, needed = folder / "claims.json", {"name", "reported", "value", "n", "verdict"}
     if not path.exists():
         raise InputError(f"{named(folder)} has no claims.json, which is what `grokscope reproduce` writes")
     rows = _read_json(path)
@@ -202,12 +213,12 @@ def _read_claims(folder: Path) -> list[dict[str, Any]]:
 def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
     """The claims as a table, and how many have which verdict."""
     is_judged = bool(rows) and "verdict" in rows[0]
-    table = Printed(box=None, pad_edge=False)
+    table = Columns(box=None, pad_edge=False)
     for column in ("claim", "paper", *(("ours", "n", "verdict") if is_judged else ("rule",))):
         table.add_column(column, justify="right" if column == "n" else "left", overflow="fold")
     for row in rows:
         last = (row["value"], str(row["n"]), row["verdict"]) if is_judged else (row["rule"],)
-        table.add_row(*map(escape, (row["name"], row["printed"], *last)))
+        table.add_row(*map(escape, (row["name"], row["reported"], *last)))
     Console(highlight=False).print(table)
     if is_judged:
         counts = Counter(row["verdict"] for row in rows)
@@ -219,7 +230,7 @@ def _print_table(table: Table, as_json: bool) -> None:
     if as_json:
         print(json.dumps([dict(zip(heads, row, strict=True)) for row in body], ensure_ascii=False))
         return
-    printed = Printed(box=None)
+    printed = Columns(box=None)
     for place, head in enumerate(heads):
         printed.add_column(escape(head), justify="left" if place < 2 else "right")
     for row in body:

@@ -10,11 +10,10 @@ from statistics import fmean
 from typing import Literal
 
 from grokscope.cli.frames import Line, Watched
-from grokscope.errors import InputError
-from grokscope.runs.following import Followed, Follower
+from grokscope.jobs import stack_key
+from grokscope.runs.following import FollowedRun, Follower
 from grokscope.specs import RunSpec, Seeds
 from grokscope.timeline import Timeline
-from grokscope.training import cohort_key
 
 __all__ = ["Grouping", "Watcher"]
 
@@ -46,8 +45,8 @@ class Watcher:
 
     def snapshot(self) -> Watched:
         """The folder as it is now."""
-        runs, now = self.follower.look(), self.clock()
-        groups: dict[Hashable, list[Followed]] = {}
+        runs, now = self.follower.update(), self.clock()
+        groups: dict[Hashable, list[FollowedRun]] = {}
         for run in runs:
             if run.name not in self.groups:
                 self.groups[run.name] = _key(run.spec, self.by)
@@ -60,7 +59,7 @@ class Watcher:
         lines = tuple(self._line(members, now) for members in groups.values())
         return Watched(str(self.path), COMMON[self.by], lines, tuple(self.alerts))
 
-    def _read_some(self, groups: Sequence[Sequence[Followed]]) -> None:
+    def _read_some(self, groups: Sequence[Sequence[FollowedRun]]) -> None:
         """Read the logs of some newly found runs that have ended: equally many of each group, evenly chosen."""
         new = [[run for run in runs if not run.is_read and run.name not in self.spared] for runs in groups]
         new = [runs for runs in new if runs]
@@ -69,7 +68,7 @@ class Watcher:
             new = [_evenly(runs, max(1, MOST_LOGS // len(new))) for runs in new][:MOST_LOGS]
         self.follower.read(run for runs in new for run in runs)
 
-    def _note_arrival(self, run: Followed) -> None:
+    def _note_arrival(self, run: FollowedRun) -> None:
         seen = self.arrivals.setdefault(run.name, deque())
         if not run.is_read:  # its step is not known, so nothing has arrived
             return
@@ -80,31 +79,31 @@ class Watcher:
         while len(seen) > 2 and seen[-1][0] - seen[0][0] > WINDOW:
             seen.popleft()
 
-    def _note_events(self, run: Followed, now: float) -> None:
+    def _note_events(self, run: FollowedRun, now: float) -> None:
         known = self.timelines.get(run.name)
         was_unread = known is None or known[1] is None
         is_old = self.is_first or (was_unread and run.name in self.spared)  # it had ended before
         if known is None or known[0] != len(run.rows):
-            self.timelines[run.name] = (len(run.rows), run.timeline())
+            self.timelines[run.name] = (len(run.rows), run.timeline)
         for event, sentence in _events(run, self.timelines[run.name][1]):
             if (run.name, event) not in self.announced:  # once, even if the run is rewound and does it again
                 self.announced.add((run.name, event))
                 if not is_old:
                     self.alerts.append(f"{time.strftime('%H:%M:%S', time.localtime(now))}  {run.name} {sentence}")
 
-    def _rate(self, run: Followed, now: float) -> float:
+    def _rate(self, run: FollowedRun, now: float) -> float:
         """Steps per second: over the last minute, or since the run began if only one evaluation has arrived."""
-        if run.outcome is not None or run.written is None or now - run.written > PATIENCE:
+        if run.is_finished or run.written is None or now - run.written > PATIENCE:
             return 0.0
         seen = self.arrivals[run.name]
         (start, first), (end, last) = (seen[0], seen[-1]) if len(seen) > 1 else ((run.began, run.first), seen[-1])
         return (last - first) / (end - start) if end > start else 0.0
 
-    def _line(self, runs: Sequence[Followed], now: float) -> Line:
+    def _line(self, runs: Sequence[FollowedRun], now: float) -> Line:
         rate = sum(self._rate(run, now) for run in runs) or None
         left, written = sum(run.steps_left for run in runs), [run.written for run in runs if run.written]
         total = sum(run.spec.training.steps - run.first for run in runs)
-        finished = sum(run.outcome is not None for run in runs)
+        finished = sum(run.is_finished for run in runs)
         last = max(run.spec.training.steps for run in runs)
         return Line(
             label=_label([run.spec for run in runs], self.by),
@@ -121,29 +120,29 @@ class Watcher:
             unread=sum(not run.is_read for run in runs),
         )
 
-    def _has_grokked(self, run: Followed) -> bool:
+    def _has_grokked(self, run: FollowedRun) -> bool:
         timeline = self.timelines[run.name][1]
         if timeline is None:  # nothing was read of it but its outcome
-            return (run.outcome or {}).get("grokked") is not None
+            return run.record.outcome.grokked is not None
         return timeline.grokked is not None
 
-    def _synchronized(self, runs: Sequence[Followed]) -> int | None:
+    def _synchronized(self, runs: Sequence[FollowedRun]) -> int | None:
         """How many have synchronised; unread runs count by the share of those that had ended and were read."""
         found = [(run, timeline.sync.step is not None) for run in runs if (timeline := self.timelines[run.name][1])]
-        unread, ended = sum(not run.is_read for run in runs), [did for run, did in found if run.outcome is not None]
+        unread, ended = sum(not run.is_read for run in runs), [did for run, did in found if run.is_finished]
         if unread and not ended:
             return None
         return sum(did for _, did in found) + (round(unread * fmean(ended)) if unread else 0)
 
 
-def _evenly(runs: Sequence[Followed], count: int) -> list[Followed]:
+def _evenly(runs: Sequence[FollowedRun], count: int) -> list[FollowedRun]:
     """At most this many of them, evenly from the first to the last."""
     if len(runs) <= count:
         return list(runs)
     return [runs[i * len(runs) // count] for i in range(count)]
 
 
-def _events(run: Followed, timeline: Timeline | None) -> Iterable[tuple[str, str]]:
+def _events(run: FollowedRun, timeline: Timeline | None) -> Iterable[tuple[str, str]]:
     """What is announced, each with a name by which it is announced once."""
     if timeline is None:
         return
@@ -157,18 +156,16 @@ def _events(run: Followed, timeline: Timeline | None) -> Iterable[tuple[str, str
             yield "grok", f"grokked at step {grokked:,}, not synchronised before"
         else:
             yield "grok", f"grokked at step {grokked:,}, {grokked - synced:,} steps after it synchronised"
-    if run.outcome is not None and run.outcome["outcome"] in ("diverged", "unstable", "unstable_after"):
-        yield "fall", f"ended: {run.outcome['outcome'].replace('_', ' ')}"
+    ending = run.record.outcome.outcome
+    if ending in ("diverged", "unstable", "unstable_after"):
+        yield "fall", f"ended: {ending.replace('_', ' ')}"
 
 
 def _key(spec: RunSpec, by: Grouping) -> Hashable:
     if by == "seeds":
         fork = spec.fork and replace(spec.fork, parent="0" * 16)  # of another seed, another parent
         return replace(spec, seeds=Seeds(), fork=fork)
-    try:
-        stack: Hashable = (cohort_key(spec), spec.model)
-    except InputError:  # a user's table that has moved
-        stack = (spec.task, spec.architecture, spec.model)
+    stack = (stack_key(spec), spec.model)
     return (stack, spec.task) if by == "task" else stack
 
 

@@ -134,7 +134,7 @@ def _checksum(content: bytearray) -> bytes:
 
 
 def _now(folder: Path) -> int:
-    """The time by the clock that stamps files there, which on a network disk is not ours; 0 if nothing can be written."""
+    """The time by the clock that stamps files there, which may not be ours; 0 if nothing can be written."""
     probe = folder / f".{INDEX}.{os.getpid()}.partial"
     try:
         probe.touch()

@@ -7,7 +7,7 @@ The seed paper is `grokscope.studies.synchronization`; anybody's own study is a 
 import importlib.util
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, Literal
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.files import named
 from grokscope.runs.records import RunRecord
+from grokscope.runs.store import Store
 from grokscope.specs import Membership, Plan, RunSpec
 from grokscope.studies.claim import Claim
 from grokscope.studies.evidence import QUICK, Evidence, place_records
@@ -75,6 +76,8 @@ class Study:
     """What is measured at the first checkpoint after grokking and at the last, because it is expensive."""
     measured: tuple[str, ...] = ()
     """The experiments whose runs are measured so; the others need their logs alone."""
+    save_models: Callable[[Path, Sequence[RunRecord], Store], None] | None = None
+    """Keeps trained models of its runs in a folder, where the study has models to show."""
     plan_options: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the plan."""
 

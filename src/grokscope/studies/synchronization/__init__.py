@@ -25,6 +25,7 @@ from grokscope.studies.synchronization import (
     timing_law,
 )
 from grokscope.studies.synchronization.experiments import EXPERIMENTS, quick_runs
+from grokscope.studies.synchronization.models import save_models
 
 __all__ = ["STUDY"]
 
@@ -58,6 +59,7 @@ STUDY = Study(
     title="Circuit Synchronization Precedes Generalization",
     experiments=EXPERIMENTS,
     quick=quick_runs,
+    save_models=save_models,
     # At every checkpoint; readings that a task does not have are left out.
     measures=(
         "fsd",
