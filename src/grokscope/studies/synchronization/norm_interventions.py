@@ -48,8 +48,8 @@ NOTES = (
     EVENTS,
     "The first evaluation of a fork is the fork itself, after its weights were scaled and before any step. Unstable: "
     "diverged, or below train accuracy 0.9 at the end without having grokked.",
-    "Log-rank tests compare the grok steps with those of the configuration named beside; a run that did not grok is "
-    "censored at the longest budget of the two. Holm's rule is over all these tests.",
+    "Log-rank tests compare the grok steps with those of the configuration in the column before; a run that did not "
+    "grok is censored at the longest budget of the two. Holm's rule is over all these tests.",
 )
 Records = Mapping[str, RunRecord]
 
