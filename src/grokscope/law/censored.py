@@ -11,7 +11,7 @@ import scipy.optimize
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.law.fits import interval_over
 from grokscope.law.newton import interval_log_likelihoods, most_likely_lines
-from grokscope.law.runs import Ending, ForkedRun, fewest_draws, resampled, sorted_draws
+from grokscope.law.runs import Ending, ForkedRun, fewest_draws, in_order, resampled
 from grokscope.shapes import Float
 from grokscope.stats import Estimate
 
@@ -81,13 +81,13 @@ def fit_censored(
     """
     if form not in MEDIANS:
         raise InputError(f"there is no censored law {shown(form)}{did_you_mean(form, MEDIANS)}")
-    fitted = [run for run in runs if run.ending in (Ending.GROKKED, Ending.CENSORED)]
+    fitted = in_order(run for run in runs if run.ending in (Ending.GROKKED, Ending.CENSORED))
     times = _times(fitted)
     once = np.ones(len(fitted))
     if not _determined(form, times, once):
         raise InputError(f"{form} needs {len(PARAMETERS[form])} values of λ at which runs grokked")
     best = _maximum(form, times, once, _guess(form, times))
-    draws = sorted_draws(fitted)
+    draws = list(dict.fromkeys((run.task, run.draw) for run in fitted))
     of_run = [draws.index((run.task, run.draw)) for run in fitted]
     resamples = resamples if fewest_draws(draws) > 1 else 0
     sampled = _resampled_maxima(form, times, resampled(draws, resamples, seed)[:, of_run], best[:-1])

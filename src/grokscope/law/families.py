@@ -139,7 +139,7 @@ def fork_families(records: Sequence[Record], folder: str = "") -> list[Family]:
             found.setdefault(key, []).append(Branch(place, run))
     families = []
     for (study, task, step, *_), forks in found.items():
-        branches = sorted([*forks, *_parents(forks, records, places)], key=lambda branch: _by_seed(branch.run))
+        branches = sorted([*forks, *_parents(forks, records, places)], key=lambda branch: branch.place)
         families.append(Family(study, task, step, tuple(branches)))
     return sorted(families, key=lambda family: (-len(family.branches), family.title))
 

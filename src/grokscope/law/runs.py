@@ -21,6 +21,7 @@ __all__ = [
     "ForkedRun",
     "cells_of",
     "fewest_draws",
+    "in_order",
     "forked_run",
     "outcomes_by_decay",
     "resampled",
@@ -153,11 +154,11 @@ class Cells:
 
 def cells_of(runs: Sequence[ForkedRun]) -> Cells:
     """Sums over the runs that grokked after the fork."""
-    grokked = [run for run in runs if run.ending is Ending.GROKKED]
+    grokked = in_order(run for run in runs if run.ending is Ending.GROKKED)
     if not grokked:
         raise InputError(f"a law needs at least one run that grokked after its fork, got none of {len(runs)}")
     keys = sorted({(run.task, run.weight_decay, run.learning_rate) for run in grokked})
-    draws = sorted_draws(grokked)
+    draws = tuple(dict.fromkeys((run.task, run.draw) for run in grokked))
     sums = np.zeros((3, len(draws), len(keys)))
     for run in grokked:
         place = draws.index((run.task, run.draw)), keys.index((run.task, run.weight_decay, run.learning_rate))
@@ -166,15 +167,13 @@ def cells_of(runs: Sequence[ForkedRun]) -> Cells:
     return Cells(tuple(key[0] for key in keys), decay, decay * learning_rate, draws, *sums)
 
 
-def sorted_draws(runs: Iterable[ForkedRun]) -> tuple[Draw, ...]:
-    """The tasks and seeds of runs in an order of their own, so that intervals do not depend on how runs were stored."""
-    found = {(run.task, run.draw) for run in runs}
-    return tuple(
-        sorted(
-            found,
-            key=lambda one: (one[0], not isinstance(one[1], int), one[1] if isinstance(one[1], int) else str(one[1])),
-        )
-    )
+def in_order(runs: Iterable[ForkedRun]) -> list[ForkedRun]:
+    """Runs by task, seed and λ: so that no bit of a fit depends on the order in which they were stored."""
+    return sorted(runs, key=lambda run: (run.task, not isinstance(run.draw, int), _place(run.draw), run.weight_decay))
+
+
+def _place(draw: Hashable) -> int | str:
+    return draw if isinstance(draw, int) else str(draw)
 
 
 def resampled(draws: Sequence[Draw], resamples: int, seed: int) -> Float[np.ndarray, "samples draws"]:

@@ -102,6 +102,8 @@ def logrank(times: Numbers, observed: Flags, groups: Sequence[Hashable]) -> LogR
     difference = (events - d * part).sum(axis=1)
     spread = d * (n - d) / np.maximum(n - 1, 1)  # the last run at risk decides nothing
     covariance = np.diag((spread * part).sum(axis=1)) - np.einsum("t,kt,lt->kl", spread, part, part)
+    # Rows sum to zero, so the last group adds nothing but rounding, which could pass for another degree of freedom.
+    covariance, difference = covariance[:-1, :-1], difference[:-1]
     degrees = int(np.linalg.matrix_rank(covariance, hermitian=True))
     seen = {name: int(total) for name, total in zip(names, events.sum(axis=1), strict=True)}
     expected = {name: float(total) for name, total in zip(names, (d * part).sum(axis=1), strict=True)}
