@@ -355,7 +355,10 @@ def test_the_log_is_read_by_list_show_and_records(tmp_path: Path, capsys: pytest
     assert "not grokked" in capsys.readouterr().out
     folder = next(iter(Store(tmp_path)))
     assert (folder.spec.model, folder.spec.training.weight_decay) == ("<b>mine</b>", 2.0)
-    record = folder.record()
+    record = monitor.record
+    assert (record.spec, record.outcome) == (folder.spec, folder.outcome)
+    with pytest.raises(InputError, match="a record is read from a kept log"):
+        _ = Monitor("add_mod7", SITE).record
     assert record.timeline.outcome in (Outcome.UNSTABLE, Outcome.NEVER)
     assert record.evaluations["fsd"] == monitor.columns()["fsd"]
     (tmp_path / "records.gz").write_bytes(pack_records([record]))

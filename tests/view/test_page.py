@@ -22,7 +22,7 @@ from benchmarks.synthetic import synthetic_records  # noqa: E402
 from grokscope.cli import run as command  # noqa: E402
 from grokscope.errors import InputError  # noqa: E402
 from grokscope.jobs import run_all  # noqa: E402
-from grokscope.runs import Store, run_name  # noqa: E402, RunOutcome
+from grokscope.runs import RunOutcome, Store, run_name  # noqa: E402
 from grokscope.runs.packing import save_records  # noqa: E402
 from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training  # noqa: E402
 from grokscope.studies.sources import records_at  # noqa: E402
@@ -81,7 +81,7 @@ def test_a_run_in_several_files_is_shown_as_the_claims_judge_it(tmp_path: Path) 
     save_records(tmp_path / "b.records.gz", [replace(again, spec=first.spec)])
     (shown,) = source_of(tmp_path).runs
     (judged,) = records_at(tmp_path)
-    assert shown.record.evaluations == judged.log
+    assert shown.record.evaluations == judged.evaluations
     assert len(shown.record.evaluations["step"]) == len(again.evaluations["step"]) != len(first.evaluations["step"])
 
 
@@ -265,8 +265,8 @@ def test_branches_of_an_earlier_making_of_their_parent_are_counted() -> None:
     def grown(scale: float) -> dict[str, list[float]]:
         return {**parent.evaluations, "norm": [scale * value for value in parent.evaluations["norm"]]}
 
-    other = replace(branch, spec=branch.spec.with_seed(7), log=grown(1.1))
-    scaled = replace(branch, spec=replace(branch.spec, fork=replace(fork, scale=2.0)), log=grown(2.0))
+    other = replace(branch, spec=branch.spec.with_seed(7), evaluations=grown(1.1))
+    scaled = replace(branch, spec=replace(branch.spec, fork=replace(fork, scale=2.0)), evaluations=grown(2.0))
     shown = [ShownRun(str(place), record) for place, record in enumerate((parent, branch, other, scaled))]
     (family,) = forks_of(shown)["families"]
     assert (family["runs"], family["remade"]) == ([1, 2, 3], 1)
