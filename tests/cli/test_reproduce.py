@@ -243,7 +243,7 @@ def test_remake_makes_the_same_again_and_only_where_records_lie(
     (tmp_path / "empty" / "tables").write_text("mine")
     shutil.copy(made / "reproduction.records.gz", tmp_path / "empty")
     assert run(["remake", str(tmp_path / "empty")]) == 2
-    assert "tables' could not be written" in capsys.readouterr().err
+    assert "tables' could not be made" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", ["{}", "[1]", '[{"name": "x"}]', "nonsense"])
