@@ -22,6 +22,7 @@ from grokscope.errors import InputError, shown
 from grokscope.measures import Question, measure, scores
 from grokscope.measures.catalogue import undefined_reason
 from grokscope.runs.logs import Columns, columns_from
+from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
 from grokscope.tasks import Basis
 from grokscope.timeline import Timeline, timeline_of
@@ -188,6 +189,13 @@ class Monitor:
         if self.is_train is None:
             raise InputError("a timeline needs the training pairs: give Monitor(train=…)")
         return timeline_of(self.columns(), sync_at=ReadingSpec().sync_at(is_group=self.task.sums is None))
+
+    @property
+    def record(self) -> RunRecord:
+        """The run so far, as every stored run is read; it needs a log that is kept."""
+        if self.journal is None or self.journal.folder is None:
+            raise InputError("a record is read from a kept log: give Monitor(out=…), and evaluate the model once")
+        return self.journal.folder.record()
 
     def state_dict(self) -> dict[str, Any]:
         """The log, for a checkpoint of the training that it belongs to."""

@@ -136,27 +136,31 @@ class TrainingStack:
     def train(self) -> None:
         """Take every step of every run, until all have ended; asked to stop, store everything and raise `Stopped`."""
         running = set(self.folders)
-        self._visit({slot for slot in running if not self.logs[slot]}, begins=True)
-        while running := self._end_runs(running):
+        arrived = due = {slot for slot in running if not self.logs[slot]}  # a run that begins is evaluated in any case
+        while True:
+            self.evaluate(sorted(due))
+            at_checkpoint = {slot for slot in arrived if self.steps[slot] in self.saves[slot]}
+            self.measure(at_checkpoint)
+            self.save(at_checkpoint)
+            running = self._end_runs(running)
+            if not running:
+                return
             if self.options.should_stop():
                 self.save(running, is_stop=True)
                 raise Stopped
-            ahead = min(self._next_stop(slot) - self.steps[slot] for slot in running)
-            self.state, info = advance(self.state, self.cohort, ahead, self.compiled)
-            failed = {slot: step for slot in running if (step := info.failed_at[slot]) is not None}
-            for slot, step in failed.items():
-                self.finish(slot, step)
-            running -= failed.keys()
-            for slot in running:
-                self.steps[slot] += ahead
-            self._visit(running)
+            arrived = running = self._advance(running)
+            due = {slot for slot in running if self.steps[slot] in self.evaluation_steps[slot]}
 
-    def _visit(self, slots: set[int], begins: bool = False) -> None:
-        """Evaluate, measure and save the runs that are due; one that begins is evaluated in any case."""
-        self.evaluate([slot for slot in slots if begins or self.steps[slot] in self.evaluation_steps[slot]])
-        due = {slot for slot in slots if self.steps[slot] in self.saves[slot]}
-        self.measure(due)
-        self.save(due)
+    def _advance(self, running: set[int]) -> set[int]:
+        """Take the steps to the next evaluation or checkpoint of any run; those that have not failed."""
+        ahead = min(self._next_stop(slot) - self.steps[slot] for slot in running)
+        self.state, info = advance(self.state, self.cohort, ahead, self.compiled)
+        failed = {slot: step for slot in running if (step := info.failed_at[slot]) is not None}
+        for slot, step in failed.items():
+            self.finish(slot, step)
+        for slot in running - failed.keys():
+            self.steps[slot] += ahead
+        return running - failed.keys()
 
     def _end_runs(self, running: set[int]) -> set[int]:
         """Finish the runs that have taken their last step, or enough steps since they grokked; the others go on."""

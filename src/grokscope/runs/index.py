@@ -37,8 +37,11 @@ class _Entry:
     """A run's row in the index."""
 
     stamp: str
-    is_complete: bool  # whether its log was read
+    """What its files looked like."""
+    is_complete: bool
+    """Whether its log was read."""
     facts: Facts
+    """The row itself."""
 
 
 def read_indexed(
@@ -134,7 +137,7 @@ def _checksum(content: bytearray) -> bytes:
 
 
 def _now(folder: Path) -> int:
-    """The time by the clock that stamps files there, which may not be ours; 0 if nothing can be written."""
+    """The time by the clock that stamps files there, which on a network disk is not ours; 0 if none can be written."""
     probe = folder / f".{INDEX}.{os.getpid()}.partial"
     try:
         probe.touch()
