@@ -18,7 +18,7 @@ from small_commands import rejected, words
 import grokscope
 from grokscope.cli import run
 from grokscope.jobs import run_all
-from grokscope.measures import columns
+from grokscope.measures import fsd_null
 from grokscope.runs import (
     Reading,
     Run,
@@ -58,7 +58,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def here(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every command runs in a folder with three runs in it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(columns, "NULL_DRAWS", 4)
+    monkeypatch.setattr(fsd_null, "NULL_DRAWS", 4)
     shutil.copytree(trained, tmp_path / "runs")
     return tmp_path
 

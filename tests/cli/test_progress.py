@@ -51,7 +51,7 @@ def test_runs_that_had_not_begun_when_it_stopped_are_resumed_too(monkeypatch: py
 
 @pytest.mark.usefixtures("in_process")
 def test_a_run_that_another_process_writes_is_rejected_and_its_owner_named(capsys: pytest.CaptureFixture[str]) -> None:
-    with Store("runs").add(TINY).locked():
+    with Store("runs").add(TINY).lock():
         assert run(words("train add_mod7 --spec tiny.json --out runs")) == 2
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert re.fullmatch(rf"grokscope: {run_name(TINY)} is being written by process [0-9]+ on \S+", last)

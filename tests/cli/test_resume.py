@@ -6,14 +6,14 @@ import pytest
 from small_commands import EXECUTORS, TINY, rejected, trained_here, words
 
 from grokscope.cli import run
-from grokscope.runs import Store, remember, run_name
+from grokscope.runs import Store, keep_plan, run_name
 from grokscope.specs import Plan
 
 pytestmark = pytest.mark.usefixtures("here", "in_process")
 
 
 def test_resume_remembers_how_training_was_started(capsys: pytest.CaptureFixture[str]) -> None:
-    remember(Plan("runs", (TINY, TINY.with_seed(1)), keep="forks", measures=("fsd",)), Store("runs"))
+    keep_plan(Plan("runs", (TINY, TINY.with_seed(1)), keep="forks", measures=("fsd",)), Store("runs"))
     assert run(words("resume runs")) == 0
     folder = Store("runs").find(run_name(TINY))
     assert not folder.checkpoints("weights")
@@ -32,7 +32,7 @@ def test_runs_without_a_plan_take_the_storage_options() -> None:
 
 
 def test_an_option_without_effect_is_rejected(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    remember(Plan("runs", (TINY,)), Store("runs"))
+    keep_plan(Plan("runs", (TINY,)), Store("runs"))
     sentence = "--keep, --measures would have no effect: a plan in runs names every unfinished run"
     rejected(words("resume runs --keep none --measures fsd"), sentence, here, capsys)
     rejected(words("resume runs --partition x"), "--partition has no effect with --executor local", here, capsys)
@@ -48,9 +48,9 @@ def test_the_options_of_an_executor_reach_it(monkeypatch: pytest.MonkeyPatch) ->
 
     for name in ("run_locally", "run_on_ray"):
         monkeypatch.setattr(f"{EXECUTORS}.{name}", recorded)
-    remember(Plan("runs", (TINY,)), Store("runs"))
+    keep_plan(Plan("runs", (TINY,)), Store("runs"))
     assert run(words("resume runs --retries 7")) == 0
     assert seen == [{"retries": 7}]
-    remember(Plan("more", (TINY,)), Store("more"))
+    keep_plan(Plan("more", (TINY,)), Store("more"))
     assert run(words("resume more --executor ray --cluster head:6379 --runs-per-shard 2 --memory-gib 0.5")) == 0
     assert seen[1] == {"address": "head:6379", "runs_per_shard": 2, "memory": 2**29, "retries": 3}

@@ -8,7 +8,7 @@ from page_runs import TINY, synthetic_records
 
 from grokscope.errors import InputError
 from grokscope.runs import Store, run_name
-from grokscope.runs.records import save_records
+from grokscope.runs.packing import save_records
 from grokscope.studies.sources import records_at
 from grokscope.view.page import live, source_of, sources
 
