@@ -1,6 +1,7 @@
 """Tables in a terminal: many rows as aligned text, or few with cells that are folded to fit the window."""
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from rich.cells import cell_len
 
@@ -28,15 +29,21 @@ def align(header: Sequence[str], rows: Sequence[Sequence[str]], left: frozenset[
     return "\n".join("  ".join(map(padded, line, widths, is_left)).rstrip() for line in lines)
 
 
-def print_columns(header: Sequence[str], rows: Iterable[Sequence[str]], right: frozenset[str] = frozenset()) -> None:
-    """Print the rows under their header, each cell folded where the window is too narrow."""
+def print_columns(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    right: frozenset[str] = frozenset(),
+    whole: frozenset[str] = frozenset(),
+) -> None:
+    """Print the rows under their header, each cell folded where the window is too narrow but for columns in `whole`."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
     for name in header:
-        table.add_column(escape(name), justify="right" if name in right else "left", overflow="fold")
+        justify: Literal["right", "left"] = "right" if name in right else "left"
+        table.add_column(escape(name), justify=justify, overflow="fold", no_wrap=name in whole)
     for row in rows:
         table.add_row(*map(escape, row))
     Console(highlight=False).print(table)

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 
 from rich.console import Console
@@ -11,8 +12,8 @@ from rich.markup import escape
 from rich.progress import Progress
 
 from grokscope.cli.columns import align
-from grokscope.errors import InputError
-from grokscope.files import named, write_atomically
+from grokscope.cli.grid import read_text
+from grokscope.files import write_atomically
 from grokscope.measures.catalogue import Row
 from grokscope.runs import Reading, Run, measure_checkpoints
 from grokscope.specs import ReadingSpec
@@ -33,19 +34,14 @@ def measure_run(run: Run, names: Sequence[str], reading: Reading, path: Path, as
     write_atomically(path, (_json(rows) if path.suffix == ".json" else _csv(rows)).encode())
     if as_json:
         print(_json(rows))
-        return
-    _print(rows)
-    print(f"wrote {path}")
+    else:
+        _print(rows)
+        print(f"wrote {path}")
 
 
 def read_reading(path: Path | None) -> ReadingSpec:
     """The ReadingSpec in a JSON file, or the usual one."""
-    if path is None:
-        return ReadingSpec()
-    try:
-        return ReadingSpec.from_json(path.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the reading {named(path)} cannot be read: {error}") from None
+    return ReadingSpec() if path is None else ReadingSpec.from_json(read_text(path, "the reading "))
 
 
 def format_value(value: float | str) -> str:
@@ -71,13 +67,8 @@ def _print(rows: list[Row]) -> None:
     """As many columns as fit into the window, and why some values are undefined."""
     columns = [column for column in rows[0] if column not in ("run", "undefined")]
     cells = {column: [format_value(row[column]) for row in rows] for column in columns}
-    shown: list[str] = []
-    room = Console().width + 2
-    for column in columns:
-        room -= max(map(len, (column, *cells[column]))) + 2
-        if shown and room < 0:
-            break
-        shown.append(column)
+    widths = accumulate(max(map(len, (column, *cells[column]))) + 2 for column in columns)
+    shown = columns[: max(1, sum(width <= Console().width + 2 for width in widths))]
     print(align(shown, list(zip(*(cells[column] for column in shown), strict=True))))
     if len(columns) > len(shown):
         print(f"and {len(columns) - len(shown)} more columns in the file")

@@ -1,7 +1,7 @@
 """`grokscope show`: a folder's summary, or everything that is known of one run."""
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -50,7 +50,9 @@ def show(
 def _show_run(run: "Run", as_json: bool) -> None:
     rows = run.folder.log()
     if as_json:
-        print(json.dumps({"spec": run.spec.to_dict(), "outcome": _outcome(run), "log": rows}))
+        outcome = run.folder.outcome
+        ended = outcome.to_dict() if outcome.is_finished else None
+        print(json.dumps({"spec": run.spec.to_dict(), "outcome": ended, "log": rows}))
         return
     from grokscope.view.summary import summarize_run
 
@@ -61,11 +63,6 @@ def _show_run(run: "Run", as_json: bool) -> None:
     print(align([column.replace("_", " ") for column in COLUMNS], cells))
     if run.steps:
         print(f"\nweights at {len(run.steps)} steps: {run.steps[0]:,} … {run.steps[-1]:,}")
-
-
-def _outcome(run: "Run") -> dict[str, Any] | None:
-    outcome = run.folder.outcome
-    return outcome.to_dict() if outcome.is_finished else None
 
 
 def _cell(value: float | None) -> str:

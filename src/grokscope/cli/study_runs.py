@@ -12,8 +12,7 @@ from rich.console import Console
 
 from grokscope.cli.columns import print_columns
 from grokscope.cli.options import ExecutorOptions, HardwareOptions, Precision
-from grokscope.cli.plans import device_here, estimate, write_plan
-from grokscope.cli.progress import INTERRUPTED, run_with_progress
+from grokscope.cli.plans import INTERRUPTED, device_here, estimate, run_with_progress, write_plan
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.files import named
 from grokscope.runs import Store, run_name
