@@ -28,7 +28,7 @@ def test_the_list_has_every_measure_in_its_order(
     monkeypatch.setenv("COLUMNS", width)
     assert run(["measure"]) == 0
     shown = capsys.readouterr().out
-    listed = [line.split()[0] for line in shown.splitlines() if re.match(r" \w", line)]
+    listed = [line.split()[0] for line in shown.splitlines() if re.match(r"\w", line)]
     assert listed == ["measure", *MEASURES]
     for word in ("the", "Nanda", "Chughtai"):
         assert word in shown

@@ -1,7 +1,5 @@
 """The table of a measured run: computed with a progress bar, written to a file, and printed as far as it fits."""
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from itertools import accumulate
@@ -17,6 +15,7 @@ from grokscope.files import write_atomically
 from grokscope.measures.catalogue import Row
 from grokscope.runs import Reading, Run, measure_checkpoints
 from grokscope.specs import ReadingSpec
+from grokscope.view.render import csv_lines
 
 __all__ = ["format_value", "measure_run", "read_reading"]
 
@@ -31,7 +30,8 @@ def measure_run(run: Run, names: Sequence[str], reading: Reading, path: Path, as
         for part in parts:
             rows += part
             bar.advance(waiting, len(part))
-    write_atomically(path, (_json(rows) if path.suffix == ".json" else _csv(rows)).encode())
+    table = [list(rows[0]), *([row[column] for column in rows[0]] for row in rows)]
+    write_atomically(path, _json(rows).encode() if path.suffix == ".json" else csv_lines(table))
     if as_json:
         print(_json(rows))
     else:
@@ -53,14 +53,6 @@ def format_value(value: float | str) -> str:
 
 def _json(rows: list[Row]) -> str:
     return json.dumps([{k: None if v != v else v for k, v in row.items()} for row in rows], indent=1)
-
-
-def _csv(rows: list[Row]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def _print(rows: list[Row]) -> None:

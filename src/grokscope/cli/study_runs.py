@@ -24,6 +24,7 @@ from grokscope.studies.claim import claim_rows
 from grokscope.studies.results import write_json, write_results
 from grokscope.studies.sources import read_records, stored_records
 from grokscope.version import __version__
+from grokscope.view import require_module
 from grokscope.view.charts.figure import Figure
 from grokscope.view.charts.files import write_figure
 from grokscope.view.page.sources import read_json
@@ -104,12 +105,10 @@ def remake(study: Study, sources: Sequence[Path], out: Path, as_json: bool) -> N
 
 def draw(study: Study, name: str, sources: Sequence[Path], out: Path) -> None:
     """Draw a figure of a study, or all of them, from runs or records."""
-    from grokscope.view.charts.style import require_matplotlib
-
     figures = {item.name: item for item in study.figures}
     if name not in (*figures, "all"):
         raise InputError(f"{study.name} has no figure {shown(name)}{did_you_mean(name, (*figures, 'all'))}")
-    require_matplotlib()
+    require_module("matplotlib", "report")
     evidence = _read_evidence(study, sources)
     for one in figures if name == "all" else (name,):
         drawn = figures[one].build(evidence)
