@@ -36,7 +36,7 @@ def report(
     from rich.console import Console
     from rich.markup import escape
 
-    require("jinja2", "report")
+    require_module("jinja2", "report")
     from grokscope.view.page import source_of, write_page
 
     console = Console(stderr=True, highlight=False)

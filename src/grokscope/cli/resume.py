@@ -1,6 +1,7 @@
 """`grokscope resume` and `fork`: stored runs continue, as they were or with something changed."""
 
 from dataclasses import replace
+from typing import Any
 
 from grokscope.cli.grid import combinations
 from grokscope.cli.options import (
@@ -54,7 +55,7 @@ def resume(
     from grokscope.cli.plans import device_here, finish, run_with_progress
 
     place = device_here(hardware.device, elsewhere=executor.executor != "local")
-    changes = {"device": place} if hardware.device != "auto" else {}
+    changes: dict[str, Any] = {"device": place} if hardware.device != "auto" else {}
     changes |= {"deterministic": True} if hardware.deterministic else {}
     plans = [replace(plan, **changes) for plan in plans]
     if others:
