@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from grokscope.cli.frames import duration
 from grokscope.cli.options import Device, ExecutorOptions
 from grokscope.errors import InputError
 from grokscope.files import named, write_atomically
@@ -63,9 +64,9 @@ def print_cost(plan: Plan, executor: ExecutorOptions) -> None:
     print(f"shards    {len(shards):,} in {1 + max(shard.wave for shard in shards)} waves")
     print(f"memory    {slots * each / 2**30:,.2f} GiB for {slots} runs at once, without PyTorch's own")
     unit = "one core" if plan.device == "cpu" else "one H200"
-    print(f"time      about {_duration(cost.device_seconds)} of {unit}, by measured speeds")
+    print(f"time      about {duration(cost.device_seconds)} of {unit}, by measured speeds")
     if executor.executor == "local" and plan.device == "cpu":
-        print(f"          {_duration(cost.device_seconds / cores())} on the {cores()} cores of this machine")
+        print(f"          {duration(cost.device_seconds / cores())} on the {cores()} cores of this machine")
     print(f"disk      about {cost.bytes_stored / 1e9:,.3f} GB in {plan.out}")
 
 
@@ -143,10 +144,3 @@ def finish(plan: Plan, is_finished: bool) -> None:
     for folder in folders:
         if not folder.outcome.is_finished and folder.is_held():
             raise BusyError(f"{folder.name} is being written by {folder.owner}")
-
-
-def _duration(seconds: float) -> str:
-    for name, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:,.1f} {name}"
-    return f"{seconds:,.0f} seconds"
