@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from grokscope.studies.reproduction import records_in
 
-from grokscope.cli.progress import run_with_progress
+from grokscope.cli.plans import run_with_progress
 from grokscope.runs import Store
 from grokscope.specs import Plan
 from grokscope.studies.synchronization.experiments import base_run

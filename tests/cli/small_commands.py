@@ -52,7 +52,8 @@ def trained_here(
                 compiled=compiled,
                 should_stop=lambda: len(lines) >= stop_after,
                 stop_after_grokking=plan.stop_after_grokking,
-                measuring=Measuring.asked_by(plan),
+                measuring=Measuring.from_plan(plan),
+                made_for=plan.memberships,
             )
         return True
     except Stopped:

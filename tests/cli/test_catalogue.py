@@ -10,15 +10,15 @@ from small_commands import rejected
 
 import grokscope
 from grokscope.cli import run
-from grokscope.measures import columns
-from grokscope.measures.registry import MEASURES
+from grokscope.measures import fsd_null, patching
+from grokscope.measures.catalogue import MEASURES
 from grokscope.specs import Architecture, RunSpec
 
 
 @pytest.fixture(autouse=True)
 def few_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(columns, "NULL_DRAWS", 4)
+    monkeypatch.setattr(fsd_null, "NULL_DRAWS", 4)
 
 
 @pytest.mark.parametrize("width", ["40", "80", "200"])
@@ -28,7 +28,7 @@ def test_the_list_has_every_measure_in_its_order(
     monkeypatch.setenv("COLUMNS", width)
     assert run(["measure"]) == 0
     shown = capsys.readouterr().out
-    listed = [line.split()[0] for line in shown.splitlines() if re.match(r" \w", line)]
+    listed = [line.split()[0] for line in shown.splitlines() if re.match(r"\w", line)]
     assert listed == ["measure", *MEASURES]
     for word in ("the", "Nanda", "Chughtai"):
         assert word in shown
@@ -49,7 +49,7 @@ def test_the_list_for_programs_is_whole(capsys: pytest.CaptureFixture[str]) -> N
 def test_a_measure_is_explained_with_an_example_that_was_computed(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(columns, "PATCHED_PAIRS", 20)
+    monkeypatch.setattr(patching, "PATCHED_PAIRS", 20)
     assert run(["measure", "--measures", name]) == 0
     shown, one = capsys.readouterr().out, MEASURES[name]
     for text in (one.title, one.formula, one.source, one.cost, one.null, one.undefined, *one.columns.values()):

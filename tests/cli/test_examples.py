@@ -25,7 +25,7 @@ from grokscope.jobs import run_all
 from grokscope.runs import Store
 from grokscope.runs.packing import save_records
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
-from grokscope.studies.reproduction import records_in
+from grokscope.studies.sources import stored_records
 
 ROOT = Path(__file__).parents[2]
 SMALL = RunSpec(
@@ -36,7 +36,7 @@ SMALL = RunSpec(
     measurements=Cadence(every=500),
 )
 RUN_ELSEWHERE = {  # beginning of an example → tests/…::test_…
-    "grokscope serve": "tests/browser/test_live.py::test_looks_appear_and_a_rewound_log_is_followed",
+    "grokscope serve": "tests/browser/test_live.py::test_evaluations_appear_and_a_rewound_log_is_followed",
     "grokscope import s3://": "tests/faults/test_remote.py::test_the_same_sweep_gives_the_same_bytes",
 }
 
@@ -50,8 +50,8 @@ def small_runs(folder: Path) -> None:
 def packed_runs(folder: Path) -> None:
     """Records as `reproduce` leaves them, of runs that the catalogue does not know."""
     small_runs(folder / "runs")
-    save_records(folder / "small.records.gz", records_in(Store(folder / "runs")))
-    claim = {"name": "a-claim", "printed": "1", "value": "2", "n": 3, "verdict": "reproduced"}
+    save_records(folder / "small.records.gz", stored_records(Store(folder / "runs")))
+    claim = {"name": "a-claim", "reported": "1", "value": "2", "n": 3, "verdict": "reproduced"}
     (folder / "claims.json").write_text(json.dumps([claim]))
 
 

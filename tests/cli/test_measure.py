@@ -18,12 +18,12 @@ from small_commands import rejected, words
 import grokscope
 from grokscope.cli import run
 from grokscope.jobs import run_all
-from grokscope.measures import columns
+from grokscope.measures import fsd_null
 from grokscope.runs import (
     Reading,
     Run,
     Store,
-    measured,
+    measure_checkpoints,
     measuring,
     run_name,
 )
@@ -58,7 +58,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def here(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every command runs in a folder with three runs in it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(columns, "NULL_DRAWS", 4)
+    monkeypatch.setattr(fsd_null, "NULL_DRAWS", 4)
     shutil.copytree(trained, tmp_path / "runs")
     return tmp_path
 
@@ -68,7 +68,7 @@ def contents(path: Path) -> dict[str, bytes | None]:
 
 
 def expected(names: list[str], reading: Reading | None = None, spec: RunSpec = TINY) -> list[dict[str, float | str]]:
-    return [row for part in measured(grokscope.open("runs")[run_name(spec)], names, reading) for row in part]
+    return [row for part in measure_checkpoints(grokscope.open("runs")[run_name(spec)], names, reading) for row in part]
 
 
 @pytest.mark.parametrize("line", ["measure", "measure --measures logits", "measure runs S3 --measures fsd --out x.csv"])
@@ -162,7 +162,11 @@ def test_every_option_reaches_the_measures(
 ) -> None:
     Path("r.json").write_text(reading.spec.to_json())
     seen = []
-    monkeypatch.setattr(MODULE, "measured", lambda *arguments: seen.append(arguments) or measured(*arguments))
+    monkeypatch.setattr(
+        MODULE,
+        "measure_checkpoints",
+        lambda *arguments: seen.append(arguments) or measure_checkpoints(*arguments),
+    )
     assert run(words(f"measure runs add_mod7_s0 --measures {' '.join(names)} {options} --out x.json")) == 0
     assert [arguments[1:] for arguments in seen] == [(tuple(names), reading)]
     assert json.loads(Path("x.json").read_text()) == expected(names, reading)

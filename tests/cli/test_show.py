@@ -33,8 +33,8 @@ def test_a_run_is_shown_in_full(trained: None, capsys: pytest.CaptureFixture[str
 def test_a_folder_is_summarised(trained: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(words("show runs")) == 0
     shown = capsys.readouterr().out
-    assert "add_mod7_s0 (weight decay λ = 0.5)" in shown
-    assert "add_mod7_s1 (weight decay λ = 0.5)" in shown
+    assert "add_mod7_s0 (λ = 0.5)" in shown
+    assert "add_mod7_s1 (λ = 0.5)" in shown
     assert run(words("show runs --json")) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [row["run"] for row in rows] == [run_name(TINY.with_seed(seed)) for seed in (0, 1)]

@@ -6,7 +6,7 @@ import pytest
 from small_commands import TINY, rejected, words
 
 from grokscope.cli import run
-from grokscope.runs import Store, open_store, remember, remembered
+from grokscope.runs import Store, keep_plan, kept_plans, open_store
 from grokscope.runs.remote import Remote
 from grokscope.specs import Plan
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("here", "in_process")
 
 
 def test_a_folder_is_cancelled_and_resumed(capsys: pytest.CaptureFixture[str]) -> None:
-    remember(Plan("runs", (TINY,)), Store("runs"))
+    keep_plan(Plan("runs", (TINY,)), Store("runs"))
     assert run(words("cancel runs")) == 0
     assert Store("runs").is_cancelled
     assert run(words("status runs")) == 0
@@ -40,7 +40,7 @@ def test_a_remote_store_is_trained_in_copied_and_examined(tmp_path: Path, capsys
     assert "copied 2 runs to copy" in capsys.readouterr().out
     assert run(words("doctor copy")) == 0
     with open_store(place) as store:
-        assert len(remembered(store)[0].runs) == 2
+        assert len(kept_plans(store)[0].runs) == 2
     victim = next((tmp_path / "share").glob("*/files-*/log.jsonl@*"))
     victim.write_bytes(victim.read_bytes()[:-3])
     with pytest.raises(SystemExit) as left:

@@ -15,6 +15,7 @@ from watched_runs import evaluation, shown, written
 
 from grokscope.cli.watcher import Watcher
 from grokscope.runs import Store, following, index, open_runs, run_name
+from grokscope.runs.outcome import RunOutcome
 from grokscope.specs import Architecture, Cadence, Fork, Plan, RunSpec, Training
 
 watching = import_module("grokscope.cli.watcher")
@@ -84,7 +85,7 @@ def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             evaluation(100, 0.99 if seed < 9 else 0.1, 0.9 if seed % 4 else 0.1),
         )
         if seed < 12:
-            folder.finish({"outcome": "grokked", "failed_at": None, "grokked": 100 if seed < 9 else None})
+            folder.finish(RunOutcome("grokked", grokked=100 if seed < 9 else None))
     time.sleep(0.02)  # a tick of the clock that stamps files
     return store.path
 
@@ -138,7 +139,7 @@ def test_each_line_of_a_crowd_has_its_share_of_logs(crowd: Path, monkeypatch: py
     monkeypatch.setattr(watching, "MOST_LOGS", 4)
     other = Store(crowd).add(replace(RunSpec(), task="sub_mod97"))
     written(other, time.time(), evaluation(0, 0.0, 0.1), evaluation(100, 0.99, 0.9))
-    other.finish({"outcome": "grokked", "failed_at": None, "grokked": 100})
+    other.finish(RunOutcome("grokked", grokked=100))
     add, sub = Watcher(crowd, "task").snapshot().lines
     assert (add.unread, sub.unread) == (10, 0)
     assert (sub.synchronized, sub.grokked) == (1, 1)

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grokscope.studies import evidence_of
-from grokscope.studies.tables import TABLES, Cell, Column, Table
+from grokscope.studies import find_study
 from grokscope.view.render import cell_text, csv_of, latex_of, markdown_of, write_table
+from grokscope.view.table import Cell, Column, Table
 
 few = settings(max_examples=50, deadline=None)
-EMPTY = evidence_of([])
+PAPER = find_study("synchronization")
+TABLES = {item.name: item.build for item in (*PAPER.tables, *PAPER.supplements)}
+EMPTY = PAPER.evidence([])
 HOSTILE = '\\input{/etc/passwd} | <script> & 50% #1 $x_1^2$ ~ `a` [b](c)\n\\\\ "q" \x00 \u2028 ∮ *'
 
 

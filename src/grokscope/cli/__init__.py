@@ -55,18 +55,14 @@ def run(arguments: Sequence[str]) -> int:
         return BAD_INPUT
     except BrokenPipeError:  # the reader of a pipe (head, less) has ended
         sys.stderr.close()
-        return 0
     return 0
 
 
 def help_text() -> str:
     """All commands in their groups, a line each; no command is imported."""
-    lines = [f"{title}\n" + "".join(_line(name) for name in group) for title, group in GROUPS.items()]
-    return f"usage: grokscope COMMAND ...\n\n{TITLE}\n\n" + "\n".join(lines) + START
-
-
-def _line(name: str) -> str:
-    return f"  {name:<10} {COMMANDS.summary(name)}\n"
+    lines = {title: [f"  {name:<10} {COMMANDS.summary(name)}\n" for name in group] for title, group in GROUPS.items()}
+    groups = [f"{title}\n{''.join(group)}" for title, group in lines.items()]
+    return f"usage: grokscope COMMAND ...\n\n{TITLE}\n\n" + "\n".join(groups) + START
 
 
 def parse(words: list[str]) -> Callable[[], object]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
+from grokscope.cli.columns import print_columns
 from grokscope.cli.measure_table import format_value
 from grokscope.measures.catalogue import MEASURES, measure, measure_named
 from grokscope.measures.question import Question
@@ -20,7 +20,6 @@ WORDS = ("title", "formula", "source", "cost", "null", "undefined")
 def print_catalogue(names: Sequence[str], as_json: bool) -> None:
     """Explain the measures of these names, or list all if there are none."""
     chosen = {name: measure_named(name) for name in names} or MEASURES
-    console = Console(highlight=False)
     if as_json:
         facts = {
             name: {word: getattr(one, word) for word in WORDS} | {"columns": dict(one.columns)}
@@ -28,28 +27,20 @@ def print_catalogue(names: Sequence[str], as_json: bool) -> None:
         }
         print(json.dumps(facts))
     elif not names:
-        table = Table(box=None)
-        for column in ("measure", "what it is", "source"):
-            table.add_column(column, overflow="fold", no_wrap=column == "measure")
-        for name, one in chosen.items():
-            table.add_row(name, escape(one.title), escape(one.source))
-        console.print(table)
+        rows = [(name, one.title, one.source) for name, one in chosen.items()]
+        print_columns(("measure", "what it is", "source"), rows, whole=frozenset({"measure"}))
     else:
         for name in chosen:
-            _explain(console, name)
+            _explain(name)
 
 
-def _explain(console: Console, name: str) -> None:
+def _explain(name: str) -> None:
     one = measure_named(name)
-    console.print(f"[bold]{name}[/bold]: {escape(one.title)}\n", soft_wrap=True)
-    console.print(escape(textwrap.indent(one.formula, "    ")) + "\n", soft_wrap=True)
-    for word in WORDS[2:]:
-        console.print(f"{word:>9}  {escape(getattr(one, word))}", soft_wrap=True)
-    console.print("\ncolumns")
-    for column, meaning in one.columns.items():
-        console.print(f"  {escape(column)}: {escape(meaning)}", soft_wrap=True)
-    console.print(f"\nexample\n  grokscope measure runs/first add_mod97_s0 --measures {name}", soft_wrap=True)
-    console.print(f"\n{escape(_worked_example(name))}", soft_wrap=True)
+    lines = [f": {one.title}\n", textwrap.indent(one.formula, "    ") + "\n"]
+    lines += [f"{word:>9}  {getattr(one, word)}" for word in WORDS[2:]]
+    lines += ["\ncolumns", *(f"  {column}: {meaning}" for column, meaning in one.columns.items())]
+    lines += [f"\nexample\n  grokscope measure runs/first add_mod97_s0 --measures {name}\n", _worked_example(name)]
+    Console(highlight=False).print(f"[bold]{name}[/bold]" + escape("\n".join(lines)), soft_wrap=True)
 
 
 def _worked_example(name: str) -> str:

@@ -16,7 +16,7 @@ GROUPS = {
     "Train": {
         "train": "train:train",
         "resume": "resume:resume",
-        "fork": "fork:fork",
+        "fork": "resume:fork",
         "status": "status:status",
         "cancel": "status:cancel",
     },

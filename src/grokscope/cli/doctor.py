@@ -41,14 +41,10 @@ def doctor(folder: Place, repair: Flag = False, as_json: JsonFlag = False) -> No
         for finding in findings:
             remedy = f"; {'repaired: ' if finding.mended else ''}{finding.remedy}" if finding.remedy else ""
             print(f"{finding.run}: {finding.problem}{remedy}")
-        _print_counts(len(findings), [bool(finding.remedy) for finding in findings if not finding.mended], folder)
+        repaired = sum(finding.mended for finding in findings)
+        counts = f"{len(findings)} findings, {repaired} repaired"
+        print(counts if findings else f"every file in {folder} is as it was written")
+        if left := sum(bool(finding.remedy) for finding in findings if not finding.mended):
+            print(f"{left} can be repaired with --repair, and then `grokscope resume {folder}`")
     if not all(finding.mended for finding in findings):
         sys.exit(UNSOUND)
-
-
-def _print_counts(found: int, repairable: list[bool], folder: str) -> None:
-    """How many findings there are, and how many of those that remain can be repaired."""
-    repaired = found - len(repairable)
-    print(f"{found} findings, {repaired} repaired" if found else f"every file in {folder} is as it was written")
-    if any(repairable):
-        print(f"{sum(repairable)} can be repaired with --repair, and then `grokscope resume {folder}`")

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from grokscope.cli.options import File, Folder, Whole
+from grokscope.cli.options import File, Folder, Whole, reject
 from grokscope.errors import InputError
 from grokscope.files import make_folder, named
 from grokscope.runs import is_remote, open_runs, pull
@@ -46,12 +46,14 @@ def export(
     if run is None:
         raise InputError(f"name a run, as `grokscope list {folder}` lists them; only parquet takes all")
     found = runs[run]
-    if not found.steps:
-        raise InputError(f"{found.name} has no stored weights")
-    chosen = found.steps[-1] if at is None else at
+    chosen = max(found.steps, default=0) if at is None else at
     path = out or Path(f"{found.name}-{chosen}.safetensors")
-    if path.exists():
-        raise InputError(f"{named(path)} exists already; nothing was overwritten")
+    reject(
+        {
+            f"{found.name} has no stored weights": not found.steps,
+            f"{named(path)} exists already; nothing was overwritten": path.exists(),
+        }
+    )
 
     from grokscope.training.checkpoint import export_tensors
 

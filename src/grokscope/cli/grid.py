@@ -10,7 +10,7 @@ from grokscope.errors import InputError, shown
 from grokscope.files import named
 from grokscope.specs import RunSpec
 
-__all__ = ["combinations", "parse_seeds", "read_specs", "with_values"]
+__all__ = ["combinations", "parse_seeds", "read_specs", "read_text", "with_values"]
 
 MOST_SEEDS = 100_000
 
@@ -33,12 +33,17 @@ def parse_seeds(text: str) -> list[int]:
     return list(dict.fromkeys(found))
 
 
+def read_text(path: Path, what: str) -> str:
+    """The content of a file that a command was given; one that cannot be read is rejected."""
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{what}{named(path)} cannot be read: {error}") from None
+
+
 def read_specs(path: Path) -> list[RunSpec]:
     """The spec in a .json file, or those in a .jsonl file, one a line."""
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the spec {named(path)} cannot be read: {error}") from None
+    text = read_text(path, "the spec ")
     if path.suffix != ".jsonl":
         return [RunSpec.from_json(text)]
     found = []

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
+from grokscope.cli.columns import print_columns
 from grokscope.errors import shown
 from grokscope.tasks import CharacterTable, Group, Modes, character_table, group_modes, group_of
 
@@ -43,7 +44,11 @@ def _show(characters: CharacterTable, modes: Modes, checked: list[Check]) -> Non
         console.print(view)
     else:
         console.print(f"characters: {count} × {count}, too wide for this window; --json prints them")
-    console.print(_mode_view(modes))
+    console.print(f"{len(modes)} modes", style="italic")
+    rows = [(mode.label, str(mode.irrep_dimension), str(mode.dimension)) for mode in modes.modes[:SHOWN_MODES]]
+    more = [(f"… {len(modes) - SHOWN_MODES} more", "", "")] if len(modes) > SHOWN_MODES else []
+    heads = ("mode", "irrep dimension", "function-space dimension")
+    print_columns(heads, rows + more, right=frozenset(heads[1:]))
     for title, error, limit in checked:
         verdict = "[green]ok[/green]" if error <= limit else "[red]FAILED[/red]"
         console.print(f"  {verdict}  {title}: largest error {error:.0e}")
@@ -119,15 +124,3 @@ def _number(value: complex) -> str:
     if imaginary == "0":
         return real
     return f"{'' if real == '0' else real}{'' if imaginary.startswith('-') or real == '0' else '+'}{imaginary}i"
-
-
-def _mode_view(modes: Modes) -> Table:
-    view = Table(title=f"{len(modes)} modes", title_justify="left", box=None)
-    view.add_column("mode", style="bold")
-    view.add_column("irrep dimension", justify="right")
-    view.add_column("function-space dimension", justify="right")
-    for mode in modes.modes[:SHOWN_MODES]:
-        view.add_row(mode.label, str(mode.irrep_dimension), str(mode.dimension))
-    if len(modes) > SHOWN_MODES:
-        view.add_row(f"… {len(modes) - SHOWN_MODES} more", "", "")
-    return view

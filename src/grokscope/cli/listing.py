@@ -39,10 +39,8 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
 
 
 def _cell(row: dict[str, Any], column: str) -> str:
-    value = row[column]
-    if value is None:
-        return "–"
-    if isinstance(value, str):
-        words = value.replace("_", " ") if column == "outcome" else value
-        return words if words.isprintable() else shown(words)
-    return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else shown(value)
+    value = "–" if row[column] is None else row[column]
+    if isinstance(value, int | float):
+        return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+    words = str(value).replace("_", " ") if column == "outcome" else str(value)
+    return words if words.isprintable() else shown(words)

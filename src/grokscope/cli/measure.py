@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from grokscope.cli.options import File, JsonFlag, Whole
+from grokscope.cli.options import File, JsonFlag, Whole, reject
 from grokscope.errors import InputError
 from grokscope.files import disk_error, named
 from grokscope.runs import open_runs
@@ -73,10 +73,11 @@ def measure(
             "reading": reading,
             "seed": seed,
             "device": device,
+            "at": at or None,
+            "out": out,
         }
-        lost = [name for name, value in {**options, "at": at or None, "out": out}.items() if value is not None]
-        if lost:
-            raise InputError(f"--{lost[0]} has no effect without a run; name one as in: grokscope measure DIR RUN")
+        useless = " has no effect without a run; name one as in: grokscope measure DIR RUN"
+        reject({f"--{name}{useless}": value is not None for name, value in options.items()})
         from grokscope.cli.catalogue import print_catalogue
 
         print_catalogue(measures, as_json)
@@ -98,15 +99,15 @@ def measure(
 
 def _reject_bad_place(path: Path) -> None:
     """Measuring may take hours: a place where the table cannot be written is rejected before."""
-    if path.suffix not in (".csv", ".json"):
-        raise InputError(f"a table is written as .csv or .json, got {named(path)}")
-    if not path.name.isprintable():
-        raise InputError(f"a table needs a printable name, got {named(path)}")
     try:
         is_there, has_folder = path.exists(), path.parent.is_dir()
     except OSError as error:
         raise disk_error(path, error) from None
-    if is_there:
-        raise InputError(f"{named(path)} exists already; nothing was overwritten")
-    if not has_folder:
-        raise InputError(f"there is no folder {named(path.parent)} to write {named(Path(path.name))} in")
+    reject(
+        {
+            f"a table is written as .csv or .json, got {named(path)}": path.suffix not in (".csv", ".json"),
+            f"a table needs a printable name, got {named(path)}": not path.name.isprintable(),
+            f"{named(path)} exists already; nothing was overwritten": is_there,
+            f"there is no folder {named(path.parent)} to write {named(Path(path.name))} in": not has_folder,
+        }
+    )

@@ -1,9 +1,8 @@
 """The table of a measured run: computed with a progress bar, written to a file, and printed as far as it fits."""
 
-import csv
-import io
 import json
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 
 from rich.console import Console
@@ -11,11 +10,12 @@ from rich.markup import escape
 from rich.progress import Progress
 
 from grokscope.cli.columns import align
-from grokscope.errors import InputError
-from grokscope.files import named, write_atomically
+from grokscope.cli.grid import read_text
+from grokscope.files import write_atomically
 from grokscope.measures.catalogue import Row
 from grokscope.runs import Reading, Run, measure_checkpoints
 from grokscope.specs import ReadingSpec
+from grokscope.view.render import csv_lines
 
 __all__ = ["format_value", "measure_run", "read_reading"]
 
@@ -30,22 +30,18 @@ def measure_run(run: Run, names: Sequence[str], reading: Reading, path: Path, as
         for part in parts:
             rows += part
             bar.advance(waiting, len(part))
-    write_atomically(path, (_json(rows) if path.suffix == ".json" else _csv(rows)).encode())
+    table: list[list[object]] = [[*rows[0]], *([row[column] for column in rows[0]] for row in rows)]
+    write_atomically(path, _json(rows).encode() if path.suffix == ".json" else csv_lines(table))
     if as_json:
         print(_json(rows))
-        return
-    _print(rows)
-    print(f"wrote {path}")
+    else:
+        _print(rows)
+        print(f"wrote {path}")
 
 
 def read_reading(path: Path | None) -> ReadingSpec:
     """The ReadingSpec in a JSON file, or the usual one."""
-    if path is None:
-        return ReadingSpec()
-    try:
-        return ReadingSpec.from_json(path.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the reading {named(path)} cannot be read: {error}") from None
+    return ReadingSpec() if path is None else ReadingSpec.from_json(read_text(path, "the reading "))
 
 
 def format_value(value: float | str) -> str:
@@ -59,25 +55,12 @@ def _json(rows: list[Row]) -> str:
     return json.dumps([{k: None if v != v else v for k, v in row.items()} for row in rows], indent=1)
 
 
-def _csv(rows: list[Row]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
 def _print(rows: list[Row]) -> None:
     """As many columns as fit into the window, and why some values are undefined."""
     columns = [column for column in rows[0] if column not in ("run", "undefined")]
     cells = {column: [format_value(row[column]) for row in rows] for column in columns}
-    shown: list[str] = []
-    room = Console().width + 2
-    for column in columns:
-        room -= max(map(len, (column, *cells[column]))) + 2
-        if shown and room < 0:
-            break
-        shown.append(column)
+    widths = accumulate(max(map(len, (column, *cells[column]))) + 2 for column in columns)
+    shown = columns[: max(1, sum(width <= Console().width + 2 for width in widths))]
     print(align(shown, list(zip(*(cells[column] for column in shown), strict=True))))
     if len(columns) > len(shown):
         print(f"and {len(columns) - len(shown)} more columns in the file")

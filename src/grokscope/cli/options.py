@@ -3,6 +3,7 @@
 An option that is not given is empty or None, never its usual value: so a command knows what was given.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -30,6 +31,7 @@ __all__ = [
     "TrainingOptions",
     "Whole",
     "given",
+    "reject",
 ]
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
@@ -156,14 +158,20 @@ class ExecutorOptions:
     def check(self) -> None:
         """Reject an option that would have no effect, and a memory that is no size."""
         users = {"cluster": "ray", "partition": "slurm", "runs_per_shard": "slurm ray", "memory_gib": "slurm ray"}
-        for name, executors in users.items():
-            if getattr(self, name) is not None and self.executor not in executors.split():
-                wanted = " or ".join(f"--executor {one}" for one in executors.split())
-                raise InputError(
-                    f"--{name.replace('_', '-')} has no effect with --executor {self.executor}; use {wanted}"
-                )
-        if self.memory_gib is not None and not 0 < self.memory_gib < 2**20:
-            raise InputError(f"--memory-gib must be a number of GiB above 0, got {self.memory_gib}")
+        problems: dict[str, object] = {
+            f"--{name.replace('_', '-')} has no effect with --executor {self.executor}; use --executor "
+            f"{executors.replace(' ', ' or --executor ')}": name in given(self) and self.executor not in executors
+            for name, executors in users.items()
+        }
+        size = f"--memory-gib must be a number of GiB above 0, got {self.memory_gib}"
+        reject(problems | {size: self.memory_gib is not None and not 0 < self.memory_gib < 2**20})
+
+
+def reject(problems: Mapping[str, object]) -> None:
+    """Reject a command line for the first of these reasons that holds."""
+    for sentence, holds in problems.items():
+        if holds:
+            raise InputError(sentence)
 
 
 def given(options: Any) -> dict[str, Any]:

@@ -1,21 +1,38 @@
-"""A plan before it is run: the device it names, what it costs, and its file."""
+"""A plan: the device it names, what it costs, its file, and its training with a progress bar."""
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from grokscope.cli.frames import duration
 from grokscope.cli.options import Device, ExecutorOptions
 from grokscope.errors import InputError
 from grokscope.files import named, write_atomically
-from grokscope.jobs import bytes_per_run, reject_impossible
+from grokscope.jobs import bytes_per_run, prepare_plan, reject_impossible
 from grokscope.jobs.costs import cost_of
-from grokscope.jobs.executors import cores, shards_of
-from grokscope.runs import open_store
-from grokscope.specs import Plan
+from grokscope.jobs.executors import cores, executor_named, shards_of
+from grokscope.jobs.trackers import Word, mirror_logs
+from grokscope.runs import BusyError, Run, Store, is_remote, open_store
+from grokscope.specs import Plan, ReadingSpec
 from grokscope.training import cohort_key
 from grokscope.training.devices import is_available
+from grokscope.view.summary import summarize_run
 
-__all__ = ["device_here", "estimate", "print_cost", "write_plan"]
+__all__ = ["INTERRUPTED", "device_here", "estimate", "finish", "print_cost", "run_with_progress", "write_plan"]
+
+INTERRUPTED = 75
+LOCAL = ExecutorOptions()
+REACHED = {
+    "memorised": ("train_accuracy", ReadingSpec().memorized),
+    "grokked": ("validation_accuracy", ReadingSpec().grokked),
+}
+MOST_SENTENCES = 100
 
 
 def device_here(name: Device, *, elsewhere: bool = False) -> str:
@@ -47,9 +64,9 @@ def print_cost(plan: Plan, executor: ExecutorOptions) -> None:
     print(f"shards    {len(shards):,} in {1 + max(shard.wave for shard in shards)} waves")
     print(f"memory    {slots * each / 2**30:,.2f} GiB for {slots} runs at once, without PyTorch's own")
     unit = "one core" if plan.device == "cpu" else "one H200"
-    print(f"time      about {_duration(cost.device_seconds)} of {unit}, by measured speeds")
+    print(f"time      about {duration(cost.device_seconds)} of {unit}, by measured speeds")
     if executor.executor == "local" and plan.device == "cpu":
-        print(f"          {_duration(cost.device_seconds / cores())} on the {cores()} cores of this machine")
+        print(f"          {duration(cost.device_seconds / cores())} on the {cores()} cores of this machine")
     print(f"disk      about {cost.bytes_stored / 1e9:,.3f} GB in {plan.out}")
 
 
@@ -64,8 +81,66 @@ def estimate(plan: Plan) -> str:
     )
 
 
-def _duration(seconds: float) -> str:
-    for name, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:,.1f} {name}"
-    return f"{seconds:,.0f} seconds"
+def run_with_progress(plan: Plan, track: Sequence[Word] = (), executor: ExecutorOptions = LOCAL) -> bool:
+    """Train a plan's unfinished runs by this executor; whether all of them have ended.
+
+    What cannot be trained is rejected before anything is written; then the plan is stored with its runs, for `resume`.
+    """
+    if track and is_remote(plan.out):
+        raise InputError(f"trackers follow a folder, and {plan.out} is none; leave out --track")
+    waiting_runs = prepare_plan(plan, is_here=executor.executor == "local")
+    console = Console(stderr=True)
+    total = sum(spec.training.steps - (spec.fork.step if spec.fork else 0) for spec in plan.runs)
+    seen: dict[str, int] = {}
+    reached: dict[str, set[str]] = {event: set() for event in REACHED}
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[facts]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    execute = executor_named(
+        executor.executor,
+        plan,
+        address=executor.cluster or "auto",
+        partition=executor.partition,
+        runs_per_shard=executor.runs_per_shard,
+        memory=executor.memory,
+        retries=executor.retries,
+    )
+    with Progress(*columns, console=console) as bar:
+        waiting = bar.add_task(f"{len(plan.runs)} runs", total=total, facts="starting (compiling takes a while)")
+
+        def report(line: dict[str, Any]) -> None:
+            if "notice" in line:
+                return warn(line["notice"], "note")
+            name, row = line["run"], line["row"]
+            bar.advance(waiting, line["step"] - seen.get(name, line["step"]))
+            seen[name] = line["step"]
+            for event, (column, threshold) in REACHED.items():
+                reached[event] |= {name} if (row[column] or 0) >= threshold else set()
+            counts = ", ".join(f"{len(names)} {event}" for event, names in reached.items())
+            speed = bar.tasks[0].speed
+            bar.update(waiting, facts=f"{counts}  {f'{speed:,.0f} run-steps/s' if speed else ''}")
+
+        def warn(sentence: str, kind: str = "warning") -> None:
+            console.print(f"{kind}: {escape(sentence)}", soft_wrap=True)
+
+        with mirror_logs(track, plan.out, waiting_runs, warn):
+            return execute(plan, report)
+
+
+def finish(plan: Plan, is_finished: bool) -> None:
+    """Print what became of a plan's runs; exit with status 75 if it was interrupted."""
+    folders = [] if is_remote(plan.out) else [*map(Store(plan.out).locate, plan.runs)]
+    if 0 < len(folders) <= MOST_SENTENCES:
+        print("\n".join(summarize_run(Run(folder)) for folder in folders))
+    else:
+        print(f"{len(plan.runs):,} runs; see `grokscope status {plan.out}`")
+    if not is_finished:
+        print(f"stopped; everything is stored: continue with `grokscope resume {plan.out}`")
+        sys.exit(INTERRUPTED)
+    for folder in folders:
+        if not folder.outcome.is_finished and folder.is_held():
+            raise BusyError(f"{folder.name} is being written by {folder.owner}")

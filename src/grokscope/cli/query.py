@@ -1,7 +1,5 @@
 """`grokscope query`: SQL over stored runs."""
 
-import csv
-import io
 import json
 from typing import Annotated, Any, Literal
 
@@ -46,19 +44,13 @@ def query(
     if as_json or format == "json":
         print(json.dumps([dict(zip(names, row, strict=True)) for row in rows], default=str))
     elif format == "csv":
-        print(_csv(names, rows), end="")
+        from grokscope.view.render import csv_lines
+
+        print(csv_lines([_neutral(value) for value in row] for row in (names, *rows)).decode(), end="")
     else:
         numbers = {n for n, column in zip(names, zip(*rows, strict=True), strict=False) if _all_numbers(column)}
         print(align(names, [[_cell(value) for value in row] for row in rows], left=frozenset(names) - numbers))
         print(f"\n{len(rows):,} {'row' if len(rows) == 1 else 'rows'}")
-
-
-def _csv(names: list[str], rows: list[tuple[Any, ...]]) -> str:
-    file = io.StringIO(newline="")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([_neutral(name) for name in names])
-    writer.writerows([[_neutral(value) for value in row] for row in rows])
-    return file.getvalue()
 
 
 def _neutral(value: Any) -> Any:

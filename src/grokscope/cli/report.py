@@ -6,7 +6,7 @@ from typing import Annotated
 import tyro
 
 from grokscope.cli.options import Folder
-from grokscope.errors import InputError
+from grokscope.view import require_module
 
 __all__ = ["report", "serve"]
 
@@ -36,7 +36,7 @@ def report(
     from rich.console import Console
     from rich.markup import escape
 
-    _require("jinja2", "report")
+    require_module("jinja2", "report")
     from grokscope.view.page import source_of, write_page
 
     console = Console(stderr=True, highlight=False)
@@ -60,15 +60,7 @@ def serve(folder: Folder, port: int = 8642, title: Title = "") -> None:
         grokscope serve runs/first --port 8642
     """
     for module in ("jinja2", "starlette", "uvicorn"):
-        _require(module, "report,live")
+        require_module(module, "report,live")
     from grokscope.view.page.live import serve_live
 
     serve_live(folder, port, title, lambda address: print(f"open {address}\nCtrl-C stops it", flush=True))
-
-
-def _require(module: str, extras: str) -> None:
-    """Reject a command whose library is not installed."""
-    from importlib.util import find_spec
-
-    if find_spec(module) is None:
-        raise InputError(f"this command needs {module}; install it with: pip install 'grokscope[{extras}]'")

@@ -6,14 +6,11 @@ from typing import Annotated, Literal
 
 import tyro
 
-from grokscope.cli.options import ExecutorOptions, File, Flag, HardwareOptions, JsonFlag, Precision, Whole
-from grokscope.errors import InputError
+from grokscope.cli.options import ExecutorOptions, File, Flag, HardwareOptions, JsonFlag, Precision, Whole, reject
 
 __all__ = ["reproduce"]
 
 Names = Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...", help_behavior_hint="")]
-DEFAULT_OUT = Path("reproduction")
-LOCAL, ANY_DEVICE = ExecutorOptions(), HardwareOptions()
 
 
 def reproduce(
@@ -47,7 +44,7 @@ def reproduce(
 
     Args:
         study: A study, as --list lists them, or a folder with a study of your own (study.py).
-        out: The folder for runs and results; for --figure the folder for the figure.
+        out: The folder for what is written: runs and results, with --remake results, with --figure pictures.
         only: Tables, figures, supplementary analyses or experiments of the study; all if not given.
         without: The same, left out.
         n_seeds: Number of seeds of every configuration; the study's own if not given.
@@ -58,21 +55,20 @@ def reproduce(
         plan_only: Write the plan to this file, for `python -m grokscope.jobs.worker --spec FILE`, and train nothing.
         list_: List the studies, or what --only can name of one.
         claims: Print the claims with the verdicts in the folder of results given by --from; without it, their rules.
-        remake: Write tables, figures, claims and page again from the records in --from, or in --out.
+        remake: Write tables, figures, claims and page again from the runs or records in --from.
         figure: Draw one figure, or all, from the runs or records in --from.
-        from_: Folders of runs, files of packed records (*.records.gz) or folders of such files.
+        from_: What is read: folders of runs, files of packed records (*.records.gz) or folders of such files.
 
     Examples:
         grokscope reproduce --list
         grokscope reproduce synchronization --only tab-wd fig-wd --n-seeds 4 --dry-run
         grokscope reproduce synchronization --claims --from results/synchronization
-        grokscope reproduce synchronization --remake --out results/synchronization
+        grokscope reproduce synchronization --remake --from results/synchronization --out results/again
         grokscope reproduce synchronization --figure fig-two-phase --from runs/paper --out figures
         grokscope reproduce bakeoff --quick --dry-run
         grokscope reproduce examples/own_study --dry-run
     """
     modes = {"--list": list_, "--claims": claims, "--remake": remake, "--figure": figure is not None}
-    chosen = [name for name, is_given in modes.items() if is_given]
     training = {
         "--only": only,
         "--without": without,
@@ -80,32 +76,38 @@ def reproduce(
         "--quick": quick,
         "--precision": precision,
         "--damaged": damaged,
-        "--device or --deterministic": hardware != ANY_DEVICE,
-        "--executor": executor != LOCAL,
+        "--device or --deterministic": hardware != HardwareOptions(),
+        "--executor": executor != ExecutorOptions(),
         "--dry-run": dry_run,
         "--plan-only": plan_only,
     }
-    _check_combination(chosen, [name for name, is_given in training.items() if is_given], bool(from_))
-    if study is None and not list_:
-        raise InputError("name a study; `grokscope reproduce --list` lists them")
-    if n_seeds is not None and not 1 <= n_seeds <= 10_000:
-        raise InputError(f"--n-seeds must lie in 1 to 10,000, got {n_seeds}")
-    if quick and n_seeds is not None:
-        raise InputError("--quick has its own seeds; leave out --n-seeds")
-    if dry_run and plan_only is not None:
-        raise InputError("--dry-run writes nothing: leave out --plan-only")
-    if as_json and (dry_run or plan_only is not None or figure is not None):
-        raise InputError("--json has no effect with --dry-run, --plan-only or --figure")
+    chosen, unused = ([name for name, is_given in options.items() if is_given] for options in (modes, training))
+    reject(
+        {
+            f"{' and '.join(chosen[:2])} exclude each other: give one of them": len(chosen) > 1,
+            f"{''.join(chosen[:1])} trains nothing: leave out {''.join(unused[:1])}": chosen and unused,
+            "--from has no effect here: it needs --claims, --remake or --figure": from_
+            and not (claims or remake or figure),
+            "--remake needs --from, where the records are, and --out, the folder for the results": remake
+            and not (from_ and out),
+            "--figure needs --from, where the runs or records are": figure and not from_,
+            "name a study; `grokscope reproduce --list` lists them": study is None and not list_,
+            f"--n-seeds must lie in 1 to 10,000, got {n_seeds}": n_seeds is not None and not 1 <= n_seeds <= 10_000,
+            "--quick has its own seeds; leave out --n-seeds": quick and n_seeds is not None,
+            "--dry-run writes nothing: leave out --plan-only": dry_run and plan_only is not None,
+            "--json has no effect with --dry-run, --plan-only or --figure": as_json
+            and (dry_run or plan_only or figure),
+        }
+    )
     executor.check()
 
     from grokscope.cli import study_runs
     from grokscope.studies import find_study, study_names
 
     if study is None:
-        rows = [(name, find_study(name).title) for name in study_names()]
-        print(
-            json.dumps([dict(zip(("study", "title"), row, strict=True)) for row in rows]) if as_json else _lines(rows)
-        )
+        rows = [{"study": name, "title": find_study(name).title} for name in study_names()]
+        lines = [f"{row['study']:<16} {row['title']}" for row in rows]
+        print(json.dumps(rows) if as_json else "\n".join(lines))
         return
     found = find_study(study)
     if list_:
@@ -116,13 +118,11 @@ def reproduce(
     elif figure is not None:
         study_runs.draw(found, figure, from_, out or Path("figures"))
     elif remake:
-        if out is None:
-            raise InputError("--remake needs --out, the folder for the results")
-        study_runs.remake(found, from_ or (out,), out, as_json)
+        study_runs.remake(found, from_, out or Path(), as_json)
     else:
         study_runs.train_study(
             found,
-            out or DEFAULT_OUT,
+            out or Path("reproduction"),
             only=only,
             without=without,
             n_seeds=n_seeds,
@@ -135,17 +135,3 @@ def reproduce(
             plan_only=plan_only,
             as_json=as_json,
         )
-
-
-def _check_combination(modes: list[str], training: list[str], has_source: bool) -> None:
-    """Reject options that would have no effect together."""
-    if len(modes) > 1:
-        raise InputError(f"{modes[0]} and {modes[1]} exclude each other: give one of them")
-    if modes and training:
-        raise InputError(f"{modes[0]} trains nothing: leave out {training[0]}")
-    if has_source and modes[:1] not in (["--claims"], ["--remake"], ["--figure"]):
-        raise InputError("--from has no effect here: it needs --claims, --remake or --figure")
-
-
-def _lines(rows: list[tuple[str, str]]) -> str:
-    return "\n".join(f"{name:<16} {title}" for name, title in rows)

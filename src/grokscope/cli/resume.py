@@ -1,14 +1,27 @@
-"""`grokscope resume`: unfinished runs continue."""
+"""`grokscope resume` and `fork`: stored runs continue, as they were or with something changed."""
 
 from dataclasses import replace
+from typing import Any
 
-from grokscope.cli.options import ExecutorOptions, HardwareOptions, Place, StorageOptions, Track, given
-from grokscope.errors import InputError
+from grokscope.cli.grid import combinations
+from grokscope.cli.options import (
+    ExecutorOptions,
+    Flag,
+    Folder,
+    HardwareOptions,
+    Place,
+    RunName,
+    StorageOptions,
+    Track,
+    TrainingOptions,
+    given,
+    reject,
+)
 from grokscope.runs import is_remote, kept_plans, open_runs, open_store
 from grokscope.runs.runs import SUMMARIZED
-from grokscope.specs import Plan
+from grokscope.specs import Fork, Plan
 
-__all__ = ["resume"]
+__all__ = ["fork", "resume"]
 
 
 def resume(
@@ -36,21 +49,52 @@ def resume(
         plans = [plan for plan in known if not all(map(store.is_finished, plan.runs))]
         planned = {spec for plan in known for spec in plan.runs}
         others = tuple(run.spec for run in store if not run.outcome.is_finished and run.spec not in planned)
-    if given(storage) and not others:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given(storage))
-        raise InputError(f"{options} would have no effect: a plan in {folder} names every unfinished run")
+    options = ", ".join(f"--{name.replace('_', '-')}" for name in given(storage))
+    reject({f"{options} would have no effect: a plan in {folder} names every unfinished run": options and not others})
 
-    from grokscope.cli.plans import device_here
-    from grokscope.cli.progress import finish, run_with_progress
+    from grokscope.cli.plans import device_here, finish, run_with_progress
 
     place = device_here(hardware.device, elsewhere=executor.executor != "local")
-    if hardware.device != "auto":
-        plans = [replace(plan, device=place) for plan in plans]
-    if hardware.deterministic:
-        plans = [replace(plan, deterministic=True) for plan in plans]
+    changes: dict[str, Any] = {"device": place} if hardware.device != "auto" else {}
+    changes |= {"deterministic": True} if hardware.deterministic else {}
+    plans = [replace(plan, **changes) for plan in plans]
     if others:
         plans.append(Plan(folder, others, place, deterministic=hardware.deterministic, **given(storage)))
     for plan in plans:  # the complete plan, so that every run keeps its slot
         finish(plan, run_with_progress(plan, track, executor))
     if not plans:
         print(f"every run in {folder} is finished")
+
+
+def fork(
+    folder: Folder,
+    run: RunName,
+    *,
+    at: int,
+    reset_moments: Flag = False,
+    training: TrainingOptions,
+    storage: StorageOptions,
+    hardware: HardwareOptions,
+    track: Track = (),
+) -> None:
+    """Continue a stored run from one of its steps with other settings.
+
+    The forks are stored in the same folder. What is not given stays as in the parent: its data, the order of its
+    batches, its optimiser.
+
+    Args:
+        at: The step at which the forks begin.
+        reset_moments: Start Adam's moments at zero instead of keeping them.
+
+    Examples:
+        grokscope fork runs/first add_mod97_s0 --at 1000 --weight-decay 1 2 3
+    """
+    parent = open_runs(folder)[run].spec
+    origin = Fork(parent.content_hash, at, "reset" if reset_moments else "kept")
+    branches = tuple(combinations(parent, {"fork": [origin], **given(training)}))
+
+    from grokscope.cli.plans import device_here, finish, run_with_progress
+
+    place = device_here(hardware.device)
+    plan = Plan(str(folder), branches, place, deterministic=hardware.deterministic, **given(storage))
+    finish(plan, run_with_progress(plan, track))

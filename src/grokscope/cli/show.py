@@ -1,7 +1,7 @@
 """`grokscope show`: a folder's summary, or everything that is known of one run."""
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -50,23 +50,19 @@ def show(
 def _show_run(run: "Run", as_json: bool) -> None:
     rows = run.folder.log()
     if as_json:
-        print(json.dumps({"spec": run.spec.to_dict(), "outcome": _outcome(run), "log": rows}))
+        outcome = run.folder.outcome
+        ended = outcome.to_dict() if outcome.is_finished else None
+        print(json.dumps({"spec": run.spec.to_dict(), "outcome": ended, "log": rows}))
         return
     from grokscope.view.summary import summarize_run
 
     print(f"{summarize_run(run)}\nspec: {json.dumps(run.spec.to_short_dict())}\n")
     last = max(len(rows) - 1, 1)
     shown = [rows[i] for i in sorted({round(k * last / (SHOWN_ROWS - 1)) for k in range(SHOWN_ROWS)}) if i < len(rows)]
-    cells = [[f"{row['step']:,}", *(_cell(row.get(column)) for column in COLUMNS[1:])] for row in shown]
+    cells = [
+        [f"{row['step']:,}", *("–" if row.get(name) is None else f"{row[name]:.3f}" for name in COLUMNS[1:])]
+        for row in shown
+    ]
     print(align([column.replace("_", " ") for column in COLUMNS], cells))
     if run.steps:
         print(f"\nweights at {len(run.steps)} steps: {run.steps[0]:,} … {run.steps[-1]:,}")
-
-
-def _outcome(run: "Run") -> dict[str, Any] | None:
-    outcome = run.folder.outcome
-    return outcome.to_dict() if outcome.is_finished else None
-
-
-def _cell(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"

@@ -9,31 +9,32 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table as Columns
 
+from grokscope.cli.columns import print_columns
 from grokscope.cli.options import ExecutorOptions, HardwareOptions, Precision
-from grokscope.cli.plans import device_here, estimate, write_plan
-from grokscope.cli.progress import INTERRUPTED, run_with_progress
+from grokscope.cli.plans import INTERRUPTED, device_here, estimate, run_with_progress, write_plan
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.files import named
 from grokscope.runs import Store, run_name
 from grokscope.runs.doctor import damaged_runs, set_aside
 from grokscope.runs.packing import save_records, unpack_records
-from grokscope.runs.records import RunRecord, merge_records
-from grokscope.studies import Study
+from grokscope.runs.records import merge_records
+from grokscope.studies import Evidence, Study, rules_digest
 from grokscope.studies.claim import claim_rows
 from grokscope.studies.results import write_json, write_results
-from grokscope.studies.sources import PACKED, read_records, stored_records
+from grokscope.studies.sources import read_records, stored_records
 from grokscope.version import __version__
+from grokscope.view import require_module
 from grokscope.view.charts.figure import Figure
 from grokscope.view.charts.files import write_figure
+from grokscope.view.page.sources import read_json
 from grokscope.view.render import read_aloud
 from grokscope.view.table import Table
 
 __all__ = ["draw", "print_claims", "remake", "train_study"]
 
 RUNS, MARK = "runs", "reproduction.json"
+NEEDED = {"name", "reported", "value", "n", "verdict"}  # of a claim that was judged
 
 
 def train_study(
@@ -90,8 +91,8 @@ def train_study(
     if study.save_models is not None:
         study.save_models(out / "checkpoints", records, store)
     # From the file that anybody can read, so that everything follows from it.
-    selection = {"asked_for": [*only] or ["all"], "left_out": [*without]}
-    _write(study, unpack_records(path), out, selection, as_json)
+    selection = {"only": [*only] or ["all"], "without": [*without]}
+    _write(study, study.evidence(unpack_records(path), out), out, selection, as_json)
     whole = time.monotonic() - started
     times = f"{len(plan.runs):,} runs in {trained:,.0f} s; with tables, figures and claims {whole:,.0f} s"
     print(f"{times}\nresults: {out}", file=sys.stderr if as_json else sys.stdout)
@@ -99,24 +100,16 @@ def train_study(
 
 def remake(study: Study, sources: Sequence[Path], out: Path, as_json: bool) -> None:
     """Write everything that follows from the records in these places, training nothing."""
-    for place in sources:
-        if not place.is_file() and not any(place.glob(PACKED)):
-            raise InputError(f"{named(place)} is no folder with {PACKED}, which is what `grokscope reproduce` writes")
-    _write(study, _read_records(sources), out, {}, as_json)
+    _write(study, _read_evidence(study, sources), out, {}, as_json)
 
 
 def draw(study: Study, name: str, sources: Sequence[Path], out: Path) -> None:
     """Draw a figure of a study, or all of them, from runs or records."""
-    from grokscope.view.charts.style import require_matplotlib
-
     figures = {item.name: item for item in study.figures}
     if name not in (*figures, "all"):
         raise InputError(f"{study.name} has no figure {shown(name)}{did_you_mean(name, (*figures, 'all'))}")
-    if not sources:
-        raise InputError("--figure needs --from, where the runs or records are")
-    require_matplotlib()
-    with Console(stderr=True).status("reading the records"):
-        evidence = study.evidence(_read_records(sources), sources[0])
+    require_module("matplotlib", "report")
+    evidence = _read_evidence(study, sources)
     for one in figures if name == "all" else (name,):
         drawn = figures[one].build(evidence)
         assert isinstance(drawn, Figure)
@@ -130,52 +123,48 @@ def print_claims(study: Study, sources: Sequence[Path], as_json: bool) -> None:
         raise InputError(f"{study.name} has no claims")
     if len(sources) > 1:
         raise InputError(f"--claims reads one folder of results, got {len(sources)}")
-    rows = _read_claims(sources[0]) if sources else claim_rows(study.claims)
-    if as_json:
-        print(json.dumps(list(rows), ensure_ascii=False))
-    else:
-        _print_rows(rows)
+    _print_rows(_read_claims(study, sources[0]) if sources else claim_rows(study.claims), as_json)
 
 
-def _read_records(sources: Sequence[Path]) -> list[RunRecord]:
-    """The records of several places; one that is in more than one of them counts once."""
-    return merge_records(record for place in sources for record in read_records(place))
+def _read_evidence(study: Study, sources: Sequence[Path]) -> Evidence:
+    """What is stored in several places; a record that is in more than one of them counts once."""
+    with Console(stderr=True).status("reading the records"):
+        records = merge_records(record for place in sources for record in read_records(place))
+        return study.evidence(records, sources[0] if sources[0].is_dir() else sources[0].parent)
 
 
-def _write(study: Study, records: Sequence[RunRecord], out: Path, selection: dict[str, Any], as_json: bool) -> None:
-    """Write the results of a study, and print its claims or its table."""
-    evidence = study.evidence(records, out)
+def _write(study: Study, evidence: Evidence, out: Path, selection: dict[str, Any], as_json: bool) -> None:
+    """Write the results of a study, and print its claims or its first table."""
     with Console(stderr=True).status("tables and figures") as status:
         claims = write_results(study, evidence, out, lambda name: status.update(f"wrote {name}"), **selection)
     for name in evidence.unplaced:
         print(f"{name} was made for no experiment of {study.name}, and is left out", file=sys.stderr)
-    if not claims:
+    if claims:
+        _print_rows(claims, as_json)
+    elif study.tables:
         table = study.tables[0].build(evidence)
         assert isinstance(table, Table)
-        _print_table(table, as_json)
-    elif as_json:
-        print(json.dumps(claims, ensure_ascii=False))
-    else:
-        _print_rows(claims)
+        heads, body = read_aloud(table)
+        if as_json:
+            print(json.dumps([dict(zip(heads, row, strict=True)) for row in body], ensure_ascii=False))
+        else:
+            print_columns(heads, body, right=frozenset(heads[2:]))
+            print(*table.notes, sep="\n")
 
 
 def _mark_folder(out: Path, ours: dict[str, Any]) -> None:
     """Reject a folder of another study, version, precision or kind; mark a new one."""
-    path = out / MARK
-    if path.exists():
-        theirs = _read_json(path)
-        for key, value in ours.items():
-            other = theirs.get(key) if isinstance(theirs, dict) else theirs
-            if other != value:
-                raise InputError(
-                    f"{named(out)} was written with {key} {shown(other)}, and this is {key} {shown(value)}; "
-                    "choose another folder with --out"
-                )
-        return
+    theirs = read_json(out / MARK, dict)
+    for key, value in ours.items():
+        if theirs and theirs.get(key) != value:
+            raise InputError(
+                f"{named(out)} was written with {key} {shown(theirs.get(key))}, and this is {key} {shown(value)}; "
+                "choose another folder with --out"
+            )
     # A plan that was written with --plan-only and run elsewhere leaves runs there, and nothing else.
-    if out.exists() and (not out.is_dir() or any(one.name != RUNS for one in out.iterdir())):
+    if not theirs and out.exists() and (not out.is_dir() or any(one.name != RUNS for one in out.iterdir())):
         raise InputError(f"{named(out)} exists and was not written by `grokscope reproduce`; choose another --out")
-    write_json(path, ours)
+    write_json(out / MARK, ours)
 
 
 def _set_damaged_aside(store: Store, wish: Literal["stop", "rerun", "skip"]) -> set[str]:
@@ -193,49 +182,30 @@ def _set_damaged_aside(store: Store, wish: Literal["stop", "rerun", "skip"]) -> 
     return set(found)
 
 
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise InputError(f"{named(path)} cannot be read: {error}") from None
-
-
-def _read_claims(folder: Path) -> list[dict[str, Any]]:
-    path, needed = folder / "claims.json", {"name", "reported", "value", "n", "verdict"}
-    if not path.exists():
-        raise InputError(f"{named(folder)} has no claims.json, which is what `grokscope reproduce` writes")
-    rows = _read_json(path)
-    if not isinstance(rows, list) or not all(isinstance(row, dict) and needed <= row.keys() for row in rows):
-        raise InputError(f"{named(path)} holds no claims as `grokscope reproduce` writes them")
+def _read_claims(study: Study, folder: Path) -> list[dict[str, Any]]:
+    """The claims in a folder of results; other rules than the study has today are reported."""
+    rows: list[Any] = read_json(folder / "claims.json", list)
+    if not rows or not all(isinstance(row, dict) and row.keys() >= NEEDED for row in rows):
+        raise InputError(f"{named(folder)} has no claims.json with claims as `grokscope reproduce` writes them")
+    theirs, ours = read_json(folder / "provenance.json", dict).get("rules"), rules_digest(study.claims)
+    if theirs != ours:
+        print(
+            f"note: these verdicts follow from other rules than those of {study.name} today (digest "
+            f"{str(theirs or 'unknown')[:12]}, today {ours[:12]}); --remake judges the same records by today's",
+            file=sys.stderr,
+        )
     return rows
 
 
-def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
+def _print_rows(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
     """The claims as a table, and how many have which verdict."""
-    is_judged = bool(rows) and "verdict" in rows[0]
-    table = Columns(box=None, pad_edge=False)
-    for column in ("claim", "paper", *(("ours", "n", "verdict") if is_judged else ("rule",))):
-        table.add_column(column, justify="right" if column == "n" else "left", overflow="fold")
-    for row in rows:
-        last = (row["value"], str(row["n"]), row["verdict"]) if is_judged else (row["rule"],)
-        table.add_row(*map(escape, (row["name"], row["reported"], *last)))
-    Console(highlight=False).print(table)
+    if as_json:
+        print(json.dumps(list(rows), ensure_ascii=False))
+        return
+    is_judged = "verdict" in rows[0]
+    columns = {"claim": "name", "paper": "reported"}
+    columns |= {"ours": "value", "n": "n", "verdict": "verdict"} if is_judged else {"rule": "rule"}
+    print_columns([*columns], [[str(row[name]) for name in columns.values()] for row in rows], frozenset({"n"}))
     if is_judged:
         counts = Counter(row["verdict"] for row in rows)
         print(f"{len(rows)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
-
-
-def _print_table(table: Table, as_json: bool) -> None:
-    heads, body = read_aloud(table)
-    if as_json:
-        print(json.dumps([dict(zip(heads, row, strict=True)) for row in body], ensure_ascii=False))
-        return
-    printed = Columns(box=None)
-    for place, head in enumerate(heads):
-        printed.add_column(escape(head), justify="left" if place < 2 else "right")
-    for row in body:
-        printed.add_row(*map(escape, row))
-    console = Console(highlight=False)
-    console.print(printed)
-    for note in table.notes:
-        console.print(escape(note), soft_wrap=True)

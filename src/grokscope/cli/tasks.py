@@ -57,10 +57,13 @@ def _show_task(name: str, as_json: bool) -> None:
     if as_json:
         print(json.dumps(facts))
         return
-    print(f"{task.name}: {task.title}")
-    print(f"  tokens   [a, b, {task.separator}] → answer; {task.vocabulary} tokens, {task.classes} classes")
-    print(f"  pairs    {len(task.inputs):,}; each answer has {_range(facts['pairs_per_answer'])}")
-    print(f"  split    {RunSpec.train_fraction:.0%} of them, drawn by a seed, are {facts['train_pairs']:,}")
+    low, high = facts["pairs_per_answer"]
+    print(
+        f"{task.name}: {task.title}\n"
+        f"  tokens   [a, b, {task.separator}] → answer; {task.vocabulary} tokens, {task.classes} classes\n"
+        f"  pairs    {len(task.inputs):,}; each answer has {low if low == high else f'{low} to {high}'} of them\n"
+        f"  split    {RunSpec.train_fraction:.0%} of them, drawn by a seed, are {facts['train_pairs']:,}"
+    )
     for basis in facts["bases"]:
         print(f"  basis    {basis['name']}: {basis['modes']} modes over {basis['answers']} answers")
     if task.group is not None:
@@ -88,21 +91,19 @@ def task_facts(task: "Task") -> dict[str, Any]:
     }
 
 
-def _range(bounds: list[int]) -> str:
-    low, high = bounds
-    return f"{low} of them" if low == high else f"{low} to {high} of them"
-
-
 def _list_tasks(as_json: bool) -> None:
     from grokscope.tasks import FAMILIES, OPERATIONS
 
-    rows = [(f"{name}_mod97", operation.title.format(n=97)) for name, operation in OPERATIONS.items()]
-    rows.append(("poly_a2+ab+b2_mod97", "any polynomial in a and b"))
-    rows += [(EXAMPLES[letters], family.title) for letters, family in FAMILIES.items()]
-    rows += [("Z3xS4", "direct products, joined by x"), ("table:FILE", "your own group: .json, .csv or .npy")]
+    rows = [
+        *((f"{name}_mod97", operation.title.format(n=97)) for name, operation in OPERATIONS.items()),
+        ("poly_a2+ab+b2_mod97", "any polynomial in a and b"),
+        *((EXAMPLES[letters], family.title) for letters, family in FAMILIES.items()),
+        ("Z3xS4", "direct products, joined by x"),
+        ("table:FILE", "your own group: .json, .csv or .npy"),
+    ]
     if as_json:
         print(json.dumps([{"example": example, "title": title} for example, title in rows]))
         return
-    print("Tasks (any number may stand for 97, 60, 12, …)\n")
-    print(align(["name", "what is learnt"], rows, left=frozenset({"name", "what is learnt"})))
+    table = align(["name", "what is learnt"], rows, left=frozenset({"name", "what is learnt"}))
+    print(f"Tasks (any number may stand for 97, 60, 12, …)\n\n{table}")
     print("\nOne of them: grokscope tasks S5. Its group: grokscope tasks S5 --group.")

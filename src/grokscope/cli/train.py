@@ -2,8 +2,7 @@
 
 import sys
 from dataclasses import replace
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 
@@ -17,8 +16,8 @@ from grokscope.cli.options import (
     StorageOptions,
     Track,
     given,
+    reject,
 )
-from grokscope.errors import InputError
 from grokscope.specs import Cadence, Plan, RunSpec, Training
 
 __all__ = ["train"]
@@ -68,9 +67,15 @@ def train(
     from grokscope.tasks import named_task, pinned_task_name
 
     executor.check()
-    _check_combination(track, executor, dry_run, plan_only)
-    if not task and spec is None:
-        raise InputError("name a task, as `grokscope tasks` lists them, or a file with --spec")
+    reject(
+        {
+            "--dry-run writes nothing: leave out --plan-only": plan_only and dry_run,
+            "--plan-only trains nothing: leave out --track and --executor": plan_only
+            and (track or executor.executor != "local"),
+            "--dry-run trains nothing: leave out --track": dry_run and track,
+            "name a task, as `grokscope tasks` lists them, or a file with --spec": not task and spec is None,
+        }
+    )
     bases = [USUAL] if spec is None else read_specs(spec)
     for name in task:
         named_task(name)  # rejects what is no task, before anything heavy is imported
@@ -78,21 +83,19 @@ def train(
     numbers = None if seeds is None else parse_seeds(seeds)
     runs: dict[RunSpec, None] = {}
     for base in bases:
-        changed: dict[str, Any] = {
+        changed = {
             name: replace(getattr(base, name), every=every) for name, every in cadences.items() if every is not None
         }
-        if fork_points:
-            kept: Cadence = changed.get("checkpoints", base.checkpoints)
-            changed["checkpoints"] = replace(kept, at=tuple(sorted({*kept.at, *fork_points})))
+        kept: Cadence = changed.get("checkpoints", base.checkpoints)
+        changed["checkpoints"] = replace(kept, at=tuple(sorted({*kept.at, *fork_points})) if fork_points else kept.at)
         values = {
             "task": [pinned_task_name(name) for name in task or (base.task,)],
             **given(run),
-            **{k: [v] for k, v in changed.items()},
+            **{name: [cadence] for name, cadence in changed.items()},
         }
         runs |= dict.fromkeys(combinations(base, values, numbers))
 
-    from grokscope.cli.plans import device_here, print_cost, write_plan
-    from grokscope.cli.progress import finish, run_with_progress
+    from grokscope.cli.plans import device_here, finish, print_cost, run_with_progress, write_plan
 
     elsewhere = executor.executor != "local" or plan_only is not None
     place = device_here(hardware.device, elsewhere=elsewhere)
@@ -105,13 +108,3 @@ def train(
         if storage.stop_after_grokking is not None:
             print("note: runs end early after grokking, so leads computed from them are biased", file=sys.stderr)
         finish(plan, run_with_progress(plan, track, executor))
-
-
-def _check_combination(track: Track, executor: ExecutorOptions, dry_run: bool, plan_only: Path | None) -> None:
-    """Reject an option that would have no effect."""
-    if plan_only is not None and dry_run:
-        raise InputError("--dry-run writes nothing: leave out --plan-only")
-    if plan_only is not None and (track or executor.executor != "local"):
-        raise InputError("--plan-only trains nothing: leave out --track and --executor")
-    if dry_run and track:
-        raise InputError("--dry-run trains nothing: leave out --track")

@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Literal
 
@@ -56,13 +57,10 @@ def watch(
     if once or not console.is_terminal:
         console.print(frame(watcher.snapshot(), console.width, plain))
         return
-    try:
-        with Live(frame(watcher.snapshot(), console.width, plain), console=console, auto_refresh=False) as live:
-            while True:
-                time.sleep(every)
-                live.update(frame(watcher.snapshot(), console.width, plain), refresh=True)
-    except KeyboardInterrupt:
-        return
+    with suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as live:
+        while True:
+            live.update(frame(watcher.snapshot(), console.width, plain), refresh=True)
+            time.sleep(every)
 
 
 def _can_print(letters: str) -> bool:

@@ -121,10 +121,8 @@ class Watcher:
         )
 
     def _has_grokked(self, run: FollowedRun) -> bool:
-        timeline = self.timelines[run.name][1]
-        if timeline is None:  # nothing was read of it but its outcome
-            return run.record.outcome.grokked is not None
-        return timeline.grokked is not None
+        known = self.timelines[run.name][1] or run.record.outcome  # or nothing was read of it but its outcome
+        return known.grokked is not None
 
     def _synchronized(self, runs: Sequence[FollowedRun]) -> int | None:
         """How many have synchronised; unread runs count by the share of those that had ended and were read."""
@@ -137,9 +135,7 @@ class Watcher:
 
 def _evenly(runs: Sequence[FollowedRun], count: int) -> list[FollowedRun]:
     """At most this many of them, evenly from the first to the last."""
-    if len(runs) <= count:
-        return list(runs)
-    return [runs[i * len(runs) // count] for i in range(count)]
+    return [runs[i * len(runs) // count] for i in range(count)] if len(runs) > count else [*runs]
 
 
 def _events(run: FollowedRun, timeline: Timeline | None) -> Iterable[tuple[str, str]]:
@@ -152,10 +148,9 @@ def _events(run: FollowedRun, timeline: Timeline | None) -> Iterable[tuple[str, 
         fsd = dict(run.series("fsd"))[synced]
         yield "sync", f"synchronised at step {synced:,} (FSD {fsd:.2f}{doubts})"
     if grokked is not None:
-        if synced is None or synced > grokked:
-            yield "grok", f"grokked at step {grokked:,}, not synchronised before"
-        else:
-            yield "grok", f"grokked at step {grokked:,}, {grokked - synced:,} steps after it synchronised"
+        is_before = synced is not None and synced <= grokked
+        after = f"{grokked - (synced or 0):,} steps after it synchronised" if is_before else "not synchronised before"
+        yield "grok", f"grokked at step {grokked:,}, {after}"
     ending = run.record.outcome.outcome
     if ending in ("diverged", "unstable", "unstable_after"):
         yield "fall", f"ended: {ending.replace('_', ' ')}"
@@ -165,8 +160,7 @@ def _key(spec: RunSpec, by: Grouping) -> Hashable:
     if by == "seeds":
         fork = spec.fork and replace(spec.fork, parent="0" * 16)  # of another seed, another parent
         return replace(spec, seeds=Seeds(), fork=fork)
-    stack = (stack_key(spec), spec.model)
-    return (stack, spec.task) if by == "task" else stack
+    return stack_key(spec), spec.model, spec.task if by == "task" else None
 
 
 def _label(specs: Sequence[RunSpec], by: Grouping) -> str:

@@ -157,9 +157,9 @@ def _maximum(form: CensoredForm, times: _Times, weights: np.ndarray, start: np.n
 
     def cost(scaled: np.ndarray) -> float:
         found = scaled * units
-        value = -float(
-            weights @ interval_log_likelihoods(*_ends(times, MEDIANS[form](times.logs, found[1:]), np.exp(found[0])))
-        )
+        medians = MEDIANS[form](times.logs, found[1:])  # NaN where the law gives no time
+        ends = ((end - medians) / np.exp(found[0]) for end in (times.after, times.until))
+        value = -float(weights @ interval_log_likelihoods(*ends))
         return value if np.isfinite(value) else np.inf
 
     bounds = [(np.log(LEAST_SPREAD), None)] + [(None, None)] * (len(start) - 1)
@@ -187,8 +187,3 @@ def _resampled_maxima(form: CensoredForm, times: _Times, weights: np.ndarray, be
         elif np.isnan(row).any():
             row[:] = _maximum(form, times, weight, best)[:-1]
     return found
-
-
-def _ends(times: _Times, medians: np.ndarray, spread: float) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of every run's interval, from the law and in its σ; NaN where the law gives no time."""
-    return (times.after - medians) / spread, (times.until - medians) / spread

@@ -137,10 +137,11 @@ def fork_families(records: Sequence[Record], folder: str = "") -> list[Family]:
         for study in dict.fromkeys(f"{one.study}/{one.experiment}" for one in record.made_for) or (folder,):
             key = (study, run.task, fork.step, _shared(record.spec), decay)
             found.setdefault(key, []).append(Branch(place, run))
-    families = []
-    for (study, task, step, *_), forks in found.items():
-        branches = sorted([*forks, *_parents(forks, records, places)], key=lambda branch: branch.place)
-        families.append(Family(study, task, step, tuple(branches)))
+    members = {key: [*forks, *_parents(forks, records, places)] for key, forks in found.items()}
+    families = [
+        Family(study, task, step, tuple(sorted(branches, key=lambda branch: branch.place)))
+        for (study, task, step, *_), branches in members.items()
+    ]
     return sorted(families, key=lambda family: (-len(family.branches), family.title))
 
 
@@ -153,11 +154,9 @@ def _parents(forks: Sequence[Branch], records: Sequence[Record], places: Mapping
         place, step = places[identity], children[identity][0].spec.fork.step
         parent = records[place]
         run, norm = _plain(parent), parent.at(step, "norm")
-        if run is None or run.watched <= step:
-            continue
-        if any(child.spec.training.weight_decay == run.weight_decay for child in children[identity]):
-            continue
-        if all(_agree(child.at(step, "norm"), norm) for child in children[identity]):
+        decays = {child.spec.training.weight_decay for child in children[identity]}
+        is_same = all(_agree(child.at(step, "norm"), norm) for child in children[identity])
+        if run is not None and run.watched > step and run.weight_decay not in decays and is_same:
             time = None if run.steps_to_grok is None else run.steps_to_grok - step
             own = replace(run, steps_to_grok=time, watched=run.watched - step, norm_at_fork=norm)
             yield Branch(place, own, is_parent=True)

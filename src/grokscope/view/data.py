@@ -6,13 +6,13 @@ What was undefined (NaN, null in a log) is null. Needs pyarrow, and for SQL duck
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from grokscope.errors import InputError, shown
-from grokscope.files import named, write_atomically
+from grokscope.files import make_folder, named, write_atomically
 from grokscope.runs import Run, Runs
+from grokscope.view import require_module
 
 __all__ = ["TABLES", "query", "tables_of", "write_parquet"]
 
@@ -26,29 +26,24 @@ def tables_of(runs: Runs | Sequence[Run], names: Iterable[str] = TABLES) -> dict
     `runs` has a row per run, `log` one per evaluation, `measures` one per checkpoint that was measured
     while training; both begin with the run's name and the step.
     """
-    arrow = _require("pyarrow")
-    found: dict[str, Any] = {}
-    for name in names:
-        if name == "runs":
-            rows: Sequence[Row] = runs.facts() if isinstance(runs, Runs) else [run.facts() for run in runs]
-        else:
-            which: Any = name
-            rows = [{"run": run.name, **row} for run in runs for row in run.folder.log(which)]
-        found[name] = _table(arrow, rows)
-    return found
+    arrow = require_module("pyarrow", "data")
+    return {name: _table(arrow, _rows(runs, name)) for name in names}
+
+
+def _rows(runs: Runs | Sequence[Run], table: Any) -> Sequence[Row]:
+    if table == "runs":
+        return runs.facts() if isinstance(runs, Runs) else [run.facts() for run in runs]
+    return [{"run": run.name, **row} for run in runs for row in run.folder.log(table)]
 
 
 def write_parquet(runs: Sequence[Run], folder: Path) -> list[Path]:
     """Write runs.parquet, log.parquet and measures.parquet into a folder, which must not hold them yet."""
-    parquet, arrow = _require("pyarrow.parquet"), _require("pyarrow")
+    parquet, arrow = require_module("pyarrow.parquet", "data"), require_module("pyarrow", "data")
     paths = {name: folder / f"{name}.parquet" for name in TABLES}
     for path in paths.values():
         if path.exists():
             raise InputError(f"{named(path)} exists already; nothing was overwritten")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"the folder {named(folder)} could not be made: {error.strerror}") from None
+    make_folder(folder)
     for name, table in tables_of(runs).items():
         stream = arrow.BufferOutputStream()
         parquet.write_table(table, stream, compression="zstd")
@@ -61,7 +56,7 @@ def query(runs: Runs | Sequence[Run], sql: str) -> tuple[list[str], list[tuple[A
 
     The database is in memory and sees the tables alone: no file, no network, no extension, no setting.
     """
-    duckdb = _require("duckdb")
+    duckdb = require_module("duckdb", "data")
     if not _is_text(sql):
         raise InputError(f"a query is a text of whole letters, got {shown(sql)}")
     settings = dict.fromkeys(("autoinstall_known_extensions", "autoload_known_extensions"), "false")
@@ -113,10 +108,3 @@ def _is_text(sql: str) -> bool:
         return bool(sql.encode()) or sql == ""
     except UnicodeEncodeError:  # half a letter, as a terminal may pass on what is not UTF-8
         return False
-
-
-def _require(module: str) -> Any:
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        raise InputError(f"this needs {error.name}; install it with: pip install 'grokscope[data]'") from None

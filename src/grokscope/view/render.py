@@ -4,7 +4,7 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from math import isinf
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from grokscope.view.table import Cell, Column, Table, Value
 
 __all__ = [
     "cell_text",
+    "csv_lines",
     "csv_of",
     "csv_text",
     "csv_value",
@@ -21,6 +22,7 @@ __all__ = [
     "markdown_of",
     "markdown_text",
     "read_aloud",
+    "write_files",
     "write_table",
 ]
 
@@ -82,11 +84,14 @@ def csv_of(table: Table) -> bytes:
     Numbers are plain, so that they parse back. A text that a spreadsheet would compute begins with an apostrophe.
     """
     parts = [(place, name, read) for place in range(len(table.columns)) for name, read in _parts(table, place)]
+    heads = [csv_text(f"{table.columns[place].name}{name}") for place, name, _ in parts]
+    return csv_lines([heads, *([csv_value(read(row[place])) for place, _, read in parts] for row in table.rows)])
+
+
+def csv_lines(rows: Iterable[Iterable[object]]) -> bytes:
+    """Rows of values as the lines of a CSV file."""
     file = io.StringIO(newline="")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([csv_text(f"{table.columns[place].name}{name}") for place, name, _ in parts])
-    for row in table.rows:
-        writer.writerow([csv_value(read(row[place])) for place, _, read in parts])
+    csv.writer(file, lineterminator="\n").writerows(rows)
     return file.getvalue().encode()
 
 
@@ -180,31 +185,32 @@ def read_aloud(table: Table) -> tuple[list[str], list[list[str]]]:
 def _laid_out(table: Table, escaped: Callable[[str], str]) -> tuple[list[str], list[list[str]]]:
     """Headings and rows for a reader: ours, and the paper's in a column beside it where it has any."""
     has_paper = [any(row[place].paper is not None for row in table.rows) for place in range(len(table.columns))]
-    heads: list[str] = []
-    for column, beside in zip(table.columns, has_paper, strict=True):
-        heads += [escaped(column.name), *([escaped(f"{column.name}, paper")] if beside else [])]
-    body: list[list[str]] = []
-    for row in table.rows:
-        cells: list[str] = []
-        for cell, column, beside in zip(row, table.columns, has_paper, strict=True):
-            cells += [escaped(cell_text(cell, column)), *([escaped(_paper(cell, column))] if beside else [])]
-        body.append(cells)
-    return heads, body
+    names = [
+        name
+        for column, beside in zip(table.columns, has_paper, strict=True)
+        for name in (column.name, f"{column.name}, paper")[: 1 + beside]
+    ]
+    body = [
+        [
+            escaped(text)
+            for cell, column, beside in zip(row, table.columns, has_paper, strict=True)
+            for text in (cell_text(cell, column), _bounded(cell.paper, cell.paper_interval, column))[: 1 + beside]
+        ]
+        for row in table.rows
+    ]
+    return [*map(escaped, names)], body
 
 
 def cell_text(cell: Cell, column: Column) -> str:
     """A cell for a reader, as its column writes numbers: 0.97 [0.84, 1.00], n = 32."""
-    shown = _shown(cell.ours, column)
-    if cell.interval:
-        shown += f" [{_shown(cell.interval[0], column)}, {_shown(cell.interval[1], column)}]"
+    shown = _bounded(cell.ours, cell.interval, column)
     return f"{shown}, n = {cell.n}" if cell.n is not None and shown else shown
 
 
-def _paper(cell: Cell, column: Column) -> str:
-    shown = _shown(cell.paper, column)
-    if cell.paper_interval:
-        shown += f" [{_shown(cell.paper_interval[0], column)}, {_shown(cell.paper_interval[1], column)}]"
-    return shown
+def _bounded(value: Value, interval: tuple[float | int, float | int] | None, column: Column) -> str:
+    """A value with its interval, where it has one."""
+    ends = f" [{_shown(interval[0], column)}, {_shown(interval[1], column)}]" if interval else ""
+    return _shown(value, column) + ends
 
 
 def _shown(value: Value, column: Column) -> str:
@@ -225,11 +231,14 @@ def _one_line(text: str) -> str:
 
 def write_table(table: Table, folder: Path) -> tuple[Path, ...]:
     """Write `<name>.csv`, `.md` and `.tex` into a folder, each whole or not at all; their paths."""
+    return write_files(folder, table.name, {"csv": csv_of(table), "md": markdown_of(table), "tex": latex_of(table)})
+
+
+def write_files(folder: Path, name: str, contents: Mapping[str, bytes]) -> tuple[Path, ...]:
+    """Write `<name>.<ending>` into a folder for each ending; their paths. No name leaves the folder."""
     make_folder(folder)
-    stem = re.sub(r"[^A-Za-z0-9_-]", "-", table.name) or "table"
-    found = []
-    for ending, render in {"csv": csv_of, "md": markdown_of, "tex": latex_of}.items():
-        path = folder / f"{stem}.{ending}"
-        write_atomically(path, render(table))
-        found.append(path)
-    return tuple(found)
+    stem = re.sub(r"[^A-Za-z0-9_-]", "-", name) or "unnamed"
+    paths = {ending: folder / f"{stem}.{ending}" for ending in contents}
+    for ending, path in paths.items():
+        write_atomically(path, contents[ending])
+    return tuple(paths.values())

@@ -62,17 +62,13 @@ def _describe(run: Run, record: RunRecord) -> str:
     who = f"{_short_name(run)} (λ = {run.spec.training.weight_decay:g})"
     if timeline is None:
         return f"{who} has not begun."
-    if timeline.memorized is None:
-        parts = [f"{who} has not memorised its training data by step {timeline.last:,}."]
-    else:
+    known = f"{who} has not memorised its training data by step {timeline.last:,}."
+    if timeline.memorized is not None:
         accuracy = format_percent(record.at(timeline.memorized, "validation_accuracy"))
-        parts = [
-            f"{who} memorised its training data at step {timeline.memorized:,}, with a validation accuracy of "
-            f"{accuracy}."
-        ]
-    parts += [_synchronized(timeline), _grokked(timeline)]
-    if not record.outcome.is_finished:
-        parts.append(f"It is not finished: continue it with `grokscope resume {run.folder.path.parent}`.")
+        step = f"{timeline.memorized:,}"
+        known = f"{who} memorised its training data at step {step}, with a validation accuracy of {accuracy}."
+    going = f"It is not finished: continue it with `grokscope resume {run.folder.path.parent}`."
+    parts = [known, _synchronized(timeline), _grokked(timeline), "" if record.outcome.is_finished else going]
     return " ".join(part for part in parts if part)
 
 
@@ -85,12 +81,11 @@ def _synchronized(timeline: Timeline) -> str:
         return "Its neurons never synchronised (FSD)."
     doubt = f" ({', '.join(crossing.flags)})" if crossing.flags else ""
     found = f"Its neurons synchronised (FSD) at step {crossing.step:,}{doubt}"
-    if status is LeadStatus.NO_GROKKING:
-        return f"{found}."
-    if status is LeadStatus.TIES:
-        return f"{found}, at the same evaluation at which it grokked."
-    steps = abs(crossing.lead.steps or 0)
-    return f"{found}, {steps:,} steps {'before' if status is LeadStatus.LEADS else 'after'} it grokked."
+    endings = {LeadStatus.NO_GROKKING: "", LeadStatus.TIES: ", at the same evaluation at which it grokked"}
+    after = (
+        f", {abs(crossing.lead.steps or 0):,} steps {'before' if status is LeadStatus.LEADS else 'after'} it grokked"
+    )
+    return f"{found}{endings.get(status, after)}."
 
 
 def _grokked(timeline: Timeline) -> str:

@@ -6,7 +6,7 @@ import pytest
 from page_runs import synthetic_records
 
 from grokscope.errors import InputError
-from grokscope.runs.records import save_records
+from grokscope.runs.packing import save_records
 from grokscope.view.page import source_of
 from grokscope.view.page.embedded import embedded_data
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from page_runs import EVALUATION, TINY, columns, facts, synthetic_records
 
 from grokscope.runs import Store, run_name
-from grokscope.runs.records import save_records
+from grokscope.runs.packing import save_records
 from grokscope.view.page import source_of
 from grokscope.view.page.embedded import embedded_data
 

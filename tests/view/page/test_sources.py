@@ -8,8 +8,8 @@ from page_runs import TINY, synthetic_records
 
 from grokscope.errors import InputError
 from grokscope.runs import Store, run_name
-from grokscope.runs.records import save_records
-from grokscope.studies.sources import records_at
+from grokscope.runs.packing import save_records
+from grokscope.studies.sources import read_records
 from grokscope.view.page import live, source_of, sources
 
 
@@ -18,7 +18,7 @@ def test_a_run_in_several_files_is_shown_as_the_claims_judge_it(tmp_path: Path) 
     save_records(tmp_path / "a.records.gz", [first])
     save_records(tmp_path / "b.records.gz", [replace(again, spec=first.spec)])
     (shown,) = source_of(tmp_path).runs
-    (judged,) = records_at(tmp_path)
+    (judged,) = read_records(tmp_path)
     assert shown.record.evaluations == judged.evaluations
     assert len(shown.record.evaluations["step"]) == len(again.evaluations["step"]) != len(first.evaluations["step"])
 

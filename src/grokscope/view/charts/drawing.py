@@ -44,8 +44,7 @@ def draw(figure: Figure) -> "Canvas":
     for place, panel in enumerate(figure.panels):
         axes = canvas.add_subplot(rows, figure.columns, place + 1)
         _scale(axes, panel, figure.panel_size)
-        for entry, handle in _draw_panel(axes, panel, LETTERS[place] if len(figure.panels) > 1 else "").items():
-            handles.setdefault(entry, handle)
+        handles = _draw_panel(axes, panel, LETTERS[place] if len(figure.panels) > 1 else "") | handles
     canvas.suptitle("\n".join(title), x=0.01, ha="left", fontweight="bold")
     if entries:
         canvas.legend([handles[entry] for entry in entries], entries, loc="outside lower center", ncols=across)
@@ -66,11 +65,7 @@ def _legend_columns(entries: list[str], width: float) -> int:
 
 def _draw_panel(axes: "Axes", panel: Panel, letter: str) -> dict[str, Any]:
     """Draw every series; what the legend shows of each label."""
-    handles: dict[str, Any] = {}
-    for one in panel.series:
-        if len(one):
-            handle = DRAWN[one.kind](axes, one, panel)
-            handles.setdefault(one.entry, handle)
+    drawn = [(one.entry, DRAWN[one.kind](axes, one, panel)) for one in panel.series if len(one)]
     axes.set_title(f"({letter}) {panel.title}" if letter else panel.title)
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
@@ -78,7 +73,7 @@ def _draw_panel(axes: "Axes", panel: Panel, letter: str) -> dict[str, Any]:
     if not panel.has_runs:
         box = {"facecolor": "white", "edgecolor": "none", "pad": 3}
         axes.text(0.5, 0.5, "no runs", transform=axes.transAxes, ha="center", va="center", color="#666666", bbox=box)
-    return handles
+    return dict(reversed(drawn))  # the first of each label
 
 
 def _scale(axes: "Axes", panel: Panel, size: tuple[float, float]) -> None:

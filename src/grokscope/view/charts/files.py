@@ -1,18 +1,15 @@
 """A figure's files: pictures, and the numbers that are in them."""
 
-import csv
 import io
 import re
 from collections.abc import Iterable
-from math import isnan
 from pathlib import Path
 from typing import Any
 
-from grokscope.files import make_folder, write_atomically
 from grokscope.view.charts.drawing import draw
 from grokscope.view.charts.figure import Figure
 from grokscope.view.charts.style import house_style
-from grokscope.view.render import csv_text, csv_value
+from grokscope.view.render import csv_lines, csv_text, csv_value, write_files
 
 __all__ = ["PICTURES", "figure_csv", "pictures_of", "write_figure"]
 
@@ -31,19 +28,16 @@ PICTURES: dict[str, dict[str, Any]] = {
 
 def figure_csv(figure: Figure) -> bytes:
     """All that is drawn: a line for each number, with its panel and series; empty where there is none."""
-    file = io.StringIO(newline="")
-    writer = csv.writer(file, lineterminator="\n")
-    special = [name for name in SPECIAL if any(one.columns[name] for panel in figure.panels for one in panel.series)]
-    names = [*COLUMNS, *special]
-    writer.writerow(["panel", "series", *names])
-    for panel in figure.panels:
-        for one in panel.series:
-            columns = one.columns
-            for row in range(len(one)):
-                values = [columns[name][row] if columns[name] else "" for name in names]
-                known = ["" if isinstance(value, float) and isnan(value) else value for value in values]
-                writer.writerow([csv_text(panel.title), csv_text(one.label), *map(csv_value, known)])
-    return file.getvalue().encode()
+    series = [(panel.title, one) for panel in figure.panels for one in panel.series]
+    names = [*COLUMNS, *(name for name in SPECIAL if any(one.columns[name] for _, one in series))]
+    lines = [["panel", "series", *names]]
+    for title, one in series:
+        columns = [one.columns[name] or ("",) * len(one) for name in names]
+        rows = zip(*columns, strict=True)
+        lines += [
+            [csv_text(title), csv_text(one.label), *("" if x != x else csv_value(x) for x in row)] for row in rows
+        ]
+    return csv_lines(lines)
 
 
 def pictures_of(figure: Figure, endings: Iterable[str] = PICTURES) -> dict[str, bytes]:
@@ -67,12 +61,4 @@ def _tidied(svg: bytes) -> bytes:
 
 def write_figure(figure: Figure, folder: Path) -> tuple[Path, ...]:
     """Write `<name>.svg`, `.png`, `.pdf` and `.csv` into a folder, each whole or not at all; their paths."""
-    stem = re.sub(r"[^A-Za-z0-9_-]", "-", figure.name) or "figure"
-    contents = pictures_of(figure) | {"csv": figure_csv(figure)}
-    make_folder(folder)
-    paths = []
-    for ending, content in contents.items():
-        path = folder / f"{stem}.{ending}"
-        write_atomically(path, content)
-        paths.append(path)
-    return tuple(paths)
+    return write_files(folder, figure.name, pictures_of(figure) | {"csv": figure_csv(figure)})

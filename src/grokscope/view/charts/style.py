@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from grokscope.errors import InputError
+from grokscope.view import require_module
 
-__all__ = ["COLORS", "HUES", "MARKERS", "house_style", "require_matplotlib"]
+__all__ = ["COLORS", "HUES", "MARKERS", "house_style"]
 
 # Okabe and Ito's colours, without the yellow that a white page swallows.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -88,22 +88,10 @@ STYLE: Any = {
 }
 
 
-def require_matplotlib() -> None:
-    """Reject drawing where matplotlib is not installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise InputError(
-            "figures are drawn with matplotlib; install it with: pip install 'grokscope[report]'"
-        ) from None
-
-
 @contextmanager
 def house_style() -> Iterator[None]:
     """Within it matplotlib draws in our style, whatever was set before; afterwards the old settings are back."""
-    require_matplotlib()
-    import matplotlib
-
+    matplotlib = require_module("matplotlib", "report")
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(STYLE)

@@ -44,7 +44,8 @@ def featured(runs: Sequence[ShownRun], wanted: Iterable[str]) -> list[int]:
 
 def detail_of(run: Run) -> dict[str, Any]:
     """A run's modes at up to 24 of its checkpoints, spread evenly from the first to the last."""
-    steps = _spread(run.steps)
+    places = np.unique(np.linspace(0, len(run.steps) - 1, min(MOST_STEPS, len(run.steps))).round().astype(int))
+    steps = [run.steps[place] for place in places]
     parts = [_read(run, steps[i : i + STEPS_AT_ONCE]) for i in range(0, len(steps), STEPS_AT_ONCE)]
     joined = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
     last = Question(run.subject([steps[-1]]), spec=run.spec)
@@ -63,11 +64,6 @@ def detail_of(run: Run) -> dict[str, Any]:
         "formulas": _formulas(last),
         "ablation": _ablated(last),
     }
-
-
-def _spread(steps: Sequence[int]) -> list[int]:
-    places = np.unique(np.linspace(0, len(steps) - 1, min(MOST_STEPS, len(steps))).round().astype(int))
-    return [steps[place] for place in places]
 
 
 def _read(run: Run, steps: Sequence[int]) -> dict[str, Tensor]:

@@ -42,7 +42,7 @@ def page_with(title: str, embedded: dict[str, str], events: str = "") -> str:
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(_asset("page.html"))
     # The scripts are ours and hashed; everything that comes from a folder goes through autoescape or base64.
     return template.render(
-        title=_plain(title),
+        title=title.encode("utf-8", "replace").decode(),  # names of files may hold lone surrogates
         policy="; ".join(policy),
         style=Markup(style),
         script=Markup(script),
@@ -68,11 +68,6 @@ def _is_report(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         return file.read(len(MARK)) == MARK
-
-
-def _plain(text: str) -> str:
-    """A text that can be written as UTF-8: names of files may hold lone surrogates."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def _asset(name: str) -> str:

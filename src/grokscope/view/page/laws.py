@@ -80,23 +80,31 @@ def _chart(family: Family, law: Law) -> Panel:
     others = [run for run in family.runs if run.ending in (Ending.CENSORED, Ending.FAILED)]
     times = [float(run.steps_to_grok or 0) for run in grokked]
     series = [
-        Series("grokked", "points", "validation", "run", _decays(grokked), tuple(times)),
+        Series("grokked", "points", "validation", "run", tuple(r.weight_decay for r in grokked), tuple(times)),
         Series(
-            "not grokked: Δt is longer", "points", "null", "paper", _decays(others), tuple(r.watched for r in others)
+            "not grokked: Δt is longer",
+            "points",
+            "null",
+            "paper",
+            tuple(r.weight_decay for r in others),
+            tuple(r.watched for r in others),
         ),
     ]
     decays = sorted({run.weight_decay for run in family.runs})
     grid = np.geomspace(decays[0] / MARGIN, decays[-1] * MARGIN, GRID)
+    across = tuple(grid.tolist())
     if law.constant:
         found = law.constant.parameters["constant"]
         known = isfinite(found.low)
         low, high = (tuple((end / grid).tolist()) if known else () for end in (found.low, found.high))
         series.append(
-            Series("C/λ, C = mean(λΔt)", "line", "theory", "run", _row(grid), _row(found.value / grid), low, high)
+            Series(
+                "C/λ, C = mean(λΔt)", "line", "theory", "run", across, tuple((found.value / grid).tolist()), low, high
+            )
         )
     if law.power:
-        curve = tuple(law.power.predict(at) for at in grid.tolist())
-        series.append(Series("C λ^−α, censored fit", "line", "fsd", "fit", _row(grid), curve))
+        curve = tuple(map(law.power.predict, across))
+        series.append(Series("C λ^−α, censored fit", "line", "fsd", "fit", across, curve))
     return Panel(
         "Time to grok against weight decay",
         "weight decay λ after the fork",
@@ -107,14 +115,6 @@ def _chart(family: Family, law: Law) -> Panel:
         log_y=True,
         x_range=(decays[0] / MARGIN, decays[-1] * MARGIN),
     )
-
-
-def _decays(runs: Sequence[Any]) -> tuple[float, ...]:
-    return tuple(run.weight_decay for run in runs)
-
-
-def _row(values: np.ndarray) -> tuple[float, ...]:
-    return tuple(values.tolist())
 
 
 def _ends(estimate: Estimate) -> list[float | None]:

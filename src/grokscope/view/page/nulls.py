@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from grokscope.measures.nulls import strongest_mode_chances
-from grokscope.specs import Architecture
 from grokscope.stats.multinomial import peak_tail
 from grokscope.view.page.rows import task_or_none
 from grokscope.view.page.sources import ShownRun
@@ -25,24 +24,18 @@ def null_bands(runs: Sequence[ShownRun]) -> dict[str, dict[str, Any]]:
     The first evaluations of the page's own runs, which are untrained networks of one task and model, where there are
     enough; else the exact distribution for independent neurons, which is narrower than that of any network.
     """
-    untrained: dict[Kind, dict[str, float]] = {}
+    untrained: dict[Kind, dict[int, float]] = {}
     for run in runs:
         if (value := _at_start(run)) is not None:
-            untrained.setdefault(_kind(run), {})[_initial(run)] = value
-    bands: dict[Kind, dict[str, Any] | None] = {}
-    for run in runs:
-        if (kind := _kind(run)) not in bands:
-            bands[kind] = _band(run, list(untrained.get(kind, {}).values()))
+            untrained.setdefault(_kind(run), {})[run.record.spec.seeds.initialization] = value
+    examples = {_kind(run): run for run in runs}
+    bands = {kind: _band(run, [*untrained.get(kind, {}).values()]) for kind, run in examples.items()}
     return {str(place): band for place, run in enumerate(runs) if (band := bands[_kind(run)]) is not None}
 
 
 def _kind(run: ShownRun) -> Kind:
     spec = run.record.spec
     return spec.task, spec.architecture.to_json() + spec.initialization.to_json()
-
-
-def _initial(run: ShownRun) -> str:
-    return f"{run.record.spec.seeds.initialization}"
 
 
 def _at_start(run: ShownRun) -> float | None:
@@ -61,12 +54,8 @@ def _band(run: ShownRun, values: list[float]) -> dict[str, Any] | None:
     dimensions = () if task is None else tuple(task.basis().modes.dimensions.tolist())
     if len(dimensions) < 2:
         return None
-    low, high = _independent(dimensions, _neurons(shape))
+    low, high = _independent(dimensions, shape.mlp_width if shape.mlp == "on" else shape.width)
     return {"low": low, "high": high, "of": "independent neurons (exact); those of a network agree more"}
-
-
-def _neurons(shape: Architecture) -> int:
-    return shape.mlp_width if shape.mlp == "on" else shape.width
 
 
 @lru_cache(maxsize=256)

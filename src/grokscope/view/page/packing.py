@@ -44,15 +44,18 @@ class Packed:
 def packed_columns(runs: Sequence[Columns], names: Sequence[str], budget: int = BUDGET) -> Packed:
     """The most exact packing that keeps to the budget; the roughest if none does."""
     *levels, roughest = [
-        (stride, digits) for stride in _strides() for digits in LEVELS if stride == 1 or digits == LEVELS[-1]
+        (2**i, digits)
+        for i in range(LONGEST_STRIDE.bit_length())
+        for digits in LEVELS
+        if i == 0 or digits == LEVELS[-1]
     ]
     for stride, digits in levels:
         if _may_fit(runs, names, digits, stride, budget):
-            found = _packed([_thinned(run, stride) for run in runs], names, digits, stride)
+            found = _packed(runs, names, digits, stride)
             if len(found.text) <= budget:
                 return found
     stride, digits = roughest
-    return _packed([_thinned(run, stride) for run in runs], names, digits, stride)
+    return _packed(runs, names, digits, stride)
 
 
 def _may_fit(runs: Sequence[Columns], names: Sequence[str], digits: int | None, stride: int, budget: int) -> bool:
@@ -60,12 +63,7 @@ def _may_fit(runs: Sequence[Columns], names: Sequence[str], digits: int | None, 
     if len(runs) <= 2 * SAMPLE:
         return True
     some = runs[:: len(runs) // SAMPLE]
-    size = len(_packed([_thinned(run, stride) for run in some], names, digits, stride).text)
-    return size * len(runs) / len(some) <= 2 * budget
-
-
-def _strides() -> list[int]:
-    return [2**i for i in range(LONGEST_STRIDE.bit_length())]
+    return len(_packed(some, names, digits, stride).text) * len(runs) / len(some) <= 2 * budget
 
 
 def _thinned(run: Columns, stride: int) -> Columns:
@@ -76,7 +74,8 @@ def _thinned(run: Columns, stride: int) -> Columns:
     return {name: [values[i] for i in kept] for name, values in run.items()}
 
 
-def _packed(runs: Sequence[Columns], names: Sequence[str], digits: int | None, stride: int) -> Packed:
+def _packed(every: Sequence[Columns], names: Sequence[str], digits: int | None, stride: int) -> Packed:
+    runs = [_thinned(run, stride) for run in every]
     lengths = tuple(len(run.get("step", ())) for run in runs)
     steps = np.concatenate([np.zeros(0), *(np.asarray(run.get("step", ()), dtype=np.float64) for run in runs)])
     differences = np.diff(steps, prepend=0).astype("<i4")

@@ -15,7 +15,7 @@ from grokscope.runs.run_folder import RunFolder, run_name
 from grokscope.runs.runs import Run
 from grokscope.specs import RunSpec
 
-__all__ = ["ShownRun", "Source", "folders_of", "source_of", "stored_run"]
+__all__ = ["ShownRun", "Source", "folders_of", "read_json", "source_of", "stored_run"]
 
 MOST_RUNS = 10_000  # of one page: reading ten thousand logs takes a minute
 LARGEST_TEXT = 64 * 2**20  # bytes of a claims or provenance file that is still read
@@ -68,7 +68,7 @@ def source_of(path: Path, title: str = "", match: str = "") -> Source:
         why = f"; {problems[0]}" if problems else ""
         what = f"no run has a name like {shown(match)}" if match else "neither runs nor *.records.gz"
         raise InputError(f"there is nothing to show in {named(path)}: {what}{why}")
-    claims, provenance = _json(path / "claims.json", list), _json(path / "provenance.json", dict)
+    claims, provenance = read_json(path / "claims.json", list), read_json(path / "provenance.json", dict)
     return Source(
         title=title or path.resolve().name,
         runs=tuple(sorted(runs, key=lambda run: run.name)),
@@ -136,8 +136,8 @@ def _name_of(spec: RunSpec) -> str:
         return f"table_s{spec.seeds.data_order}-{spec.identity}"
 
 
-def _json(path: Path, kind: type) -> Any:
-    """A file's content if it is there; one that cannot be used is rejected."""
+def read_json(path: Path, kind: type) -> Any:
+    """A JSON file's list or table, empty if it is not there; one that cannot be used is rejected."""
     try:
         if path.stat().st_size > LARGEST_TEXT:
             raise InputError(f"{named(path)} is larger than {LARGEST_TEXT:,} bytes")

@@ -14,7 +14,7 @@ const forks = {
     this.none = h(
       "p",
       { class: "empty" },
-      "There are no forks here. Train some with: grokscope fork RUN --at 1000 --weight-decay 1 2 3",
+      "There are no forks here. Train some with: grokscope fork DIR RUN --at 1000 --weight-decay 1 2 3",
     );
     this.some = h(
       "div",

@@ -9,7 +9,7 @@ const groups = {
     this.none = h(
       "p",
       { class: "empty" },
-      "There are no runs on groups here. Train one with: grokscope train S5 --seeds 0:2 --out runs/groups",
+      "There are no runs on groups here. Train one with: grokscope train S5 --seeds 0:2 --out DIR",
     );
     this.some = h("div", {}, this.controls, this.fsd.root, this.strips.root, this.table);
     return [
