@@ -10,7 +10,7 @@ from grokscope import Monitor
 from grokscope.errors import InputError
 from grokscope.jobs import run_all
 from grokscope.runs import Store
-from grokscope.runs.records import packed, record_of, unpacked
+from grokscope.runs.packing import pack_records, unpack_records
 from grokscope.timeline import Outcome
 
 
@@ -29,11 +29,11 @@ def test_the_log_is_read_by_list_show_and_records(tmp_path: Path, capsys: pytest
     assert "not grokked" in capsys.readouterr().out
     folder = next(iter(Store(tmp_path)))
     assert (folder.spec.model, folder.spec.training.weight_decay) == ("<b>mine</b>", 2.0)
-    record = record_of(folder)
+    record = folder.record()
     assert record.timeline.outcome in (Outcome.UNSTABLE, Outcome.NEVER)
     assert record.evaluations["fsd"] == monitor.columns()["fsd"]
-    (tmp_path / "records.gz").write_bytes(packed([record]))
-    assert unpacked(tmp_path / "records.gz")[0].spec == folder.spec
+    (tmp_path / "records.gz").write_bytes(pack_records([record]))
+    assert unpack_records(tmp_path / "records.gz")[0].spec == folder.spec
     with pytest.raises(InputError, match="was only monitored: '<b>mine</b>' is trained elsewhere"):
         run_all([folder.spec], Store(tmp_path))
 
@@ -59,7 +59,7 @@ def test_somebodys_own_group_is_kept_beside_its_runs(tmp_path: Path) -> None:
     monitor = Monitor(group.table, SITE, train=train_mask, out=tmp_path)
     with monitor.attach(Attended(7, 6)):
         monitor.step(0)
-    record = record_of(next(iter(Store(tmp_path))))
+    record = next(iter(Store(tmp_path))).record()
     assert grokscope.named_task(record.spec.task).group.order == 6
     assert record.timeline.last == 0
 

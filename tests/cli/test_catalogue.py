@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from grokscope.measures.registry import MEASURES
 from small_commands import rejected
 
 import grokscope
 from grokscope.cli import run
 from grokscope.measures import columns
-from grokscope.measures.registry import MEASURES
 from grokscope.specs import Architecture, RunSpec
 
 

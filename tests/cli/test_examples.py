@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from grokscope.studies.reproduction import records_in
 
 from grokscope import cli
 from grokscope.cli.commands import examples_of
@@ -25,7 +26,6 @@ from grokscope.jobs import run_all
 from grokscope.runs import Store
 from grokscope.runs.packing import save_records
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
-from grokscope.studies.reproduction import records_in
 
 ROOT = Path(__file__).parents[2]
 SMALL = RunSpec(

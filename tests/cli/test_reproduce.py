@@ -8,17 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from grokscope.cli.known_studies import STUDIES as STUDIES_BY_NAME
+from grokscope.studies.catalogue import STUDIES
+from grokscope.studies.claims import CLAIMS, Verdict, rules_digest
 
 from grokscope.cli import run
-from grokscope.cli.known_studies import STUDIES as STUDIES_BY_NAME
 from grokscope.jobs import worker
 from grokscope.runs import Store
 from grokscope.runs.doctor import damaged_runs
 from grokscope.runs.records import save_records, unpacked
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
 from grokscope.studies import FIGURES, catalogue, results
-from grokscope.studies.catalogue import STUDIES
-from grokscope.studies.claims import CLAIMS, Verdict, rules_digest
 from grokscope.version import __version__
 
 

@@ -31,7 +31,7 @@ from grokscope.measures.surrogates import answer_permutation_null, untrained_nul
 from grokscope.measures.synchronization import fsd, fsd_gen, fsd_top_k
 from grokscope.measures.variants import VARIANTS
 from grokscope.measures.weight_spectra import neuron_logit_spectrum
-from grokscope.model import Head, Receiver, Twin, components_of, twin_of
+from grokscope.model import Head, Receiver, ReferenceModule, components_of, reference_module
 from grokscope.specs import Architecture, RunSpec
 from grokscope.tasks import split
 from grokscope.training import advance
@@ -244,14 +244,14 @@ def test_each_run_has_one_number_in_every_column(task: str) -> None:
 # Numbers, from the definitions: the plain module, loops and numpy.
 
 
-def twin(subject: RunStack, run: int) -> Twin:
+def module_of(subject: RunStack, run: int) -> ReferenceModule:
     weights = {name: value[run : run + 1] for name, value in subject.weights.items()}
-    return twin_of(subject.architecture, subject.task.symbols, weights).eval()
+    return reference_module(subject.architecture, subject.task.symbols, weights).eval()
 
 
 def hidden(subject: RunStack, run: int) -> np.ndarray:
     """Block 0's neurons at the last position, by a hook on the plain module."""
-    module, seen = twin(subject, run), []
+    module, seen = module_of(subject, run), []
     part = dict(module.named_modules())[SITE]
     part.register_forward_hook(lambda module, inputs, output: seen.append(output.detach()))
     module(torch.tensor(subject.task.tokens))
@@ -311,7 +311,7 @@ def test_what_is_read_of_neurons_is_what_the_definitions_give(task: str, run: in
 @pytest.mark.parametrize("run", range(RUNS))
 def test_what_is_read_of_weights_and_logits_is_what_the_plain_module_gives(task: str, run: int) -> None:
     subject = trained(task)
-    module, row, own = twin(subject, run), rows_of(task)[run], subject.task
+    module, row, own = module_of(subject, run), rows_of(task)[run], subject.task
     share = powers(subject, subject.weights["embed.W_E"][run, : own.symbols].numpy()).sum(axis=1)
     share /= share.sum()
     assert row["embedding_peak_share"] == pytest.approx(share.max())

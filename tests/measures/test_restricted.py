@@ -22,7 +22,7 @@ from grokscope.measures.restricted import (
 )
 from grokscope.measures.scores import Scores, scores
 from grokscope.measures.variants import VARIANTS
-from grokscope.model import Twin, twin_of
+from grokscope.model import ReferenceModule, reference_module
 from grokscope.specs import Architecture
 from grokscope.tasks import named_task
 from grokscope.training import advance
@@ -45,19 +45,19 @@ def _trained(task: str, runs: int, steps: int, architecture: Architecture, shuff
     return subject_of(cohort.specs, state.weights)
 
 
-def twin(subject: RunStack, run: int = 0) -> Twin:
+def module_of(subject: RunStack, run: int = 0) -> ReferenceModule:
     weights = {name: value[run : run + 1] for name, value in subject.weights.items()}
-    return twin_of(subject.architecture, subject.task.symbols, weights)
+    return reference_module(subject.architecture, subject.task.symbols, weights)
 
 
 def plain_logits(subject: RunStack, run: int) -> Tensor:
     with torch.no_grad():
-        return twin(subject, run)(torch.tensor(subject.task.tokens))
+        return module_of(subject, run)(torch.tensor(subject.task.tokens))
 
 
 def seen(subject: RunStack, run: int, site: str) -> Tensor:
-    """What a module of the twin gives at the last position."""
-    values, module = [], twin(subject, run)
+    """What a module of the reference module gives at the last position."""
+    values, module = [], module_of(subject, run)
     module.get_submodule(site).register_forward_hook(lambda m, a, out: values.append(out[:, -1].detach()))
     module(torch.tensor(subject.task.tokens))
     return values[0]
@@ -309,14 +309,14 @@ def test_sums_are_another_reading_of_multiplication() -> None:
 
 
 def head_of(subject: RunStack, run: int, stream: Tensor) -> Tensor:
-    module = twin(subject, run)
+    module = module_of(subject, run)
     with torch.no_grad():
         return module.unembed(module.ln_final(stream))
 
 
 def mlp_output(subject: RunStack, run: int, hidden: Tensor) -> Tensor:
     with torch.no_grad():
-        return twin(subject, run).blocks[-1].mlp.outer(hidden)
+        return module_of(subject, run).blocks[-1].mlp.outer(hidden)
 
 
 @pytest.mark.parametrize("name", list(SITES))
@@ -404,7 +404,7 @@ def test_a_dominant_mode_is_removed_from_any_site_in_one_call() -> None:
     assert found.modes.sum(dim=1).tolist() == [1, 1]
     expected = []
     for run in range(2):
-        module = twin(subject, run)
+        module = module_of(subject, run)
         part = key_part(subject, run, seen(subject, run, site), found.modes)
 
         def removed(m, a, out: Tensor, part: Tensor = part) -> Tensor:

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from grokscope.studies.tables import TABLES, Cell, Column, Table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grokscope.studies import evidence_of
-from grokscope.studies.tables import TABLES, Cell, Column, Table
 from grokscope.view.render import cell_text, csv_of, latex_of, markdown_of, write_table
 
 few = settings(max_examples=50, deadline=None)

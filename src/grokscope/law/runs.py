@@ -21,8 +21,8 @@ __all__ = [
     "ForkedRun",
     "cells_of",
     "fewest_draws",
-    "in_order",
     "forked_run",
+    "in_order",
     "outcomes_by_decay",
     "resampled",
 ]
