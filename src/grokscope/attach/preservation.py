@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from grokscope.attach.arguments import one_line
-from grokscope.errors import InputError, shown
+from grokscope.errors import InputError, require
 
 __all__ = ["device_of", "home_of", "preserve_state", "unwrap"]
 
@@ -203,11 +203,14 @@ def _uncompiled() -> AbstractContextManager[Any]:
 
 
 def _ready(model: Any) -> nn.Module:
-    if not isinstance(model, nn.Module):
-        raise InputError(f"a monitor reads a torch.nn.Module, got {shown(model)}")
+    require(isinstance(model, nn.Module), "a monitor reads a torch.nn.Module", model)
     for name, parameter in model.named_parameters():
-        if is_lazy(parameter):
-            raise InputError(f"{type(model).__name__} has no shape for {name} yet: run one batch through it first")
-        if parameter.is_meta:
-            raise InputError(f"{type(model).__name__} is on the meta device, without numbers: give it weights first")
+        require(
+            not is_lazy(parameter),
+            f"{type(model).__name__} has no shape for {name} yet: run one batch through it first",
+        )
+        require(
+            not parameter.is_meta,
+            f"{type(model).__name__} is on the meta device, without numbers: give it weights first",
+        )
     return model

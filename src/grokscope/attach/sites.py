@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.jit import ScriptModule
 
-from grokscope.errors import InputError, shown
+from grokscope.errors import InputError, require, shown
 from grokscope.shapes import Float
 
 __all__ = ["Capture", "Place", "Site", "at_position", "capture", "find_sites", "site_name"]
@@ -48,15 +48,14 @@ class Capture:
 
     def only(self, site: str) -> Float[Tensor, "inputs neurons"]:
         """The activations, unless one of several calls has to be chosen."""
-        if not self.calls:
-            raise InputError(f"the site {shown(site)} was not reached in the forward pass")
+        require(self.calls, f"the site {shown(site)} was not reached in the forward pass")
         if self.neurons is None:
             raise InputError(f"the site {shown(site)} is reached {self.calls} times in a forward pass, not more")
-        if self.call is None and self.calls > 1:
-            raise InputError(
-                f"the site {shown(site)} is reached {self.calls} times in a forward pass; choose one, from "
-                f"{shown(f'{site}#1')} to {shown(f'{site}#{self.calls}')}"
-            )
+        require(
+            self.call is not None or self.calls <= 1,
+            f"the site {shown(site)} is reached {self.calls} times in a forward pass; choose one, from "
+            f"{shown(f'{site}#1')} to {shown(f'{site}#{self.calls}')}",
+        )
         return self.neurons
 
 
@@ -76,10 +75,10 @@ def find_sites(model: nn.Module, sites: Sequence[Site]) -> dict[str, Place]:
             name = part if part in known else part.removesuffix(INPUT)
             if name not in known:
                 raise InputError(f"{type(model).__name__} has no site {shown(site)}{_suggestion(site, known)}")
-            if isinstance(known[name], ScriptModule):
-                raise InputError(
-                    f"the site {shown(site)} is compiled by torch.jit, which cannot be read; give a function"
-                )
+            require(
+                not isinstance(known[name], ScriptModule),
+                f"the site {shown(site)} is compiled by torch.jit, which cannot be read; give a function",
+            )
             found[site] = Place(known[name], part not in known, int(numbered[2]) if numbered else None)
     return found
 
@@ -112,8 +111,10 @@ def at_position(site: str, value: Any, inputs: int, position: int | None) -> Flo
         raise InputError(f"the site {shown(site)} must give numbers [inputs, …], got {kind} for {inputs} inputs{hint}")
     if value.ndim == 2 or position is None:
         return value.flatten(1)
-    if not -value.shape[1] <= position < value.shape[1]:
-        raise InputError(f"the site {shown(site)} has {value.shape[1]} positions, got position {position}")
+    require(
+        -value.shape[1] <= position < value.shape[1],
+        f"the site {shown(site)} has {value.shape[1]} positions, got position {position}",
+    )
     return value[:, position].flatten(1)
 
 

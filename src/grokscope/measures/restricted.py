@@ -20,7 +20,7 @@ from grokscope.activations import (
     conditioning_basis,
     means_of,
 )
-from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.errors import InputError, did_you_mean, require, shown
 from grokscope.measures.filters import Change, FilterKind, mode_filter
 from grokscope.measures.mode_choice import RESTRICTED_MODES, chosen_modes, key_modes, top_modes
 from grokscope.measures.projections import cube_part, kept_means, mode_part
@@ -125,8 +125,9 @@ def excluded_loss_by_mode(
     subject: Subject, name: str = "excluded", *, basis: Basis | None = None, by: Conditioning = "answer"
 ) -> FilteredLoss:
     """The excluded loss of every mode alone, as [runs, modes]: `excluded` (2D) or `cube_excluded` (3D)."""
-    if name not in ("excluded", "cube_excluded"):
-        raise InputError(f"a loss for every mode is that of 'excluded' or of 'cube_excluded', got {shown(name)}")
+    require(
+        name in ("excluded", "cube_excluded"), "a loss for every mode is that of 'excluded' or of 'cube_excluded'", name
+    )
     basis = basis or conditioning_basis(subject.task, by)
     filtered = _logit_filter(subject, VARIANTS[name], basis, by)
     alone = torch.eye(len(basis.modes), dtype=torch.bool, device=subject.device)
@@ -178,10 +179,10 @@ def _through_neurons(
 
 def _without_skip(subject: RunStack) -> dict[str, InputEdit]:
     """Edits after which the last block gives what its MLP gives, and nothing else."""
-    if subject.architecture.mlp != "on":
-        raise InputError(
-            f"losses without the skip path need a model with MLPs, got mlp = {shown(subject.architecture.mlp)}"
-        )
+    require(
+        subject.architecture.mlp == "on",
+        f"losses without the skip path need a model with MLPs, got mlp = {shown(subject.architecture.mlp)}",
+    )
     block = f"blocks.{subject.architecture.layers - 1}."
     kept: list[Tensor] = []
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from grokscope.activations import RunStack
-from grokscope.errors import InputError
+from grokscope.errors import InputError, require
 from grokscope.measures.question import NOT_NUMBERS, Columns, Measure, Question
 from grokscope.measures.rank import fourier_rank
 from grokscope.measures.spectrum import Spectrum, mode_number, spectrum
@@ -69,8 +69,7 @@ def neuron_logit_map(subject: RunStack) -> Float[Tensor, "runs answers neurons"]
     does with whatever is added to its input. Its division by the stream's standard deviation belongs to each pair and
     is left out: the map is exact up to that one positive factor.
     """
-    if subject.architecture.mlp != "on":
-        raise InputError("this model has no MLP, and so no map from neurons to logits")
+    require(subject.architecture.mlp == "on", "this model has no MLP, and so no map from neurons to logits")
     last = subject.architecture.layers - 1
     out = subject.weights[f"blocks.{last}.mlp.W_out"].double()
     if subject.architecture.layer_norm:

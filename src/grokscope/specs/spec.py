@@ -9,7 +9,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.errors import InputError, did_you_mean, require, shown
 
 __all__ = ["Spec", "require"]
 
@@ -17,18 +17,6 @@ SomeSpec = TypeVar("SomeSpec", bound="Spec")
 WORD_LIMIT = 2**63  # whole numbers end up in signed 64-bit words
 HASH_CHARACTERS = 16  # 64 bits: with 10⁶ runs two names meet with a chance of 3e-8
 PLAIN = (int, float, str, bool)
-
-
-def require(holds: bool, rule: str, value: object) -> None:
-    """Refuse a value with the rule it breaks and the value itself.
-
-    >>> require(0 < 1.3 < 1, "train_fraction must lie in (0, 1)", 1.3)
-    Traceback (most recent call last):
-    ...
-    grokscope.errors.InputError: train_fraction must lie in (0, 1), got 1.3
-    """
-    if not holds:
-        raise InputError(f"{rule}, got {shown(value)}")
 
 
 @dataclass(frozen=True)
@@ -65,8 +53,7 @@ class Spec:
         require(isinstance(values, Mapping), f"{cls.__name__} must be an object with named fields", values)
         known = _annotations(cls)
         for key in values:
-            if key not in known:
-                raise InputError(f"{cls.__name__} has no field {shown(key)}{_elsewhere(cls, str(key))}")
+            require(key in known, f"{cls.__name__} has no field {shown(key)}{_elsewhere(cls, str(key))}")
         try:
             return cls(**values)
         except TypeError as error:  # a field without a default was left out

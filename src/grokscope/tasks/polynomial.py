@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from grokscope.errors import InputError, shown
+from grokscope.errors import require, shown
 from grokscope.shapes import Int
 
 __all__ = ["PATTERN", "parse_polynomial", "polynomial_values"]
@@ -20,10 +20,10 @@ def parse_polynomial(text: str) -> Terms:
     >>> parse_polynomial("a2-3ab+b2")
     ((1, 2, 0), (-3, 1, 1), (1, 0, 2))
     """
-    if not re.fullmatch(PATTERN, text):
-        raise InputError(
-            f"{shown(text)} is not a polynomial in a and b; expected one such as a2+ab+b2 for a² + ab + b²"
-        )
+    require(
+        re.fullmatch(PATTERN, text),
+        f"{shown(text)} is not a polynomial in a and b; expected one such as a2+ab+b2 for a² + ab + b²",
+    )
     found = []
     for sign, coefficient, a, b in re.findall(r"([+-]?)([0-9]*)(?:a([0-9]*))?(?:b([0-9]*))?", _marked(text)):
         if coefficient or a or b:

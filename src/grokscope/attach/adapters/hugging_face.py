@@ -7,7 +7,7 @@ from grokscope.attach.adapters.framework import framework
 from grokscope.attach.adapters.observer import Observer
 from grokscope.attach.controller import Rule
 from grokscope.attach.monitor import Monitor
-from grokscope.errors import InputError
+from grokscope.errors import require
 
 __all__ = ["hugging_face_callback"]
 
@@ -75,8 +75,10 @@ def _callback_class(observer: Observer) -> Any:
 def _stored(state: Any, name: str) -> dict[str, Any] | None:
     """What the checkpoint has of this monitor; None for training that begins, or that had none."""
     known = state.stateful_callbacks
-    if isinstance(known.get(name), list):
-        raise InputError(f"two callbacks are called {name!r}, which a checkpoint cannot tell apart; give one")
+    require(
+        not isinstance(known.get(name), list),
+        f"two callbacks are called {name!r}, which a checkpoint cannot tell apart; give one",
+    )
     if not state.global_step:
         return None
     if name in known:

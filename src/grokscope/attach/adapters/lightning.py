@@ -8,7 +8,7 @@ from grokscope.attach.adapters.framework import framework
 from grokscope.attach.adapters.observer import Observer
 from grokscope.attach.controller import Rule
 from grokscope.attach.monitor import Monitor
-from grokscope.errors import InputError, shown
+from grokscope.errors import require
 
 __all__ = ["lightning_callback"]
 
@@ -22,8 +22,7 @@ def lightning_callback(monitor: Monitor, rule: Rule | None = None, *, prefix: st
     several evaluate one training, each has a `prefix` of its own. With a rule (and `bounds`, `hold`) it controls the
     weight decay of the first optimiser. Log and controller go into Lightning's checkpoints.
     """
-    if not isinstance(prefix, str) or not prefix.strip():
-        raise InputError(f"prefix must be a name to log under, got {shown(prefix)}")
+    require(isinstance(prefix, str) and prefix.strip(), "prefix must be a name to log under", prefix)
     return _callback_class()(Observer(monitor, rule, options), prefix)
 
 
@@ -43,11 +42,11 @@ def _callback_class() -> Any:
             return self.observer.controller
 
         def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
-            if any(other.prefix == self.prefix for other in trainer.callbacks if _is_another(other, self)):
-                raise InputError(
-                    f"two monitors of one trainer would log under {self.prefix!r}: give each lightning_callback a "
-                    "prefix of its own"
-                )
+            require(
+                not any(other.prefix == self.prefix for other in trainer.callbacks if _is_another(other, self)),
+                f"two monitors of one trainer would log under {self.prefix!r}: give each lightning_callback a "
+                "prefix of its own",
+            )
 
         def on_train_start(self, trainer: Any, pl_module: Any) -> None:
             optimizers = trainer.optimizers
