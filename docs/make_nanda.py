@@ -9,10 +9,11 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from grokscope.files import write_atomically
-from grokscope.specs import ReadingSpec
 from grokscope.studies.figures import Figure, Panel, Series, write_figure
 from grokscope.studies.figures.reading import steps_text
+
+from grokscope.files import write_atomically
+from grokscope.specs import ReadingSpec
 from grokscope.timeline import first_step, first_step_below
 
 ROOT = Path(__file__).parents[1]

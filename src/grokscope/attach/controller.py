@@ -10,7 +10,7 @@ import torch
 
 from grokscope.attach.arguments import whole_number
 from grokscope.attach.monitor import Monitor, Row
-from grokscope.errors import InputError, require, shown
+from grokscope.errors import require, shown
 from grokscope.specs import ClosedLoop, ReadingSpec, Trigger
 from grokscope.steering import controlled, decision
 
@@ -44,10 +44,6 @@ class Schedule:
     def at(self, step: int, before: float) -> tuple[int, float]:
         """The last change until a step, and its λ; (0, before) if there was none."""
         return max(((at, decay) for at, decay in self.changes if at <= step), default=(0, before))
-
-    def begins(self) -> int | None:
-        """The first step that it changes; None if there is none."""
-        return min((at for at, _ in self.changes), default=None)
 
 
 @dataclass(frozen=True)
@@ -105,7 +101,7 @@ class WeightDecayController:
         )
         self.hold = None if hold is None else whole_number(hold, "hold", "steps")
         self.monitor, self.rule, self.bounds = monitor, rule, bounds
-        self.start = max(float(group["weight_decay"]) for group in self.groups)
+        self.start = self.weight_decay
         require(
             not isinstance(rule, ClosedLoop) or self.start,
             "the closed loop multiplies λ, which begins at 0; give the optimiser a weight decay above 0",
@@ -135,8 +131,7 @@ class WeightDecayController:
         log = self.monitor.log
         if log and log[-1]["step"] != self._decided_at:
             self._decided_at = log[-1]["step"]
-            verdict = self._verdict(log)
-            if verdict is not None:
+            if (verdict := self._verdict(log)) is not None:
                 self._follow(verdict, int(log[-1]["step"]))
         return self.weight_decay
 
@@ -151,10 +146,9 @@ class WeightDecayController:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a state: λ is set as it was."""
-        entries = ("start", "shares", "weight_decays", "log")
-        lacking = [name for name in entries if not isinstance(state, Mapping) or name not in state]
-        if lacking:
-            raise InputError(f"the state is not a controller's: it has no entry {lacking[0]!r}")
+        for entry in ("start", "shares", "weight_decays", "log"):
+            has_entry = isinstance(state, Mapping) and entry in state
+            require(has_entry, f"the state is not a controller's: it has no entry {entry!r}")
         require(
             len(state["shares"]) == len(self.groups),
             f"the state has {len(state['shares'])} groups with weight decay, the optimiser {len(self.groups)}",
@@ -197,11 +191,9 @@ class WeightDecayController:
         if isinstance(self.rule, Trigger):
             return self._triggered(self.rule, log)
         if isinstance(self.rule, Schedule):
-            first, step = self.rule.begins(), int(log[-1]["step"])
-            if first is None or step < first:
-                return None
-            since, decay = self.rule.at(step, self.start)
-            return Verdict(decay, f"scheduled from step {since}")
+            since, decay = self.rule.at(int(log[-1]["step"]), self.start)
+            has_begun = any(step == since for step, _ in self.rule.changes)
+            return Verdict(decay, f"scheduled from step {since}") if has_begun else None
         if isinstance(self.rule, ClosedLoop):
             # Within the bounds from the start, so that backing off begins at the λ that is in force.
             within = replace(self.rule, highest=max(self.start, min(self.rule.highest, self.bounds[1])))
@@ -226,7 +218,7 @@ class WeightDecayController:
         return Verdict(found.weight_decay, f"{rule.signal} reached {rule.threshold:g} at step {found.fired_at}")
 
     def _reject_blind(self, rule: Rule) -> None:
-        """Say what a rule log at and the monitor does not see."""
+        """Reject a rule that reads what the monitor does not log."""
         require(
             not isinstance(rule, Trigger) or rule.signal != "random",
             "a random trigger needs the last step: choose one, and use Trigger('step', at_least=…)",

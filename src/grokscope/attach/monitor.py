@@ -151,10 +151,7 @@ class Monitor:
         inside = unwrap(model)
         with preserve_state(inside):
             found = self._pass().evaluate(inside)
-            row: Row = {"step": step, **self._scores(found), "norm": _norm(inside)}
-            decay = self._weight_decay()
-            if decay is not None:
-                row["weight_decay"] = decay
+            row: Row = {"step": step, **self._scores(found), "norm": _norm(inside), **self._weight_decay()}
             reasons = []
             for i, name in enumerate(map(site_name, self.sites)):
                 columns = self._columns(found.at(name))
@@ -185,8 +182,7 @@ class Monitor:
 
         It needs the training pairs.
         """
-        if self.is_train is None:
-            raise InputError("a timeline needs the training pairs: give Monitor(train=…)")
+        require(self.is_train is not None, "a timeline needs the training pairs: give Monitor(train=…)")
         return timeline_of(self.columns(), sync_at=ReadingSpec().sync_at(is_group=self.task.sums is None))
 
     def state_dict(self) -> dict[str, Any]:
@@ -222,9 +218,10 @@ class Monitor:
     def _scores(self, found: ForeignModel) -> Row:
         """Accuracy and loss on all pairs, and on training and validation pairs where they are known."""
         parts = ("train_", "validation_", "") if found.knows_split else ("",)
-        names = [f"{part}{word}" for word in ("accuracy", "loss") for part in parts]
         all_scores = scores(found)
-        return {name: float(getattr(all_scores, name)) for name in names}
+        return {
+            f"{part}{word}": float(getattr(all_scores, part + word)) for word in ("accuracy", "loss") for part in parts
+        }
 
     def _columns(self, found: ForeignModel) -> Row:
         """The columns of every measure at one site, and why any of them is undefined."""
@@ -257,9 +254,11 @@ class Monitor:
         chosen[0, [key - 1 for key in keys]] = True
         return chosen
 
-    def _weight_decay(self) -> float | None:
+    def _weight_decay(self) -> Row:
+        """λ, the largest of any group, where the optimiser is known and has one."""
         groups = [] if self.optimizer is None else self.optimizer.param_groups
-        return max((float(group["weight_decay"]) for group in groups if "weight_decay" in group), default=None)
+        decays = [float(group["weight_decay"]) for group in groups if "weight_decay" in group]
+        return {"weight_decay": max(decays)} if decays else {}
 
 
 def _distinct(sites: tuple[Site, ...]) -> tuple[Site, ...]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -87,23 +87,18 @@ def find_sites(model: nn.Module, sites: Sequence[Site]) -> dict[str, Place]:
 def capture(places: Mapping[str, Place], inputs: int, position: int | None) -> Iterator[dict[str, Capture]]:
     """Record each site at a position in a forward pass over some inputs; all hooks are gone afterwards."""
     captured = {site: Capture(place.call) for site, place in places.items()}
-    handles = []
-    try:
+    with ExitStack() as handles:
         for site, place in places.items():
-            handles.append(
-                _add_hook(place, captured[site], partial(at_position, site, inputs=inputs, position=position))
-            )
+            read = partial(at_position, site, inputs=inputs, position=position)
+            handles.callback(_add_hook(place, captured[site], read).remove)
         yield captured
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def at_position(site: str, value: Any, inputs: int, position: int | None) -> Float[Tensor, "inputs neurons"]:
     """One position of [inputs, positions, …], the rest taken as neurons; all positions if None."""
     value = _first(value)
-    if not isinstance(value, Tensor):
-        raise InputError(f"the site {shown(site)} must give a tensor, got {type(value).__name__}")
+    is_tensor = isinstance(value, Tensor)
+    require(is_tensor, f"the site {shown(site)} must give a tensor, got {type(value).__name__}")
     if value.ndim < 2 or len(value) != inputs or not value.is_floating_point():
         kind = f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
         turned = value.ndim > 2 and len(value) != inputs and value.shape[1] == inputs

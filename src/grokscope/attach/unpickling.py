@@ -46,9 +46,8 @@ def main(source: Path, target: Path) -> None:
         raise InputError(f"it holds more than tensors, or is damaged ({first[:200]})") from None
     found: dict[str, Tensor] = {}
     for name, tensor in tensors_in(content):
-        if name in found or name == RESERVED:
-            why = "is safetensors' own" if name == RESERVED else "would be that of two tensors"
-            raise InputError(f"the name {shown(name)} {why}")
+        require(name != RESERVED, f"the name {shown(name)} is safetensors' own")
+        require(name not in found, f"the name {shown(name)} would be that of two tensors")
         require(tensor.layout == torch.strided, f"{shown(name)} is not a dense tensor ({tensor.layout})")
         found[name] = tensor.detach().clone()  # those that share memory are written apart: safetensors has no sharing
     require(found, "it holds no tensors")

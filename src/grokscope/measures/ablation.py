@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -113,9 +113,8 @@ def _of_head(edit: InputEdit, component: Component, heads: int) -> InputEdit:
 def _columns(question: Question) -> Columns:
     """Zeros for every component, mean and resampling for whole branches."""
     found: dict[str, Tensor] = {}
-    methods: tuple[Method, ...] = ("zero", "mean", "resample")
-    for method in methods:
-        components = components_of(question.stack.architecture)
+    components = components_of(question.stack.architecture)
+    for method in get_args(Method):
         chosen = [component for component in components if component.head is None or method == "zero"]
         for row in ablation(question.stack, chosen, method, seed=question.seed):
             name = f"{row.component.short_name}_{method}"

@@ -48,8 +48,7 @@ class FourierKan:
     @property
     def amplitude(self) -> Float[Tensor, "*runs frequencies neurons"]:
         """c_k ≥ 0 of c_k cos(2πks/n − φ_k)."""
-        cosine, sine = self.coefficients.unbind(dim=-3)
-        return torch.hypot(cosine, sine)
+        return torch.hypot(*self.coefficients.unbind(dim=-3))
 
     @property
     def phase(self) -> Float[Tensor, "*runs frequencies neurons"]:

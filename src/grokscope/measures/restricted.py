@@ -6,6 +6,7 @@ A *restricted* loss keeps the key modes, an *excluded* loss removes them. `filte
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -203,24 +204,17 @@ FILTERED = {
 }
 
 
-def _columns(name: str) -> Callable[[Question], Columns]:
+def _columns(name: str, question: Question) -> Columns:
     """The columns of a restricted or excluded loss."""
-
-    def compute(question: Question) -> Columns:
-        found = _paper_loss(question) if name == "paper_restricted" else _published_loss(question, name)
-        parts = {"": found.loss, "_all": found.scores.loss}
-        if question.has("split"):
-            parts |= {"_train": found.scores.train_loss, "_validation": found.scores.validation_loss}
-        return {f"{name}{part}": value for part, value in parts.items()} | {
-            f"{name}_modes": found.modes.sum(dim=-1).double()
-        }
-
-    return compute
-
-
-def _published_loss(question: Question, name: str) -> FilteredLoss:
-    modes = _keys(question, VARIANTS[name].count)
-    return variant_loss(question.subject, name, modes, basis=question.basis, by=question.by)
+    if name == "paper_restricted":
+        found = _paper_loss(question)
+    else:
+        keys = _keys(question, VARIANTS[name].count)
+        found = variant_loss(question.subject, name, keys, basis=question.basis, by=question.by)
+    parts = {"": found.loss, "_all": found.scores.loss, "_modes": found.modes.sum(dim=-1).double()}
+    if question.has("split"):
+        parts |= {"_train": found.scores.train_loss, "_validation": found.scores.validation_loss}
+    return {f"{name}{part}": value for part, value in parts.items()}
 
 
 def _paper_loss(question: Question) -> FilteredLoss:
@@ -269,7 +263,7 @@ def _entry(name: str, variant: Variant) -> Measure:
             f"{name}_{{all,train,validation}}": "the same on these pairs",
             f"{name}_modes": "how many modes were kept or removed",
         },
-        compute=_columns(name),
+        compute=partial(_columns, name),
         needs=frozenset(needs),
     )
 

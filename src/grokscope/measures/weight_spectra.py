@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from grokscope.activations import RunStack
-from grokscope.errors import InputError, require
+from grokscope.errors import require
 from grokscope.measures.question import NOT_NUMBERS, Columns, Measure, Question
 from grokscope.measures.rank import fourier_rank
 from grokscope.measures.spectrum import Spectrum, mode_number, spectrum
@@ -85,9 +85,8 @@ def neuron_logit_spectrum(subject: RunStack, basis: Basis | None = None) -> Spec
 
 def _basis(subject: RunStack, basis: Basis | None) -> Basis:
     found = subject.task.basis() if basis is None else basis
-    if found.answers.max() >= subject.task.symbols:
-        size = int(found.answers.max()) + 1
-        raise InputError(f"{subject.task.name} has {subject.task.symbols} symbols, got a basis over {size}")
+    size, symbols = int(found.answers.max()) + 1, subject.task.symbols
+    require(size <= symbols, f"{subject.task.name} has {symbols} symbols, got a basis over {size}")
     return found
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, relu
 
-from grokscope.model.layout import POSITIONS
+from grokscope.model.layout import POSITIONS, Layout
 from grokscope.shapes import Float, Int
 from grokscope.specs import Architecture
 
@@ -134,16 +134,11 @@ def module_place(name: str) -> str:
 
 def reference_module(architecture: Architecture, symbols: int, weights: dict[str, Tensor]) -> ReferenceModule:
     """The module with one run's weights (views of a stack of one, padding cut off), in their precision."""
-    reference = ReferenceModule(architecture, symbols)
     state = {}
     for name, value in weights.items():
-        own = value[0]
-        if name == "embed.W_E":
-            own = own[: symbols + 1]
-        elif name.startswith("unembed"):
-            own = own[..., :symbols]
-        is_matrix = own.ndim == 2 and "embed.W_E" not in name and "W_pos" not in name
-        state[module_place(name)] = (own.T if is_matrix else own).clone()
-    reference = reference.to(next(iter(state.values())).dtype)
+        own = value[0][Layout.real(name, symbols)]
+        is_linear = own.ndim == 2 and name not in ("embed.W_E", "pos_embed.W_pos")
+        state[module_place(name)] = (own.T if is_linear else own).clone()
+    reference = ReferenceModule(architecture, symbols).to(weights["embed.W_E"].dtype)
     reference.load_state_dict(state)
     return reference

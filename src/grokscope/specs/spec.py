@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -17,6 +17,13 @@ SomeSpec = TypeVar("SomeSpec", bound="Spec")
 WORD_LIMIT = 2**63  # whole numbers end up in signed 64-bit words
 HASH_CHARACTERS = 16  # 64 bits: with 10⁶ runs two names meet with a chance of 3e-8
 PLAIN = (int, float, str, bool)
+RULES: dict[str, Callable[[float], bool]] = {
+    "be at least 0": lambda x: x >= 0,
+    "be at least 1": lambda x: x >= 1,
+    "be positive": lambda x: x > 0,
+    "lie in [0, 1)": lambda x: 0 <= x < 1,
+    "lie in (0, 1]": lambda x: 0 < x <= 1,
+}
 
 
 @dataclass(frozen=True)
@@ -33,7 +40,17 @@ class Spec:
         self.check()
 
     def check(self) -> None:
-        """Refuse values that have the right type and make no sense; each spec states its own rules."""
+        """Reject values that have the right type and make no sense; each spec states its own rules."""
+
+    def require_each(self, rule: str, *names: str) -> None:
+        """Reject each of these fields that breaks a rule of `RULES`; None breaks none.
+
+        >>> from grokscope.specs import Cadence
+        >>> Cadence(every=None).require_each("be at least 1", "every")
+        """
+        for name in names:
+            value = getattr(self, name)
+            require(value is None or RULES[rule](value), f"{name} must {rule}", value)
 
     def to_dict(self) -> dict[str, Any]:
         """The spec as plain JSON values, every field present, defaults included."""
@@ -49,7 +66,7 @@ class Spec:
 
     @classmethod
     def from_dict(cls: type[SomeSpec], values: Any) -> SomeSpec:
-        """The spec with these values; fields left out keep their defaults, unknown ones are refused."""
+        """The spec with these values; fields left out keep their defaults, unknown ones are rejected."""
         require(isinstance(values, Mapping), f"{cls.__name__} must be an object with named fields", values)
         known = _annotations(cls)
         for key in values:
@@ -61,7 +78,7 @@ class Spec:
 
     @classmethod
     def from_json(cls: type[SomeSpec], text: str) -> SomeSpec:
-        """The inverse of `to_json`; repeated keys and non-numbers (NaN, Infinity) are refused."""
+        """The inverse of `to_json`; repeated keys and non-numbers (NaN, Infinity) are rejected."""
         try:
             values = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
         except InputError:
@@ -81,13 +98,8 @@ class Spec:
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:HASH_CHARACTERS]
 
 
-def _annotations(spec: type[Spec]) -> dict[str, Any]:
-    resolve: Any = _resolved  # mypy takes the type of a dataclass for unhashable
-    return resolve(spec)
-
-
 @cache  # resolving them takes longer than all checks of a spec together
-def _resolved(spec: type[Spec]) -> dict[str, Any]:
+def _annotations(spec: Any) -> dict[str, Any]:  # a type of a spec, which mypy takes for unhashable
     hints = get_type_hints(spec)
     return {f.name: hints[f.name] for f in fields(spec)}
 
@@ -128,7 +140,7 @@ def _no_constant(name: str) -> float:
 
 
 def _accepted(name: str, value: Any, kind: Any) -> Any:
-    """The value in the declared type, or a refusal that names the field."""
+    """The value in the declared type, or an error that names the field."""
     if isinstance(value, Spec) and type(value) is kind:  # it has checked itself; most of what a large plan is made of
         return value
     if kind in PLAIN:  # so are most fields, and all that follows is slow

@@ -11,7 +11,7 @@ import numpy as np
 
 from grokscope.errors import require, shown
 from grokscope.tasks.group import MAX_ORDER, Family, Group
-from grokscope.tasks.primes import is_prime
+from grokscope.tasks.residues import is_prime
 
 __all__ = ["FAMILIES", "GroupFamily", "is_group_name", "named_group"]
 

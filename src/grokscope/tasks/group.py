@@ -197,14 +197,14 @@ class Group:
 
 def _closed(name: str, table: Any) -> np.ndarray:
     """The table as a square integer array whose entries are elements."""
-    refusal = f"{shown(name)} is not a group"
+    not_a_group = f"{shown(name)} is not a group"
     try:
         array = np.asarray(table)
     except ValueError:
-        raise InputError(f"{refusal}: its table must be square, got rows of unequal length") from None
+        raise InputError(f"{not_a_group}: its table must be square, got rows of unequal length") from None
     require(
         array.ndim == 2 and array.shape[0] == array.shape[1] and array.size,
-        f"{refusal}: its table must be square, got shape {array.shape}",
+        f"{not_a_group}: its table must be square, got shape {array.shape}",
     )
     n = len(array)
     require(n <= MAX_ORDER, f"{shown(name)} has {n} elements; groups of up to {MAX_ORDER} are supported")
@@ -216,5 +216,5 @@ def _closed(name: str, table: Any) -> np.ndarray:
     if outside.size:
         g, h = outside[0].tolist()
         entry = shown(array[g].tolist()[h])
-        raise InputError(f"{refusal}: not closed: {g}·{h} = {entry}, expected an element 0 … {n - 1}")
+        raise InputError(f"{not_a_group}: not closed: {g}·{h} = {entry}, expected an element 0 … {n - 1}")
     return frozen(array.astype(np.int64))

@@ -12,8 +12,7 @@ from grokscope.specs.run import TABLE
 from grokscope.tasks.families import FAMILIES, is_group_name, named_group
 from grokscope.tasks.group import MAX_ORDER, Group
 from grokscope.tasks.modes import fourier_modes, group_modes
-from grokscope.tasks.polynomial import PATTERN, parse_polynomial, polynomial_values
-from grokscope.tasks.primes import is_prime, root_powers
+from grokscope.tasks.residues import PATTERN, is_prime, parse_polynomial, polynomial_values, root_powers
 from grokscope.tasks.table_file import pinned_table, table_group
 from grokscope.tasks.task import Basis, BasisName, Task
 
