@@ -25,7 +25,7 @@ def test_the_log_is_read_by_list_show_and_records(tmp_path: Path, capsys: pytest
         train(model, tokens, answers, 20, monitor.step, optimizer)
     assert run(["list", str(tmp_path)]) == 0
     assert "add_mod7_s3" in capsys.readouterr().out
-    assert run(["show", "add_mod7_s3", "--out", str(tmp_path)]) == 0
+    assert run(["show", str(tmp_path), "add_mod7_s3"]) == 0
     assert "not grokked" in capsys.readouterr().out
     folder = next(iter(Store(tmp_path)))
     assert (folder.spec.model, folder.spec.training.weight_decay) == ("<b>mine</b>", 2.0)
@@ -81,5 +81,5 @@ def test_a_step_evaluated_twice_is_written_once_and_reasons_survive_a_restart(tm
     again.finish()
     folder = next(iter(Store(tmp_path)))
     assert [row["step"] for row in folder.log()] == [0, 100]
-    assert folder.outcome["undefined"] == {"0": first.log[0]["undefined"]}
-    assert "not numbers" in folder.outcome["undefined"]["0"]
+    assert folder.outcome.undefined == {"0": first.log[0]["undefined"]}
+    assert "not numbers" in folder.outcome.undefined["0"]
