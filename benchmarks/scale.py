@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.provenance import save
 from benchmarks.scale_page import PAGE, Facts, with_tables
-from benchmarks.synthetic import LOOKS, synthetic_folders
+from benchmarks.synthetic import EVALUATIONS, synthetic_folders
 from grokscope.errors import InputError
 from grokscope.jobs.costs import cost_of
 from grokscope.jobs.executors import shards_of
@@ -153,8 +153,8 @@ def evidence(count: int, folder: Path) -> Facts:
     """Records of so many runs: packed, read, asked for their timelines, and put where the catalogue has them."""
     from grokscope.studies.evidence import evidence_of
 
-    steps = [100.0 * i for i in range(LOOKS)]
-    rising = [min(1.0, i / LOOKS * 1.3) for i in range(LOOKS)]
+    steps = [100.0 * i for i in range(EVALUATIONS)]
+    rising = [min(1.0, i / EVALUATIONS * 1.3) for i in range(EVALUATIONS)]
     log = {"step": steps, "train_accuracy": rising, "validation_accuracy": rising, "fsd": rising, "norm": steps}
     path = folder / "some.records.gz"
     packing, content = timed(
@@ -166,7 +166,7 @@ def evidence(count: int, folder: Path) -> Facts:
     placing, _ = timed(lambda: evidence_of(found))
     assert len(found) == count
     seconds = {"pack": packing, "read": reading, "timelines": judging, "evidence": placing}
-    return {"log_rows": count * LOOKS, "processor_seconds": seconds}
+    return {"log_rows": count * EVALUATIONS, "processor_seconds": seconds}
 
 
 def printed(work: Callable[[], Any]) -> tuple[float, int]:

@@ -13,6 +13,7 @@ import pytest
 import grokscope
 from grokscope.cli import COMMANDS as ALL_COMMANDS
 from grokscope.runs import Store
+from grokscope.runs.outcome import RunOutcome
 from grokscope.specs import RunSpec
 
 LAZY = ["grokscope", "grokscope.runs", "grokscope.jobs", "grokscope.tasks"]
@@ -40,7 +41,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One run that has ended and one that has not."""
     store = Store(tmp_path_factory.mktemp("runs"))
     ended, begun = (store.add(RunSpec().with_seed(seed)) for seed in (0, 1))
-    ended.finish({"outcome": "unstable_after", "memorized": 300, "grokked": 4000})
+    ended.finish(RunOutcome("unstable_after", memorized=300, grokked=4000))
     begun.append({"step": 0})
     return store.path
 

@@ -11,10 +11,11 @@ from torch import Tensor
 from grokscope.activations import RunStack, subject_of
 from grokscope.errors import InputError
 from grokscope.measures.patching import drawn_pairs, head_patching, path_patching
-from grokscope.model import Head, Receiver, ReferenceModule, receivers_of, reference_module
+from grokscope.model import Head, Receiver, ReferenceModule, receivers_of
 from grokscope.specs import Initialization
 from grokscope.tasks import named_task
 from grokscope.training import advance
+from measured_stacks import module_of
 
 NAMES = ["one_layer", "two_layers", "nanda", "three_layers", "norm_for_mlp", "attention_only"]
 
@@ -27,11 +28,6 @@ def trained(name: str = "two_layers", runs: int = 2) -> RunStack:
     state, cohort = fresh(specs)
     advance(state, cohort, 25)
     return subject_of(cohort.specs, state.weights)
-
-
-def module_of(subject: RunStack, run: int) -> ReferenceModule:
-    weights = {name: value[run : run + 1] for name, value in subject.weights.items()}
-    return reference_module(subject.architecture, subject.task.symbols, weights)
 
 
 def hooked(module: ReferenceModule, tokens: Tensor, read: list[str], edits: dict) -> tuple[dict[str, Tensor], Tensor]:

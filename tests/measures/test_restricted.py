@@ -22,10 +22,10 @@ from grokscope.measures.restricted import (
 )
 from grokscope.measures.scores import Scores, scores
 from grokscope.measures.variants import VARIANTS
-from grokscope.model import ReferenceModule, reference_module
 from grokscope.specs import Architecture
 from grokscope.tasks import named_task
 from grokscope.training import advance
+from measured_stacks import module_of
 
 SITES = {"one_layer": "blocks.0", "two_layers": "blocks.1", "nanda": "blocks.1"}
 
@@ -43,11 +43,6 @@ def _trained(task: str, runs: int, steps: int, architecture: Architecture, shuff
     )
     advance(state, cohort, steps)
     return subject_of(cohort.specs, state.weights)
-
-
-def module_of(subject: RunStack, run: int = 0) -> ReferenceModule:
-    weights = {name: value[run : run + 1] for name, value in subject.weights.items()}
-    return reference_module(subject.architecture, subject.task.symbols, weights)
 
 
 def plain_logits(subject: RunStack, run: int) -> Tensor:
@@ -442,17 +437,6 @@ def test_keys_are_this_checkpoints_or_anothers() -> None:
     assert torch.equal(variant_loss(early, "trig", 2).modes, top_modes(early, "blocks.1.mlp.hook_post", 2))
     one = key_modes(late.select([0]))
     assert torch.equal(variant_loss(early, "trig", one).modes, one.expand(2, -1))
-
-
-def test_every_variant_is_known_by_name() -> None:
-    subject = trained("add_mod11")
-    for name, variant in VARIANTS.items():
-        found = variant_loss(subject, name, torch.tensor([[True, False, False, False, True]]))
-        assert found.scored_on == variant.scored_on
-        assert found.loss.isfinite().all()
-        assert found.scored_on == "train" or "excluded" not in name
-    with pytest.raises(InputError, match="no restricted or excluded loss 'exluded'; did you mean 'excluded'"):
-        variant_loss(subject, "exluded")
 
 
 @pytest.mark.parametrize("name", list(VARIANTS))
