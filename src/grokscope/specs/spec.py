@@ -98,10 +98,13 @@ class Spec:
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:HASH_CHARACTERS]
 
 
-@cache  # resolving them takes longer than all checks of a spec together
-def _annotations(spec: Any) -> dict[str, Any]:  # a type of a spec, which mypy takes for unhashable
+def _resolved(spec: type[Spec]) -> dict[str, Any]:
     hints = get_type_hints(spec)
     return {f.name: hints[f.name] for f in fields(spec)}
+
+
+# Resolving them takes longer than all checks of a spec together.
+_annotations: Callable[[type[Spec]], dict[str, Any]] = cache(_resolved)
 
 
 def _elsewhere(spec: type[Spec], name: str) -> str:
