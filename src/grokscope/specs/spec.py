@@ -103,8 +103,8 @@ def _resolved(spec: type[Spec]) -> dict[str, Any]:
     return {f.name: hints[f.name] for f in fields(spec)}
 
 
-# Resolving them takes longer than all checks of a spec together.
-_annotations: Callable[[type[Spec]], dict[str, Any]] = cache(_resolved)
+# Resolving them takes longer than all checks of a spec together. Any: mypy takes the type of a dataclass for unhashable.
+_annotations: Any = cache(_resolved)
 
 
 def _elsewhere(spec: type[Spec], name: str) -> str:
