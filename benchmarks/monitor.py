@@ -1,7 +1,7 @@
-"""What a monitor costs somebody's own loop: one look in training steps, and its share of training at every = 100.
+"""What a monitor costs somebody's own loop: one evaluation in training steps, and its share of training at every = 100.
 
-Nanda et al.'s model in plain PyTorch, p = 113, all 12,769 pairs at every look. Training and looking take turns, so that
-a slow minute of the machine is everybody's.
+Nanda et al.'s model in plain PyTorch, p = 113, all 12,769 pairs at every evaluation. Training and
+evaluating take turns, so that a slow minute of the machine is everybody's.
 """
 
 import argparse
@@ -56,15 +56,15 @@ def main() -> None:
     is_train[rows] = True
     model = example.OneLayer(task.vocabulary).to(device)
     tokens, answers = (torch.tensor(part, device=device)[rows.to(device)] for part in (task.tokens, task.answers))
-    looks = {name: Monitor(task, [example.SITE], measures, train=is_train) for name, measures in MEASURES.items()}
+    monitors = {name: Monitor(task, [example.SITE], measures, train=is_train) for name, measures in MEASURES.items()}
     works: dict[str, Callable[[], object]] = {
         f"step of {batch} pairs": lambda batch=batch, steps=steps: example.train(
             model, tokens[:batch], answers[:batch], steps, False, lambda step: None
         )
         for batch, steps in STEPS.items()
     }
-    works |= {name: lambda monitor=monitor: monitor.evaluate(model) for name, monitor in looks.items()}
-    turns = dict(zip(works, [*STEPS.values(), *(1 for _ in looks)], strict=True))
+    works |= {name: lambda monitor=monitor: monitor.evaluate(model) for name, monitor in monitors.items()}
+    turns = dict(zip(works, [*STEPS.values(), *(1 for _ in monitors)], strict=True))
     for work in works.values():
         work()
     times: dict[str, list[float]] = {name: [] for name in works}
@@ -74,18 +74,19 @@ def main() -> None:
     medians = {name: statistics.median(values) for name, values in times.items()}
     record = [
         {
-            "look": look,
+            "evaluation": evaluation,
             "training": step,
-            "look_ms": round(1e3 * medians[look], 2),
+            "evaluation_ms": round(1e3 * medians[evaluation], 2),
             "step_ms": round(1e3 * medians[step], 3),
-            "look_in_steps": round(medians[look] / medians[step], 2),
-            "share_of_training": round(medians[look] / (EVERY * medians[step]), 4),
+            "evaluation_in_steps": round(medians[evaluation] / medians[step], 2),
+            "share_of_training": round(medians[evaluation] / (EVERY * medians[step]), 4),
         }
         for step in list(works)[: len(STEPS)]
-        for look in looks
+        for evaluation in monitors
     ]
     for row in record:
-        print(f"{row['look']:>34}, {row['training']}: {row['look_in_steps']} steps, {row['share_of_training']:.1%}")
+        cost = f"{row['evaluation_in_steps']} steps, {row['share_of_training']:.1%}"
+        print(f"{row['evaluation']:>34}, {row['training']}: {cost}")
     save(f"monitor-{device}", {"rows": record, "rounds": chosen.rounds, "every": EVERY, "p": 113}, device)
 
 

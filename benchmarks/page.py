@@ -17,9 +17,9 @@ def record(name: str) -> dict[str, Any]:
 
 def made_by(found: dict[str, Any]) -> str:
     """Where a measurement comes from."""
-    told = found["provenance"]
-    device = told.get("device") or told["accelerator"]
-    return f"Commit `{told['commit']}`, {device}, torch {told['torch']}, Python {told['python']}."
+    origin = found["provenance"]
+    device = origin.get("device") or origin["accelerator"]
+    return f"Commit `{origin['commit']}`, {device}, torch {origin['torch']}, Python {origin['python']}."
 
 
 def table(columns: list[str], rows: list[list[str]]) -> list[str]:
@@ -58,17 +58,17 @@ def measures(device: str) -> list[str]:
     rows = [
         [row["what"], f"{row['ms_per_run']:.3f}", f"{row['training_steps']:.2f}"] for row in found["measured"]["rows"]
     ]
-    told = found["measured"]
-    kind = f"{told['runs']} run{'s' if told['runs'] > 1 else ''} in a stack, {told['precision']}"
+    measured = found["measured"]
+    kind = f"{measured['runs']} run{'s' if measured['runs'] > 1 else ''} in a stack, {measured['precision']}"
     lines = table(["what", "ms a run", "training steps"], rows)
-    return [*lines, "", f"{kind}; medians of {told['rounds']} rounds. {made_by(found)}"]
+    return [*lines, "", f"{kind}; medians of {measured['rounds']} rounds. {made_by(found)}"]
 
 
 def grokking() -> list[str]:
     found = record("grokking-cuda")
-    told = found["measured"]
+    measured = found["measured"]
     rows = []
-    for name, arm in told["summary"].items():
+    for name, arm in measured["summary"].items():
         groks, ratio = arm["grokked"], arm.get("median_grok_ratio")
         interval = f"{ratio['ratio']:.3f} [{ratio['low']:.3f}, {ratio['high']:.3f}]" if ratio else "–"
         steps = [number(groks["median"]), f"{groks['min']:,} – {groks['max']:,}"]
@@ -86,7 +86,7 @@ def page() -> str:
         "Written by `python -m benchmarks.page` from `benchmarks/results`; `make bench` measures again. Throughput is",
         "in run-steps per second of the whole machine: optimiser steps of the paper's p = 97 model at batch 512, data",
         "gathering, loss, backward pass and AdamW included. *With measuring* adds train and validation accuracy and",
-        "loss, norm, block-0 FSD and what else a look holds, over all 9,409 pairs, every 100 steps.",
+        "loss, norm, block-0 FSD and what else an evaluation holds, over all 9,409 pairs, every 100 steps.",
         "",
         "## Training on a GPU",
         "",
@@ -96,7 +96,7 @@ def page() -> str:
         "",
         *training("cpu"),
         "",
-        "## What a look costs",
+        "## What an evaluation costs",
         "",
         "On a GPU:",
         "",

@@ -1,6 +1,6 @@
 """What the page costs for 500 runs: its size, how long it takes to make, and until a person can use it in Chromium.
 
-The runs are drawn (`benchmarks.synthetic`): 151 looks of 11 columns each.
+The runs are drawn (`benchmarks.synthetic`): 151 evaluations of 11 columns each.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from benchmarks.provenance import save
-from benchmarks.synthetic import LOOKS, synthetic_records
+from benchmarks.synthetic import EVALUATIONS, synthetic_records
 from grokscope.runs.packing import save_records
 from grokscope.view.page import source_of, write_page
 
@@ -51,7 +51,7 @@ def main() -> None:
     for section, found in sections.items():
         print(f"{section:>10} usable after {found['median_ms']:>6,.0f} ms, at most {found['slowest_ms']:,.0f}")
     print(f"{chosen.runs} runs: {size / 1e6:.2f} MB, made in {made:.1f} s")
-    measured = {"runs": chosen.runs, "looks": LOOKS, "bytes": size, "seconds_to_make": round(made, 2)}
+    measured = {"runs": chosen.runs, "evaluations": EVALUATIONS, "bytes": size, "seconds_to_make": round(made, 2)}
     save("report", {**measured, "rounds": chosen.rounds, "chromium": version, "usable_after": sections})
 
 

@@ -20,16 +20,16 @@ from typing import Any
 
 from benchmarks.provenance import save
 from benchmarks.scale_page import PAGE, Facts, with_tables
-from benchmarks.synthetic import LOOKS, synthetic_folders
+from benchmarks.synthetic import EVALUATIONS, synthetic_folders
 from grokscope.errors import InputError
 from grokscope.jobs.costs import cost_of
 from grokscope.jobs.executors import shards_of
-from grokscope.runs import Store, keep_plan, kept_plans, open_runs
+from grokscope.runs import Store, keep_plan, kept_plans, open_runs, run_name
 from grokscope.runs.index import INDEX
 from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.packing import pack_records, unpack_records
 from grokscope.runs.records import RunRecord
-from grokscope.specs import Plan, RunSpec
+from grokscope.specs import Membership, Plan, RunSpec
 
 SIZES = (1_000, 10_000, 100_000)
 SOME = "add_mod97_s12"  # the seeds 12, 120 to 129, 1200 to 1299 …
@@ -150,23 +150,27 @@ def page(folder: Path, match: str) -> Facts:
 
 
 def evidence(count: int, folder: Path) -> Facts:
-    """Records of so many runs: packed, read, asked for their timelines, and put where the catalogue has them."""
-    from grokscope.studies.evidence import evidence_of
+    """Records of so many runs: packed, read, asked for their timelines, and placed in their experiment."""
+    from grokscope.studies.evidence import place_records
 
-    steps = [100.0 * i for i in range(LOOKS)]
-    rising = [min(1.0, i / LOOKS * 1.3) for i in range(LOOKS)]
+    steps = [100.0 * i for i in range(EVALUATIONS)]
+    rising = [min(1.0, i / EVALUATIONS * 1.3) for i in range(EVALUATIONS)]
     log = {"step": steps, "train_accuracy": rising, "validation_accuracy": rising, "fsd": rising, "norm": steps}
     path = folder / "some.records.gz"
-    packing, content = timed(
-        lambda: pack_records(RunRecord(spec, RunOutcome.from_dict(OUTCOME), log, {}) for spec in specs(count))
-    )
+    packing, content = timed(lambda: pack_records(_placed(spec, log) for spec in specs(count)))
     path.write_bytes(content)
     reading, found = timed(lambda: unpack_records(path))
     judging, _ = timed(lambda: [one.timeline for one in found])
-    placing, _ = timed(lambda: evidence_of(found))
+    placing, _ = timed(lambda: place_records("scale", ("runs",), found))
     assert len(found) == count
     seconds = {"pack": packing, "read": reading, "timelines": judging, "evidence": placing}
-    return {"log_rows": count * LOOKS, "processor_seconds": seconds}
+    return {"log_rows": count * EVALUATIONS, "processor_seconds": seconds}
+
+
+def _placed(spec: RunSpec, log: dict[str, list[float]]) -> RunRecord:
+    """A finished run that belongs to an experiment."""
+    made_for = (Membership("scale", "runs", run_name(spec)),)
+    return RunRecord(spec, RunOutcome.from_dict(OUTCOME), log, {}, made_for)
 
 
 def printed(work: Callable[[], Any]) -> tuple[float, int]:

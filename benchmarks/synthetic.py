@@ -15,20 +15,22 @@ from grokscope.specs import Fork, Plan, RunSpec, Seeds, Training
 from grokscope.tasks import named_task
 from grokscope.timeline import Timeline, timeline_of
 
-LOOKS = 151
+EVALUATIONS = 151
 TASKS = ("add_mod97", "add_mod53", "mult_mod97", "S5", "add_mod131")
 DECAYS = (1.0, 2.0, 3.0, 5.0)
 LAYOUT = {"slots": 1, "slot": 0, "padded_size": 128, "compiled": False}
 
 
-def synthetic_records(count: int, looks: int = LOOKS, seed: int = 0, tasks: Sequence[str] = TASKS) -> list[RunRecord]:
+def synthetic_records(
+    count: int, evaluations: int = EVALUATIONS, seed: int = 0, tasks: Sequence[str] = TASKS
+) -> list[RunRecord]:
     """Runs of several tasks, most with four forks each; every number is drawn."""
     generator = np.random.default_rng(seed)
     found: list[RunRecord] = []
     number = 0
     while len(found) < count:
         task = tasks[number % len(tasks)]
-        spec = RunSpec(task=task, training=Training(steps=(looks - 1) * 100)).with_seed(number // len(tasks))
+        spec = RunSpec(task=task, training=Training(steps=(evaluations - 1) * 100)).with_seed(number // len(tasks))
         found.append(_record(spec, generator))
         if task.startswith("add"):
             for decay in DECAYS:
@@ -39,13 +41,13 @@ def synthetic_records(count: int, looks: int = LOOKS, seed: int = 0, tasks: Sequ
     return found[:count]
 
 
-def synthetic_folders(path: Path, count: int, looks: int = LOOKS, drawn: int = 1000) -> None:
+def synthetic_folders(path: Path, count: int, evaluations: int = EVALUATIONS, drawn: int = 1000) -> None:
     """A store of so many runs of one task: a thousand are drawn, and the others share their logs through links.
 
     One in a thousand has not ended. The plan of all is kept beside them.
     """
     generator, store = np.random.default_rng(0), Store(path)
-    usual = RunSpec(task="add_mod97", training=Training(steps=(looks - 1) * 100))
+    usual = RunSpec(task="add_mod97", training=Training(steps=(evaluations - 1) * 100))
     plan = Plan(str(path), tuple(usual.with_seed(seed) for seed in range(count)))
     keep_plan(plan, store)
     for place, spec in enumerate(plan.runs):
@@ -103,8 +105,8 @@ def synthetic_claims() -> list[dict[str, Any]]:
 def _record(spec: RunSpec, generator: np.random.Generator) -> RunRecord:
     start = spec.fork.step if spec.fork else 0
     step = np.arange(start, spec.training.steps + 1, 100)
-    wait = 3500 * np.exp(generator.normal(0, 0.15)) / spec.training.weight_decay
-    grok = start + wait if spec.fork else 1000 + wait
+    time_to_grok = 3500 * np.exp(generator.normal(0, 0.15)) / spec.training.weight_decay
+    grok = (start if spec.fork else 1000) + time_to_grok
     sync = 1000 + 0.5 * (grok - 1000) * generator.uniform(0.5, 1.2)
     noise = generator.normal(0, 1, (4, len(step)))
 

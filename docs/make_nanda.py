@@ -11,9 +11,9 @@ from typing import Any
 
 from grokscope.files import write_atomically
 from grokscope.specs import ReadingSpec
-from grokscope.studies.figures import Figure, Panel, Series, write_figure
-from grokscope.studies.figures.reading import steps_text
 from grokscope.timeline import first_step, first_step_below
+from grokscope.view.charts import Figure, Panel, Series
+from grokscope.view.charts.files import write_figure
 
 ROOT = Path(__file__).parents[1]
 FOLDER, PAGE = ROOT / "results" / "nanda", ROOT / "docs" / "own-model.md"
@@ -21,7 +21,7 @@ RECORD, TABLE = FOLDER / "nanda.json", FOLDER / "tab-nanda.md"
 BLOCK = re.compile(r"(<!-- nanda: written by docs/make_nanda.py -->\n).*?(<!-- end of nanda -->)", re.DOTALL)
 SHARE = re.compile(r"(\d)%")
 
-# What Nanda et al. print, besides what the record repeats of it.
+# What Nanda et al. report, besides what the record repeats of it.
 MEMORIZED, FORMED, CLEANED = 1400, 9400, 14_000  # §5.2: the epochs at which the three phases end
 NEAR_ONE = 10_000  # §3, "around": test accuracy
 TRAINED = 40_000  # §3
@@ -39,7 +39,7 @@ Record = dict[str, Any]
 
 
 def events_of(record: Record) -> dict[str, int | None]:
-    """When things happened that Nanda et al. tell their phases by. They print no rules; these are ours."""
+    """When things happened that Nanda et al. tell their phases by. They give no rules; these are ours."""
     log = record["log"]
     steps, excluded = log["step"], log["excluded_with_final_keys"]
     lowest = excluded.index(min(excluded))
@@ -57,6 +57,11 @@ def events_of(record: Record) -> dict[str, int | None]:
     }
 
 
+def at_step(step: int | None) -> str:
+    """A step in a sentence."""
+    return "never" if step is None else f"at step {step:,}"
+
+
 # The figure.
 
 
@@ -65,7 +70,7 @@ def figure_of(record: Record) -> Figure:
     settings, events = record["settings"], events_of(record)
     title = (
         f"Nanda et al.'s model, addition mod {settings['p']}: "
-        f"memorised {steps_text(events['memorised'])}, grokked {steps_text(events['grokked'])}"
+        f"memorised {at_step(events['memorised'])}, grokked {at_step(events['grokked'])}"
     )
     panels = (
         _panel(record, "Loss, with the phases that Nanda et al. print", "nats", _losses(record), LOSSES),
@@ -105,7 +110,7 @@ def _panel(
 
 
 def _marks(events: dict[str, int | None], *, named: bool) -> tuple[Series, ...]:
-    """Where excluded loss rises, the step of grokking, and the ends of the printed phases."""
+    """Where excluded loss rises, the step of grokking, and the ends of the reported phases."""
     start, end = events["excluded lowest"], events["excluded highest"]
     words = ("memorisation", "circuit formation", "clean-up") if named else ()
     return (
@@ -124,8 +129,8 @@ def _losses(record: Record) -> tuple[Series, ...]:
 
 def _filtered_losses(record: Record) -> tuple[Series, ...]:
     return (
-        _curve(record, "trig", "restricted, keys of each look", "restricted", legend="", by_look=True),
-        _curve(record, "excluded", "excluded, keys of each look", "excluded", legend="", by_look=True),
+        _curve(record, "trig", "restricted, keys of each look", "restricted", legend="", by_evaluation=True),
+        _curve(record, "excluded", "excluded, keys of each look", "excluded", legend="", by_evaluation=True),
         _curve(record, "trig_with_final_keys", "restricted loss", "restricted"),
         _curve(record, "excluded_with_final_keys", "excluded loss", "excluded"),
     )
@@ -148,10 +153,10 @@ def _counts(record: Record) -> tuple[Series, ...]:
 
 
 def _curve(
-    record: Record, column: str, label: str, role: str, *, legend: str | None = None, by_look: bool = False
+    record: Record, column: str, label: str, role: str, *, legend: str | None = None, by_evaluation: bool = False
 ) -> Series:
     log = record["log"]
-    source = "fit" if by_look else "run"
+    source = "fit" if by_evaluation else "run"
     return Series(label, "line", role, source, tuple(log["step"]), tuple(log[column]), legend=legend)
 
 
@@ -159,7 +164,7 @@ def _curve(
 
 
 def table_of(record: Record) -> str:
-    """What Nanda et al. print beside what this run has, as Markdown."""
+    """What Nanda et al. report beside what this run has, as Markdown."""
     log, events = record["log"], events_of(record)
     loss, restricted = log["loss"][-1], log["trig_with_final_keys"][-1]
     printed = {row["what"]: row["printed"] for row in record["comparison"]}
@@ -222,13 +227,13 @@ def _peak(log: dict[str, list[float]], column: str) -> int:
 # The page. Every number in it is a fact of the record or a constant above.
 
 PROSE = """
-On one {device} (seed {seed}, commit `{commit}`, torch {torch}) it took {steps:,} steps and {looks} looks in
+On one {device} (seed {seed}, commit `{commit}`, torch {torch}) it took {steps:,} steps and {evaluations} evaluations in
 {seconds:.0f} s, memorised {memorised} and grokked {grokked}. Record: [nanda.json](../results/nanda/nanda.json).
 
-![Losses, FSD, rank and key frequencies over training, with the printed phases](../results/nanda/nanda.svg)
+![Losses, FSD, rank and key frequencies over training, with the reported phases](../results/nanda/nanda.svg)
 
-Restricted loss is of all pairs, excluded loss of the training pairs, each with the keys of the last look (solid)
-and with those of each look (dashed). Shaded: excluded loss rises. Dotted: where Nanda et al.'s run ends
+Restricted loss is of all pairs, excluded loss of the training pairs, each with the keys of the last evaluation (solid)
+and with those of each evaluation (dashed). Shaded: excluded loss rises. Dotted: where Nanda et al.'s run ends
 memorisation ({MEMORIZED:,}), circuit formation ({FORMED:,}) and clean-up ({CLEANED:,}); diamond: where its accuracy
 is near 1.
 
@@ -242,14 +247,14 @@ hold {of_embedding:.0%} of the embedding's power and {of_logits:.1%} of the logi
 neurons are of one frequency, logits reduced to the keys have a lower loss, and logits without them a high one.
 {others}
 
-**Phases.** Nanda et al. tell them by the curves and print no rule for where they end; the table says what we take.
+**Phases.** Nanda et al. tell them apart by the curves and give no rule for where they end; the table says what we take.
 They come in the same order, with two differences. Excluded loss is highest {after_grokking:,} steps {side}
 validation accuracy has reached 0.95, where they end circuit formation at {FORMED:,} and have test accuracy near 1
 after around {NEAR_ONE:,}. And it then falls, from {excluded_highest:.1f} to {excluded_last:.1f}, where they see a
 plateau.
 
 **Restricted loss** with the final keys falls to {USEFUL} nats {restricted}, {restricted_lead:,} steps before it
-grokked, but these keys are known only afterwards. With the keys of each look it is there {restricted_own}, when
+grokked, but these keys are known only afterwards. With the keys of each evaluation it is there {restricted_own}, when
 {keys_then:.0f} of {modes} frequencies count as key and validation accuracy is {accuracy_then:.2f}: that says
 little.
 
@@ -271,13 +276,13 @@ def block_of(record: Record) -> str:
 
 
 def _run_facts(record: Record) -> Record:
-    events = {name: steps_text(step) for name, step in events_of(record).items()}
+    events = {name: at_step(step) for name, step in events_of(record).items()}
     return {
         **record["provenance"],
         "seed": record["settings"]["seed"],
         "modes": record["settings"]["p"] // 2,
         "steps": record["steps"],
-        "looks": len(record["log"]["step"]),
+        "evaluations": len(record["log"]["step"]),
         "seconds": record["seconds"],
         "memorised": events["memorised"],
         "grokked": events["grokked"],
@@ -324,7 +329,7 @@ def _measure_facts(record: Record) -> Record:
         "fires": "have fired" if reaches else "not have fired",
         "sync": sync,
         "fsd_highest": max(log["fsd"]),
-        "fsd_peak": steps_text(_peak(log, "fsd")),
+        "fsd_peak": at_step(_peak(log, "fsd")),
         "fsd_last": log["fsd"][-1],
         "fsd_mode": log["fsd_mode"][-1],
         "peak_neurons": (log["fsd"][-1] * (1 - chance) + chance) * NEURONS * (1 - log["constant_share"][-1]),

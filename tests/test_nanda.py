@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from grokscope.studies.figures import figure_csv, pictures_of
+from grokscope.view.charts.files import figure_csv, pictures_of
 from scripts import module_at
 
 ROOT = Path(__file__).parents[1]
@@ -39,13 +39,13 @@ def test_figure_table_and_page_are_made_of_the_record_byte_for_byte(made: Module
     assert made.with_block(page, made.block_of(record)) == page
 
 
-def test_another_record_is_told_otherwise(made: ModuleType, record: Record) -> None:
+def test_another_record_is_described_otherwise(made: ModuleType, record: Record) -> None:
     other = copy.deepcopy(record)
     other["log"]["fsd"][-1], other["grokked"] = 0.9, 6000
     page = (ROOT / "docs" / "own-model.md").read_text(encoding="utf-8")
-    told = made.with_block(page, made.block_of(other))
-    assert "FSD** reaches 0.80" in told.replace("\n", " ")
-    assert "grokked at step 6,000" in told.replace("\n", " ")
+    page = made.with_block(page, made.block_of(other))
+    assert "FSD** reaches 0.80" in page.replace("\n", " ")
+    assert "grokked at step 6,000" in page.replace("\n", " ")
 
 
 def test_the_record_is_a_grokked_run_on_a_gpu_and_knows_what_it_was_made_with(record: Record) -> None:
@@ -81,13 +81,13 @@ def number(cell: str) -> float:
     return float(digits) * 10.0 ** int(power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")) or 0)
 
 
-def test_what_the_example_calls_printed_is_what_the_record_calls_so(record: Record) -> None:
+def test_what_the_example_calls_reported_is_what_the_record_calls_so(record: Record) -> None:
     example = module_at(ROOT / "examples" / "nanda.py")
     assert {row["what"]: row["printed"] for row in record["comparison"]} == example.PRINTED
     assert record["printed_key_frequencies"] == example.PRINTED_KEYS
 
 
-def test_fsd_is_a_whole_number_of_neurons_at_every_look(made: ModuleType, record: Record) -> None:
+def test_fsd_is_a_whole_number_of_neurons_at_every_evaluation(made: ModuleType, record: Record) -> None:
     """FSD = (n/512 − c) / (1 − c) with c = 1/56: what the page says of neurons can be read from it."""
     modes = record["settings"]["p"] // 2
     for fsd, constant in zip(record["log"]["fsd"], record["log"]["constant_share"], strict=True):

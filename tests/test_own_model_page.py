@@ -27,7 +27,9 @@ def test_the_page_names_every_measure_and_encoder() -> None:
 def test_the_costs_on_the_page_are_those_that_were_measured() -> None:
     measured = json.loads((PATH.parents[1] / "benchmarks" / "results" / "monitor-cpu.json").read_text())["measured"]
     assert (measured["every"], measured["p"]) == (100, 113)
-    share = {(row["look"], row["training"]): f"{100 * row['share_of_training']:.1f} %" for row in measured["rows"]}
+    share = {
+        (row["evaluation"], row["training"]): f"{100 * row['share_of_training']:.1f} %" for row in measured["rows"]
+    }
     whole, part = "step of 3830 pairs", "step of 512 pairs"
     plain, more = "FSD and rank", "with restricted and excluded loss"
     words = " ".join(PAGE.split())

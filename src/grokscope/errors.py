@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["InputError", "did_you_mean", "nearest", "shown"]
+__all__ = ["InputError", "did_you_mean", "nearest", "require", "shown"]
 
 SHOWN_CHARACTERS = 80
 
@@ -26,6 +26,18 @@ def shown(value: object) -> str:
     except (ValueError, RecursionError):  # an integer of more than 4,300 digits; lists within lists within lists
         text = f"<{type(value).__name__} too large to write>"
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}… ({len(text)} characters)"
+
+
+def require(holds: object, rule: str, *got: object) -> None:
+    """Reject what breaks a rule, with the rule and, if it is given, the value itself.
+
+    >>> require(0 < 1.3 < 1, "train_fraction must lie in (0, 1)", 1.3)
+    Traceback (most recent call last):
+    ...
+    grokscope.errors.InputError: train_fraction must lie in (0, 1), got 1.3
+    """
+    if not holds:
+        raise InputError(rule + "".join(f", got {shown(value)}" for value in got))
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

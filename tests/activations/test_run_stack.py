@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from plain_runs import ARCHITECTURES, SMALL, TWO_LAYERS, in_slot, small_run, twin_in
+from plain_runs import ARCHITECTURES, SMALL, TWO_LAYERS, in_slot, reference_in, small_run
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -15,7 +15,7 @@ from grokscope.activations import (
 from grokscope.errors import InputError
 from grokscope.measures.spectrum import spectrum
 from grokscope.measures.synchronization import fsd
-from grokscope.model import Twin
+from grokscope.model import ReferenceModule
 from grokscope.specs import Architecture
 from grokscope.tasks import shuffled_labels, split
 from grokscope.training import Cohort
@@ -109,36 +109,36 @@ def test_one_run_of_nan_is_named_with_its_site() -> None:
         sick.means(HIDDEN)
 
 
-# A subject and its twins.
+# A subject and its reference modules.
 
 
-def twins(subject: RunStack, cohort: Cohort, flat: Tensor) -> Iterator[tuple[int, Twin]]:
+def reference_modules(subject: RunStack, cohort: Cohort, flat: Tensor) -> Iterator[tuple[int, ReferenceModule]]:
     for slot in range(len(subject)):
-        yield slot, twin_in(cohort, flat, slot)
+        yield slot, reference_in(cohort, flat, slot)
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_logits_are_the_twins(name: str) -> None:
+def test_logits_are_the_reference_modules(name: str) -> None:
     subject, cohort, flat = some_runs("add_mod31", 4, ARCHITECTURES[name])  # in two chunks
     assert len(list(subject.chunks())) == 2
     logits, tokens = subject.logits(), torch.tensor(subject.task.tokens)
     assert logits.shape == (4, 961, 31)
-    for slot, twin in twins(subject, cohort, flat):
+    for slot, reference in reference_modules(subject, cohort, flat):
         with torch.no_grad():
-            assert torch.allclose(logits[slot], twin(tokens), rtol=0, atol=1e-11)
+            assert torch.allclose(logits[slot], reference(tokens), rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize(
     "site", [HIDDEN, "blocks.1.hook_attn_out", "blocks.1.hook_resid_post", "blocks.0.hook_mlp_out"]
 )
-def test_a_site_is_what_a_hook_in_the_twin_sees(site: str) -> None:
+def test_a_site_is_what_a_hook_in_the_reference_module_sees(site: str) -> None:
     subject, cohort, flat = some_runs("div_mod11", 2)
     values, tokens = subject.read(site), torch.tensor(subject.task.tokens)
-    for slot, twin in twins(subject, cohort, flat):
+    for slot, reference in reference_modules(subject, cohort, flat):
         seen: list[Tensor] = []
-        twin.get_submodule(site).register_forward_hook(lambda module, inputs, out, seen=seen: seen.append(out))
+        reference.get_submodule(site).register_forward_hook(lambda module, inputs, out, seen=seen: seen.append(out))
         with torch.no_grad():
-            twin(tokens)
+            reference(tokens)
         assert torch.allclose(values[slot], seen[0][:, -1], rtol=0, atol=1e-12)
 
 

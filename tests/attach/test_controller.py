@@ -264,12 +264,12 @@ def test_the_controller_does_what_the_stack_did_with_the_same_evaluations(
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     run_all([STACKED], Store(tmp_path), compiled=False)
     folder = next(iter(Store(tmp_path)))
-    looks = folder.log()
+    evaluations = folder.log()
     control = controller(LOOP, bounds=(0.0, 60.0))
-    decays = steps(control, looks)
-    # A look of the stack has the λ before its own decision: what the controller says is in the next one.
-    assert decays[:-1] == [look["weight_decay"] for look in looks[1:]]
-    changes = folder.outcome["control"]["changes"]
+    decays = steps(control, evaluations)
+    # An evaluation of the stack has the λ before its own decision: what the controller says is in the next one.
+    assert decays[:-1] == [row["weight_decay"] for row in evaluations[1:]]
+    changes = folder.outcome.control["changes"]
     assert [(row["step"], row["weight_decay"]) for row in control.log] == [
         (change["step"], change["weight_decay"]) for change in changes
     ]

@@ -10,7 +10,7 @@ from grokscope import Monitor
 from grokscope.errors import InputError
 from grokscope.jobs import run_all
 from grokscope.runs import Store
-from grokscope.runs.records import packed, record_of, unpacked
+from grokscope.runs.packing import pack_records, unpack_records
 from grokscope.timeline import Outcome
 
 
@@ -25,15 +25,15 @@ def test_the_log_is_read_by_list_show_and_records(tmp_path: Path, capsys: pytest
         train(model, tokens, answers, 20, monitor.step, optimizer)
     assert run(["list", str(tmp_path)]) == 0
     assert "add_mod7_s3" in capsys.readouterr().out
-    assert run(["show", "add_mod7_s3", "--out", str(tmp_path)]) == 0
+    assert run(["show", str(tmp_path), "add_mod7_s3"]) == 0
     assert "not grokked" in capsys.readouterr().out
     folder = next(iter(Store(tmp_path)))
     assert (folder.spec.model, folder.spec.training.weight_decay) == ("<b>mine</b>", 2.0)
-    record = record_of(folder)
+    record = folder.record()
     assert record.timeline.outcome in (Outcome.UNSTABLE, Outcome.NEVER)
     assert record.evaluations["fsd"] == monitor.columns()["fsd"]
-    (tmp_path / "records.gz").write_bytes(packed([record]))
-    assert unpacked(tmp_path / "records.gz")[0].spec == folder.spec
+    (tmp_path / "records.gz").write_bytes(pack_records([record]))
+    assert unpack_records(tmp_path / "records.gz")[0].spec == folder.spec
     with pytest.raises(InputError, match="was only monitored: '<b>mine</b>' is trained elsewhere"):
         run_all([folder.spec], Store(tmp_path))
 
@@ -59,7 +59,7 @@ def test_somebodys_own_group_is_kept_beside_its_runs(tmp_path: Path) -> None:
     monitor = Monitor(group.table, SITE, train=train_mask, out=tmp_path)
     with monitor.attach(Attended(7, 6)):
         monitor.step(0)
-    record = record_of(next(iter(Store(tmp_path))))
+    record = next(iter(Store(tmp_path))).record()
     assert grokscope.named_task(record.spec.task).group.order == 6
     assert record.timeline.last == 0
 
@@ -81,5 +81,5 @@ def test_a_step_evaluated_twice_is_written_once_and_reasons_survive_a_restart(tm
     again.finish()
     folder = next(iter(Store(tmp_path)))
     assert [row["step"] for row in folder.log()] == [0, 100]
-    assert folder.outcome["undefined"] == {"0": first.log[0]["undefined"]}
-    assert "not numbers" in folder.outcome["undefined"]["0"]
+    assert folder.outcome.undefined == {"0": first.log[0]["undefined"]}
+    assert "not numbers" in folder.outcome.undefined["0"]

@@ -57,7 +57,7 @@ def page(browser: Any) -> Iterator[Any]:
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of packed records, some with hostile tasks, and claims, some hostile too."""
     folder = tmp_path_factory.mktemp("results")
-    records = synthetic_records(17, looks=61)
+    records = synthetic_records(17, evaluations=61)
     records += [hostile(records[0], task) for task in HOSTILE_TASKS]
     save_records(folder / "all.records.gz", records)
     claims = [

@@ -16,7 +16,7 @@ from small_commands import EXECUTORS, TINY, contents, rejected, trained_here, wo
 import grokscope
 from grokscope.cli import run
 from grokscope.jobs.worker import main
-from grokscope.model import Twin
+from grokscope.model import ReferenceModule
 from grokscope.runs import Store, run_name
 from grokscope.specs import Cadence, Plan, RunSpec, Seeds, Training
 
@@ -43,7 +43,7 @@ def test_from_training_to_export_with_a_real_worker(here: Path, capsys: pytest.C
     assert run(words("export runs/first add_mod7_s3 --format safetensors")) == 0
     name = f"{run_name(TINY.with_seed(3))}-8.safetensors"
     assert capsys.readouterr().out == f"wrote {name}\n"
-    module = Twin(TINY.architecture, 7)
+    module = ReferenceModule(TINY.architecture, 7)
     module.load_state_dict(safetensors.torch.load_file(here / name))
     tokens = torch.tensor(grokscope.named_task("add_mod7").tokens)
     assert module(tokens).equal(grokscope.open("runs/first")["add_mod7_s3"].module(8)(tokens))

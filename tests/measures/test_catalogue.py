@@ -3,7 +3,6 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from math import isnan
 from pathlib import Path
 from types import ModuleType
@@ -11,35 +10,46 @@ from types import ModuleType
 import numpy as np
 import pytest
 import torch
-from plain_runs import ARCHITECTURES, TWO_LAYERS, fresh, small_run
+from plain_runs import ARCHITECTURES, TWO_LAYERS
 from torch.nn.functional import cross_entropy
 
-from grokscope.activations import RunStack, subject_of
+from grokscope.activations import RunStack
 from grokscope.errors import InputError
 from grokscope.measures import fsd_null, patching
 from grokscope.measures.ablation import ablation
 from grokscope.measures.catalogue import MEASURES, measure, measure_named, select
-from grokscope.measures.control import control_basis
 from grokscope.measures.fourier_kan import fourier_kan, trained_fourier_kan
 from grokscope.measures.logit_structure import logit_structure
-from grokscope.measures.nulls import exact_test, gaussian_null, strongest_mode_chances, uniform_null
 from grokscope.measures.patching import drawn_pairs, head_patching, path_patching
 from grokscope.measures.question import Question
 from grokscope.measures.rank import fourier_rank
 from grokscope.measures.restricted import filtered_loss, variant_loss
-from grokscope.measures.surrogates import answer_permutation_null, untrained_null
 from grokscope.measures.synchronization import fsd, fsd_gen, fsd_top_k
 from grokscope.measures.variants import VARIANTS
 from grokscope.measures.weight_spectra import neuron_logit_spectrum
-from grokscope.model import Head, Receiver, Twin, components_of, twin_of
-from grokscope.specs import Architecture, RunSpec
+from grokscope.model import Head, Receiver, components_of
+from grokscope.specs import Architecture
 from grokscope.tasks import split
-from grokscope.training import advance
+from measured_stacks import (
+    DRAWS,
+    PAIRS,
+    RUNS,
+    SITE,
+    TASKS,
+    asked,
+    by_answer,
+    columns_of,
+    hidden,
+    known,
+    measurable,
+    module_of,
+    question_of,
+    rows_of,
+    spec_of,
+    trained,
+)
 from scripts import DOCS, module_at
 
-TASKS = ("add_mod11", "S3", "mult_mod7")
-RUNS, DRAWS, PAIRS = 3, 8, 20
-SITE = "blocks.0.mlp.hook_post"
 OF_NULLS = {"gaussian_95", "untrained_95"}  # known without the run
 
 
@@ -47,42 +57,6 @@ OF_NULLS = {"gaussian_95", "untrained_95"}  # known without the run
 def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fsd_null, "NULL_DRAWS", DRAWS)
     monkeypatch.setattr(patching, "PATCHED_PAIRS", PAIRS)
-
-
-def spec_of(task: str, architecture: Architecture = TWO_LAYERS) -> RunSpec:
-    return small_run(task, 0, architecture, learning_rate=0.003)
-
-
-@lru_cache
-def trained(task: str, architecture: Architecture = TWO_LAYERS, runs: int = RUNS) -> RunStack:
-    specs = [spec_of(task, architecture).with_seed(seed) for seed in range(runs)]
-    state, cohort = fresh(specs)
-    advance(state, cohort, 25)
-    return subject_of(cohort.specs, state.weights)
-
-
-def measurable(task: str) -> list[str]:
-    return [name for name in MEASURES if not (name == "fourier_kan" and task == "S3")]
-
-
-@lru_cache
-def question_of(task: str) -> Question:
-    return Question(trained(task), spec=spec_of(task))
-
-
-@lru_cache
-def asked(task: str, name: str) -> list[dict[str, float | str]]:
-    """One measure of three trained networks, with few draws."""
-    return measure(question_of(task), [name])
-
-
-def rows_of(task: str) -> list[dict[str, float | str]]:
-    """All of them."""
-    return [{k: v for name in measurable(task) for k, v in asked(task, name)[run].items()} for run in range(RUNS)]
-
-
-def columns_of(task: str, name: str) -> list[str]:
-    return [column for column in asked(task, name)[0] if column != "undefined"]
 
 
 def numbers(row: dict[str, float | str]) -> dict[str, float]:
@@ -124,13 +98,6 @@ def test_every_measure_says_what_it_is(name: str) -> None:
         assert column.strip()
         assert len(meaning) > 5
         assert "|" not in column + meaning, "a cell of a table"
-
-
-def test_the_losses_are_all_published_ones() -> None:
-    assert set(VARIANTS) <= set(MEASURES)
-    for name, variant in VARIANTS.items():
-        assert variant.definition == f"{MEASURES[name].source}: {MEASURES[name].formula}"
-        assert MEASURES[name].title.startswith("Excluded" if "excluded" in name else "Restricted")
 
 
 def test_an_unknown_measure_is_refused_with_the_nearest() -> None:
@@ -244,30 +211,11 @@ def test_each_run_has_one_number_in_every_column(task: str) -> None:
 # Numbers, from the definitions: the plain module, loops and numpy.
 
 
-def twin(subject: RunStack, run: int) -> Twin:
-    weights = {name: value[run : run + 1] for name, value in subject.weights.items()}
-    return twin_of(subject.architecture, subject.task.symbols, weights).eval()
-
-
-def hidden(subject: RunStack, run: int) -> np.ndarray:
-    """Block 0's neurons at the last position, by a hook on the plain module."""
-    module, seen = twin(subject, run), []
-    part = dict(module.named_modules())[SITE]
-    part.register_forward_hook(lambda module, inputs, output: seen.append(output.detach()))
-    module(torch.tensor(subject.task.tokens))
-    return seen[0][:, -1].numpy()
-
-
 def powers(subject: RunStack, functions: np.ndarray) -> np.ndarray:
     """‖P_m A_j‖² of functions [answers, columns], by projectors."""
     basis = subject.task.basis()
     over = functions[basis.answers]
     return np.array([((basis.modes.projector(m) @ over) ** 2).sum(axis=0) for m in range(len(basis.modes))])
-
-
-def by_answer(subject: RunStack, values: np.ndarray) -> np.ndarray:
-    answers = subject.task.answers
-    return np.array([values[answers == s].mean(axis=0) for s in range(subject.task.classes)])
 
 
 def median_of(values: np.ndarray) -> float:
@@ -311,7 +259,7 @@ def test_what_is_read_of_neurons_is_what_the_definitions_give(task: str, run: in
 @pytest.mark.parametrize("run", range(RUNS))
 def test_what_is_read_of_weights_and_logits_is_what_the_plain_module_gives(task: str, run: int) -> None:
     subject = trained(task)
-    module, row, own = twin(subject, run), rows_of(task)[run], subject.task
+    module, row, own = module_of(subject, run), rows_of(task)[run], subject.task
     share = powers(subject, subject.weights["embed.W_E"][run, : own.symbols].numpy()).sum(axis=1)
     share /= share.sum()
     assert row["embedding_peak_share"] == pytest.approx(share.max())
@@ -330,49 +278,6 @@ def test_what_is_read_of_weights_and_logits_is_what_the_plain_module_gives(task:
         assert row[f"{part}_accuracy"] == pytest.approx(accuracy[part])
         assert row[f"{part}_loss"] == pytest.approx(cross_entropy(logits[rows], answers[rows]).item())
     assert row["gap"] == pytest.approx(accuracy["train"] - accuracy["validation"])
-
-
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("run", range(RUNS))
-def test_the_control_is_a_fourier_transform_over_the_answers_index(task: str, run: int) -> None:
-    subject = trained(task)
-    means, n = by_answer(subject, hidden(subject, run)), subject.task.symbols
-
-    def in_order(order: np.ndarray) -> float:
-        strongest = np.abs(np.fft.rfft(means[order], axis=0)[1:]).argmax(axis=0)
-        chance = 1 / (n // 2)
-        return (np.bincount(strongest).max() / len(strongest) - chance) / (1 - chance)
-
-    row = asked(task, "control")[run]
-    drawn = [in_order(control_basis(subject.task, seed).answers) for seed in range(20)]
-    assert row["control_fsd"] == pytest.approx(in_order(np.arange(n)))
-    assert row["control_mean"] == pytest.approx(np.mean(drawn))
-    assert row["control_max"] == pytest.approx(max(drawn))
-    if task == "add_mod11":
-        assert row["control_fsd"] == rows_of(task)[run]["fsd"]
-
-
-def known(subject: RunStack, row: int, **tensors: torch.Tensor) -> dict[str, float]:
-    return {name: float(value[row] if value.ndim else value) for name, value in tensors.items()}
-
-
-def direct_null(question: Question) -> dict[str, torch.Tensor]:
-    waves, spec = question.spectrum(), question.spec
-    found, neurons = fsd(waves.density), waves.power.shape[-1]
-    dimensions = question.subject.task.basis().modes.dimensions
-    gaussian = gaussian_null(waves.dimensions, neurons)
-    untrained = untrained_null(spec, draws=DRAWS)
-    renamed = answer_permutation_null(question.subject.read(SITE), question.subject.task, draws=DRAWS)
-    return {
-        "p_uniform": uniform_null(neurons, len(dimensions)).p_value(found.fsd),
-        "p_exact": exact_test(found, strongest_mode_chances(tuple(dimensions.tolist()))).p_value,
-        "p_gaussian": gaussian.p_value(found.fsd),
-        "gaussian_95": torch.quantile(gaussian.values, 0.95),
-        "p_untrained": untrained.p_value(found.fsd),
-        "untrained_95": torch.quantile(untrained.values, 0.95),
-        "p_renamed": renamed.p_value(found.fsd),
-        "renamed_95": torch.quantile(renamed.values, 0.95, dim=-1),
-    }
 
 
 def direct_logit_map(question: Question) -> dict[str, torch.Tensor]:
@@ -449,7 +354,6 @@ def direct_loss(name: str) -> Callable[[Question], dict[str, torch.Tensor]]:
 
 
 DIRECT: dict[str, Callable[[Question], dict[str, torch.Tensor]]] = {
-    "fsd_null": direct_null,
     "fsd_k": lambda question: {f"fsd_{k}": fsd_top_k(question.spectrum().density, k).fsd for k in (2, 3)},
     "fsd_gen": lambda question: {f"fsd_gen_{k}": fsd_gen(question.spectrum().density, k).fsd for k in (1, 2, 3)},
     "logit_map": direct_logit_map,
@@ -474,7 +378,7 @@ def test_numbers_are_those_of_the_functions_behind_them(name: str) -> None:
 
 
 def test_every_measure_is_compared_with_something() -> None:
-    plain = {"fsd", "rank", "concentration", "embedding", "memorization", "norms", "control"}
+    plain = {"fsd", "rank", "concentration", "embedding", "memorization", "norms", "control", "fsd_null"}
     assert set(MEASURES) - set(DIRECT) == plain
 
 

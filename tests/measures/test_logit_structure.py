@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_runs import ARCHITECTURES, PlainRun, fresh, small_run, twin_in
+from plain_runs import ARCHITECTURES, PlainRun, fresh, reference_in, small_run
 from torch import Tensor
 
 from grokscope.activations import InputEdit, RunStack, subject_of
@@ -75,9 +75,9 @@ def expected_of(task: str, logits: np.ndarray) -> tuple[list[float], list[float]
     return shares_by_cubes(logits, wave_cubes(data.answers.tolist(), data.symbols))
 
 
-def twin_logits(run: RunSpec, weights: Tensor, cohort, slot: int) -> np.ndarray:
+def reference_logits(run: RunSpec, weights: Tensor, cohort, slot: int) -> np.ndarray:
     with torch.no_grad():
-        return twin_in(cohort, weights, slot)(PlainRun(run).tokens).numpy()
+        return reference_in(cohort, weights, slot)(PlainRun(run).tokens).numpy()
 
 
 @pytest.mark.parametrize("task", [*CYCLIC, "mult_mod7", "div_mod7", *GROUPS])
@@ -88,7 +88,7 @@ def test_shares_and_heights_are_those_of_explicit_cubes(task: str) -> None:
     advance(state, cohort, 60)
     found = logit_structure(subject_of(runs, state.weights))
     for slot, run in enumerate(runs):
-        shares, heights = expected_of(task, twin_logits(run, state.weights, cohort, slot))
+        shares, heights = expected_of(task, reference_logits(run, state.weights, cohort, slot))
         assert found.explained[slot].numpy() == pytest.approx(shares, abs=1e-12)
         assert found.height[slot].numpy() == pytest.approx(heights, abs=1e-11)
         assert float(found.total[slot]) == pytest.approx(sum(shares))
@@ -103,7 +103,7 @@ def test_sums_are_read_whatever_the_operation() -> None:
     found = logit_structure(subject_of([run], state.weights), by="sum")
     task = named_task("mult_mod7")
     sums = [int(a + b) % 7 for a, b in task.inputs]
-    shares, _ = shares_by_cubes(twin_logits(run, state.weights, cohort, 0), wave_cubes(sums, 7))
+    shares, _ = shares_by_cubes(reference_logits(run, state.weights, cohort, 0), wave_cubes(sums, 7))
     assert found.explained[0].numpy() == pytest.approx(shares, abs=1e-12)
 
 
@@ -114,7 +114,7 @@ def test_another_basis_can_be_asked_for() -> None:
     subject = subject_of([run], state.weights)
     found = logit_structure(subject, basis=subject.task.basis("additive"))
     cubes = wave_cubes(subject.task.answers.tolist(), 7)
-    shares, _ = shares_by_cubes(twin_logits(run, state.weights, cohort, 0), cubes)
+    shares, _ = shares_by_cubes(reference_logits(run, state.weights, cohort, 0), cubes)
     assert found.explained[0].numpy() == pytest.approx(shares, abs=1e-12)
 
 

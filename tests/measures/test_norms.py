@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from plain_runs import ARCHITECTURES, by_name, fresh, mixed_runs, small_run, twin_in
+from plain_runs import ARCHITECTURES, by_name, fresh, mixed_runs, reference_in, small_run
 
 from grokscope.activations import RunStack, subject_of
 from grokscope.measures import snapshot
@@ -18,13 +18,13 @@ def subject_at(runs: list[RunSpec], steps: int = 0) -> RunStack:
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_every_norm_is_a_loop_over_the_twin(name: str) -> None:
+def test_every_norm_is_a_loop_over_the_reference_module(name: str) -> None:
     runs = [small_run("add_mod11", seed, ARCHITECTURES[name]) for seed in range(2)]
     state, cohort = fresh(runs)
     found = norms(subject_of(runs, state.weights))
     blocks = {"embed", "pos_embed", "unembed", *(f"blocks.{i}" for i in range(cohort.architecture.layers))}
     for slot in range(2):
-        parameters = by_name(twin_in(cohort, state.weights, slot))
+        parameters = by_name(reference_in(cohort, state.weights, slot))
         assert found.by_parameter.keys() == parameters.keys()
         squares: dict[str, float] = {}
         for parameter, value in parameters.items():

@@ -11,10 +11,11 @@ from torch import Tensor
 from grokscope.activations import RunStack, subject_of
 from grokscope.errors import InputError
 from grokscope.measures.patching import drawn_pairs, head_patching, path_patching
-from grokscope.model import Head, Receiver, Twin, receivers_of, twin_of
+from grokscope.model import Head, Receiver, ReferenceModule, receivers_of
 from grokscope.specs import Initialization
 from grokscope.tasks import named_task
 from grokscope.training import advance
+from measured_stacks import module_of
 
 NAMES = ["one_layer", "two_layers", "nanda", "three_layers", "norm_for_mlp", "attention_only"]
 
@@ -29,12 +30,7 @@ def trained(name: str = "two_layers", runs: int = 2) -> RunStack:
     return subject_of(cohort.specs, state.weights)
 
 
-def twin(subject: RunStack, run: int) -> Twin:
-    weights = {name: value[run : run + 1] for name, value in subject.weights.items()}
-    return twin_of(subject.architecture, subject.task.symbols, weights)
-
-
-def hooked(module: Twin, tokens: Tensor, read: list[str], edits: dict) -> tuple[dict[str, Tensor], Tensor]:
+def hooked(module: ReferenceModule, tokens: Tensor, read: list[str], edits: dict) -> tuple[dict[str, Tensor], Tensor]:
     """One pass of the plain module with forward hooks: the values read, and the logits."""
     values, handles = {}, []
     for site, edit in edits.items():
@@ -50,7 +46,7 @@ def hooked(module: Twin, tokens: Tensor, read: list[str], edits: dict) -> tuple[
 
 
 def with_head(value: Tensor, other: Tensor, head: int) -> Tensor:
-    """The twin's [inputs, heads, positions, head width] with one head from another."""
+    """The reference module's [inputs, heads, positions, head width] with one head from another."""
     out = value.clone()
     out[:, head] = other[:, head]
     return out
@@ -65,7 +61,7 @@ def frozen_outputs(subject: RunStack, clean: dict[str, Tensor], sender: Head) ->
 
 def plain_path(subject: RunStack, run: int, x: Tensor, other: Tensor, sender: Head, receiver: Receiver) -> Tensor:
     """Logits on x by the definition: freeze all but the sender, see what the receiver reads, replace that alone."""
-    module, tokens = twin(subject, run), torch.tensor(subject.task.tokens)
+    module, tokens = module_of(subject, run), torch.tensor(subject.task.tokens)
     layers, z = subject.architecture.layers, f"blocks.{sender.block}.attn.hook_z"
     branches = [f"blocks.{i}.hook_attn_out" for i in range(layers)]
     if subject.architecture.mlp != "dropped":
@@ -103,7 +99,7 @@ def test_each_path_is_patched_as_by_hand(name: str) -> None:
             expected = difference(subject, plain_path(subject, run, x, other, sender, receiver), x, other)
             assert torch.allclose(found.patched[run], expected, atol=1e-11), receiver
             for rows, value in ((x, found.clean), (other, found.corrupt)):
-                plain = twin(subject, run)(torch.tensor(subject.task.tokens)[rows]).detach()
+                plain = module_of(subject, run)(torch.tensor(subject.task.tokens)[rows]).detach()
                 assert torch.allclose(value[run], difference(subject, plain, x, other), atol=1e-11)
         effects.append(found.effect.abs().max())
     assert min(effects) > 1e-6  # every path carries something, so that a path left out would be seen
@@ -127,7 +123,7 @@ def test_activation_patching_replaces_the_heads_output() -> None:
     found = head_patching(subject, x, other, Head(0, 1))
     tokens = torch.tensor(subject.task.tokens)
     for run in range(2):
-        module = twin(subject, run)
+        module = module_of(subject, run)
         corrupt, _ = hooked(module, tokens[other], [z], {})
         _, logits = hooked(module, tokens[x], [], {z: lambda out, c=corrupt: with_head(out, c[z], 1)})
         assert torch.allclose(found.patched[run], difference(subject, logits, x, other), atol=1e-11)

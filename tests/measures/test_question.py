@@ -231,15 +231,6 @@ def test_fourier_kan_is_fitted_as_the_reading_says() -> None:
         assert [row["kan_r2"] for row in rows] == pytest.approx(fit.r_squared.mean(dim=-1).tolist())
 
 
-def test_the_control_has_as_many_orders_as_the_reading_says() -> None:
-    subject = trained("S3")
-    alone = [measure(Question(subject, ReadingSpec(control_relabellings=1), seed=seed), ["control"]) for seed in (4, 5)]
-    both = measure(Question(subject, ReadingSpec(control_relabellings=2), seed=4), ["control"])
-    for first, second, two in zip(*alone, both, strict=True):
-        assert two["control_mean"] == pytest.approx((first["control_mean"] + second["control_mean"]) / 2)
-        assert two["control_max"] == max(first["control_max"], second["control_max"])
-
-
 def test_what_is_drawn_is_drawn_from_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fsd_null, "NULL_DRAWS", 4)
     monkeypatch.setattr(patching, "PATCHED_PAIRS", 20)

@@ -22,10 +22,10 @@ from grokscope.measures.restricted import (
 )
 from grokscope.measures.scores import Scores, scores
 from grokscope.measures.variants import VARIANTS
-from grokscope.model import Twin, twin_of
 from grokscope.specs import Architecture
 from grokscope.tasks import named_task
 from grokscope.training import advance
+from measured_stacks import module_of
 
 SITES = {"one_layer": "blocks.0", "two_layers": "blocks.1", "nanda": "blocks.1"}
 
@@ -45,19 +45,14 @@ def _trained(task: str, runs: int, steps: int, architecture: Architecture, shuff
     return subject_of(cohort.specs, state.weights)
 
 
-def twin(subject: RunStack, run: int = 0) -> Twin:
-    weights = {name: value[run : run + 1] for name, value in subject.weights.items()}
-    return twin_of(subject.architecture, subject.task.symbols, weights)
-
-
 def plain_logits(subject: RunStack, run: int) -> Tensor:
     with torch.no_grad():
-        return twin(subject, run)(torch.tensor(subject.task.tokens))
+        return module_of(subject, run)(torch.tensor(subject.task.tokens))
 
 
 def seen(subject: RunStack, run: int, site: str) -> Tensor:
-    """What a module of the twin gives at the last position."""
-    values, module = [], twin(subject, run)
+    """What a module of the reference module gives at the last position."""
+    values, module = [], module_of(subject, run)
     module.get_submodule(site).register_forward_hook(lambda m, a, out: values.append(out[:, -1].detach()))
     module(torch.tensor(subject.task.tokens))
     return values[0]
@@ -309,14 +304,14 @@ def test_sums_are_another_reading_of_multiplication() -> None:
 
 
 def head_of(subject: RunStack, run: int, stream: Tensor) -> Tensor:
-    module = twin(subject, run)
+    module = module_of(subject, run)
     with torch.no_grad():
         return module.unembed(module.ln_final(stream))
 
 
 def mlp_output(subject: RunStack, run: int, hidden: Tensor) -> Tensor:
     with torch.no_grad():
-        return twin(subject, run).blocks[-1].mlp.outer(hidden)
+        return module_of(subject, run).blocks[-1].mlp.outer(hidden)
 
 
 @pytest.mark.parametrize("name", list(SITES))
@@ -404,7 +399,7 @@ def test_a_dominant_mode_is_removed_from_any_site_in_one_call() -> None:
     assert found.modes.sum(dim=1).tolist() == [1, 1]
     expected = []
     for run in range(2):
-        module = twin(subject, run)
+        module = module_of(subject, run)
         part = key_part(subject, run, seen(subject, run, site), found.modes)
 
         def removed(m, a, out: Tensor, part: Tensor = part) -> Tensor:
@@ -442,17 +437,6 @@ def test_keys_are_this_checkpoints_or_anothers() -> None:
     assert torch.equal(variant_loss(early, "trig", 2).modes, top_modes(early, "blocks.1.mlp.hook_post", 2))
     one = key_modes(late.select([0]))
     assert torch.equal(variant_loss(early, "trig", one).modes, one.expand(2, -1))
-
-
-def test_every_variant_is_known_by_name() -> None:
-    subject = trained("add_mod11")
-    for name, variant in VARIANTS.items():
-        found = variant_loss(subject, name, torch.tensor([[True, False, False, False, True]]))
-        assert found.scored_on == variant.scored_on
-        assert found.loss.isfinite().all()
-        assert found.scored_on == "train" or "excluded" not in name
-    with pytest.raises(InputError, match="no restricted or excluded loss 'exluded'; did you mean 'excluded'"):
-        variant_loss(subject, "exluded")
 
 
 @pytest.mark.parametrize("name", list(VARIANTS))

@@ -3,7 +3,7 @@ from dataclasses import fields
 
 import pytest
 import torch
-from plain_runs import ARCHITECTURES, PlainRun, fresh, small_run, twin_in
+from plain_runs import ARCHITECTURES, PlainRun, fresh, reference_in, small_run
 from torch import Tensor
 
 from grokscope.activations import RunStack, subject_of
@@ -46,14 +46,14 @@ def counted(run: RunSpec, logits: list[list[float]]) -> dict[str, float]:
         ("nanda", "sub_mod11"),
     ],
 )
-def test_it_is_a_count_over_the_twins_logits(name: str, task: str) -> None:
+def test_it_is_a_count_over_the_reference_modules_logits(name: str, task: str) -> None:
     runs = [small_run(task, seed, ARCHITECTURES[name]) for seed in range(2)]
     state, cohort = fresh(list(runs))
     advance(state, cohort, 25)
     found = scores(subject_of(runs, state.weights))
     for slot, run in enumerate(runs):
         with torch.no_grad():
-            logits = twin_in(cohort, state.weights, slot)(PlainRun(run).tokens).tolist()
+            logits = reference_in(cohort, state.weights, slot)(PlainRun(run).tokens).tolist()
         expected = counted(run, logits)
         for field in FIELDS:
             assert float(getattr(found, field)[slot]) == pytest.approx(expected[field], abs=1e-11), field

@@ -11,15 +11,15 @@ from plain_runs import (
     PlainRun,
     fresh,
     mixed_runs,
+    reference_in,
     small_run,
-    twin_in,
 )
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from grokscope.activations import subject_of
 from grokscope.measures import Question, Snapshot, measure, snapshot
-from grokscope.model import Twin
+from grokscope.model import ReferenceModule
 from grokscope.specs import RunSpec
 from grokscope.training import Cohort, State, advance
 
@@ -32,30 +32,30 @@ def trained(runs: list[RunSpec | None], steps: int = 25) -> tuple[State, Cohort]
     return state, cohort
 
 
-# A plain reading of one run, by its twin.
+# A plain reading of one run, by its reference module.
 
 
-def plain_reading(run: RunSpec, twin: Twin) -> dict[str, float]:
+def plain_reading(run: RunSpec, reference: ReferenceModule) -> dict[str, float]:
     """Accuracies, losses and norm over all pairs."""
     data = PlainRun(run)
     with torch.no_grad():
-        logits = twin(data.tokens)
+        logits = reference(data.tokens)
     found = {}
     for name, rows, labels in (("train", data.train, data.labels), ("validation", data.validation, data.answers)):
         found[f"{name}_accuracy"] = (logits[rows].argmax(dim=1) == labels[rows]).double().mean().item()
         found[f"{name}_loss"] = cross_entropy(logits[rows], labels[rows]).item()
-    found["norm"] = sum((parameter.detach().double() ** 2).sum().item() for parameter in twin.parameters()) ** 0.5
+    found["norm"] = sum((parameter.detach().double() ** 2).sum().item() for parameter in reference.parameters()) ** 0.5
     return found
 
 
-def neurons(run: RunSpec, twin: Twin) -> np.ndarray:
+def neurons(run: RunSpec, reference: ReferenceModule) -> np.ndarray:
     """What FSD reads, at the read position, for every pair in the task's order: [inputs, neurons]."""
     seen: list[Tensor] = []
-    twin.get_submodule(SITES[twin.architecture.mlp]).register_forward_hook(
+    reference.get_submodule(SITES[reference.architecture.mlp]).register_forward_hook(
         lambda module, arguments, out: seen.append(out[:, -1].double())
     )
     with torch.no_grad():
-        twin(PlainRun(run).tokens)
+        reference(PlainRun(run).tokens)
     return seen[0].numpy()
 
 
@@ -94,10 +94,10 @@ def symmetric_three_powers(means: np.ndarray, table: np.ndarray) -> np.ndarray:
     return np.stack([of_sign / 1, rest / 4])
 
 
-def plain_powers(run: RunSpec, twin: Twin) -> tuple[np.ndarray, np.ndarray]:
+def plain_powers(run: RunSpec, reference: ReferenceModule) -> tuple[np.ndarray, np.ndarray]:
     """Power per dimension of each neuron in the task's own modes, and the modes' dimensions."""
     task = PlainRun(run).task
-    means = answer_means(neurons(run, twin), task.answers, task.classes)
+    means = answer_means(neurons(run, reference), task.answers, task.classes)
     if run.task == "S3":
         return symmetric_three_powers(means, task.answers.reshape(6, 6)), np.array([1, 4])
     if run.task.startswith(("mult", "div")):
@@ -106,13 +106,13 @@ def plain_powers(run: RunSpec, twin: Twin) -> tuple[np.ndarray, np.ndarray]:
     return powers, np.array([1 if 2 * f == len(means) else 2 for f in range(1, len(powers) + 1)])
 
 
-def plain_fsd(run: RunSpec, twin: Twin) -> float:
-    return synchronization(plain_powers(run, twin)[0])
+def plain_fsd(run: RunSpec, reference: ReferenceModule) -> float:
+    return synchronization(plain_powers(run, reference)[0])
 
 
-def plain_median_rank(run: RunSpec, twin: Twin) -> float:
+def plain_median_rank(run: RunSpec, reference: ReferenceModule) -> float:
     """The median over neurons of how many modes hold 90 % of its power."""
-    powers, dimensions = plain_powers(run, twin)
+    powers, dimensions = plain_powers(run, reference)
     ranks = []
     for neuron in (powers * dimensions[:, None]).T:
         if neuron.sum() < 1e-20:  # never active: it has no rank
@@ -124,21 +124,21 @@ def plain_median_rank(run: RunSpec, twin: Twin) -> float:
     return float(np.median(ranks))
 
 
-def plain_answer_share(run: RunSpec, twin: Twin) -> float:
+def plain_answer_share(run: RunSpec, reference: ReferenceModule) -> float:
     """Variance over all pairs of each pair's answer mean, over that of the activation."""
-    task, activation = PlainRun(run).task, neurons(run, twin)
+    task, activation = PlainRun(run).task, neurons(run, reference)
     replaced = answer_means(activation, task.answers, task.classes)[task.answers]
     return float(replaced.var(axis=0).sum() / activation.var(axis=0).sum())
 
 
 def assert_reads(found: Snapshot, state: State, cohort: Cohort) -> None:
     for slot, run in enumerate(cohort.specs):
-        twin, row = twin_in(cohort, state.weights, slot), found.row(slot)
-        for name, value in plain_reading(run, twin).items():
+        reference, row = reference_in(cohort, state.weights, slot), found.row(slot)
+        for name, value in plain_reading(run, reference).items():
             assert row[name] == pytest.approx(value, abs=1e-11), (run.task, name)
-        assert row["fsd"] == pytest.approx(plain_fsd(run, twin), abs=1e-12), run.task
-        assert row["rank"] == plain_median_rank(run, twin), run.task
-        assert row["answer_share"] == pytest.approx(plain_answer_share(run, twin), rel=1e-9), run.task
+        assert row["fsd"] == pytest.approx(plain_fsd(run, reference), abs=1e-12), run.task
+        assert row["rank"] == plain_median_rank(run, reference), run.task
+        assert row["answer_share"] == pytest.approx(plain_answer_share(run, reference), rel=1e-9), run.task
 
 
 # The catalogue of which it is the fast path.
@@ -176,7 +176,7 @@ def test_undefined_columns_are_the_catalogues() -> None:
 
 
 @pytest.mark.parametrize("name", ["two_layers", "attention_only", "mlp_only_pooled", "norm_for_mlp", "nanda"])
-def test_a_mixed_cohort_is_read_as_each_run_by_its_twin(name: str) -> None:
+def test_a_mixed_cohort_is_read_as_each_run_by_its_reference_module(name: str) -> None:
     runs = [*mixed_runs(ARCHITECTURES[name]), small_run("div_mod11", 7, ARCHITECTURES[name])]
     state, cohort = trained(runs)
     assert_reads(snapshot(state.weights, cohort), state, cohort)
@@ -195,8 +195,8 @@ def test_a_cohort_of_one_task_is_read_alike(task: str) -> None:
 def test_the_dominant_mode_is_the_frequency_less_one() -> None:
     run = small_run("add_mod11", 3, TWO_LAYERS)
     state, cohort = trained([run, None], steps=60)
-    twin, task = twin_in(cohort, state.weights, 0), PlainRun(run).task
-    power = fourier_powers(answer_means(neurons(run, twin), task.answers, 11))
+    reference, task = reference_in(cohort, state.weights, 0), PlainRun(run).task
+    power = fourier_powers(answer_means(neurons(run, reference), task.answers, 11))
     votes = Counter(int(np.argmax(column)) for column in power.T)
     assert votes[int(snapshot(state.weights, cohort).fsd_mode[0]) - 1] == max(votes.values())
 
@@ -214,8 +214,8 @@ def test_shuffled_labels_are_trained_on_and_never_validated() -> None:
     run = small_run("add_mod11", 1, shuffled_labels=True, learning_rate=0.01, weight_decay=0.0)
     state, cohort = trained([run], steps=150)
     found = snapshot(state.weights, cohort).row(0)
-    data, twin = PlainRun(run), twin_in(cohort, state.weights, 0)
-    right = twin(data.tokens).argmax(dim=1)
+    data, reference = PlainRun(run), reference_in(cohort, state.weights, 0)
+    right = reference(data.tokens).argmax(dim=1)
     assert found["train_accuracy"] == pytest.approx((right == data.labels)[data.train].double().mean().item())
     assert found["train_accuracy"] > 0.9  # of the shuffled labels: they can be memorised
     assert found["validation_accuracy"] == pytest.approx(
@@ -230,7 +230,7 @@ def test_float32_is_read_to_its_own_precision() -> None:
     state, cohort = trained(runs)
     found = snapshot(state.weights, cohort)
     for slot, run in enumerate(runs):
-        expected = plain_reading(run, twin_in(cohort, state.weights.double(), slot))
+        expected = plain_reading(run, reference_in(cohort, state.weights.double(), slot))
         assert {name: found.row(slot)[name] for name in expected} == pytest.approx(expected, rel=1e-4)
     assert found.norm.dtype == torch.float64
 
@@ -300,5 +300,5 @@ def test_answers_larger_than_a_chunk_are_read() -> None:
     state, cohort = fresh([small_run("add_mod257", seed, tiny) for seed in range(4)])
     found = snapshot(state.weights, cohort)
     for slot, run in enumerate(cohort.specs):
-        expected = plain_reading(run, twin_in(cohort, state.weights, slot))
+        expected = plain_reading(run, reference_in(cohort, state.weights, slot))
         assert {name: found.row(slot)[name] for name in expected} == pytest.approx(expected, abs=1e-11)

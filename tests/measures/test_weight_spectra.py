@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from plain_runs import ARCHITECTURES, NORMAL, PlainRun, fresh, small_run, twin_in
+from plain_runs import ARCHITECTURES, NORMAL, PlainRun, fresh, reference_in, small_run
 from torch import Tensor
 from torch.autograd.functional import jacobian
 
@@ -12,7 +12,7 @@ from grokscope.activations import RunStack, subject_of
 from grokscope.errors import InputError
 from grokscope.measures.spectrum import spectrum
 from grokscope.measures.weight_spectra import embedding_spectrum, neuron_logit_map, neuron_logit_spectrum
-from grokscope.model import Twin
+from grokscope.model import ReferenceModule
 from grokscope.specs import RunSpec
 from grokscope.tasks import named_task
 from grokscope.training import Cohort, State, advance
@@ -74,7 +74,7 @@ def test_the_embeddings_powers_are_sums_over_its_columns(task: str) -> None:
     subject, state, cohort = trained([small_run(task, seed) for seed in range(2)])
     found = embedding_spectrum(subject)
     for slot in range(2):
-        rows = twin_in(cohort, state.weights, slot).embed.weight.detach()[:-1]  # the separator is no symbol
+        rows = reference_in(cohort, state.weights, slot).embed.weight.detach()[:-1]  # the separator is no symbol
         expected = powers_by_hand(task, rows).sum(axis=1)
         assert found.power[slot].numpy() == pytest.approx(expected, rel=1e-9)
         assert found.share[slot].numpy() == pytest.approx(expected / expected.sum(), rel=1e-9)
@@ -84,7 +84,7 @@ def test_the_embeddings_powers_are_sums_over_its_columns(task: str) -> None:
 
 def test_another_basis_can_be_asked_for() -> None:
     subject, state, cohort = trained([small_run("mult_mod11", 0)])
-    rows = twin_in(cohort, state.weights, 0).embed.weight.detach()[:-1]
+    rows = reference_in(cohort, state.weights, 0).embed.weight.detach()[:-1]
     found = embedding_spectrum(subject, subject.task.basis("additive"))
     assert found.power[0].numpy() == pytest.approx(powers_by_hand("add_mod11", rows).sum(axis=1))
 
@@ -119,11 +119,11 @@ def test_an_embedding_without_variation_has_no_shares() -> None:
 # From neurons to logits.
 
 
-def residual(twin: Twin, run: RunSpec) -> Tensor:
+def residual(reference: ReferenceModule, run: RunSpec) -> Tensor:
     """The stream before the head, of the first pair."""
     seen: list[Tensor] = []
-    twin.blocks[-1].hook_resid_post.register_forward_hook(lambda module, arguments, out: seen.append(out[0, -1]))
-    twin(PlainRun(run).tokens)
+    reference.blocks[-1].hook_resid_post.register_forward_hook(lambda module, arguments, out: seen.append(out[0, -1]))
+    reference(PlainRun(run).tokens)
     return seen[0].detach()
 
 
@@ -131,16 +131,16 @@ def residual(twin: Twin, run: RunSpec) -> Tensor:
 def test_the_map_is_the_heads_derivative_without_that_of_the_norms_scale(name: str) -> None:
     run = small_run("add_mod11", 4, ARCHITECTURES[name])
     subject, state, cohort = trained([run])
-    twin = twin_in(cohort, state.weights, 0)
-    x = residual(twin, run)
+    reference = reference_in(cohort, state.weights, 0)
+    x = residual(reference, run)
     found = neuron_logit_map(subject)[0]
     assert found.shape == (11, 32)
-    of_head = jacobian(lambda stream: twin.unembed(twin.ln_final(stream)), x)
-    directions = twin.blocks[-1].mlp.outer.weight.detach()  # [width, neurons]
+    of_head = jacobian(lambda stream: reference.unembed(reference.ln_final(stream)), x)
+    directions = reference.blocks[-1].mlp.outer.weight.detach()  # [width, neurons]
     deviation = (x.var(correction=0) + 1e-5).sqrt()
     normed = (x - x.mean()) / deviation
     # d LN(x) = w/σ · (v − mean v − x̂ (x̂·v)/d): the last term is the scale's own change.
-    of_scale = twin.unembed.weight.detach() @ (twin.ln_final.weight.detach() * normed)
+    of_scale = reference.unembed.weight.detach() @ (reference.ln_final.weight.detach() * normed)
     expected = of_head @ directions * deviation + torch.outer(of_scale, normed @ directions / len(x))
     assert torch.allclose(found, expected, atol=1e-12)
 
@@ -148,15 +148,15 @@ def test_the_map_is_the_heads_derivative_without_that_of_the_norms_scale(name: s
 def test_without_a_norm_the_map_is_what_a_unit_of_a_neuron_adds() -> None:
     run = small_run("add_mod11", 4, ARCHITECTURES["nanda"], initialization=NORMAL)
     subject, state, cohort = trained([run])
-    twin = twin_in(cohort, state.weights, 0)
+    reference = reference_in(cohort, state.weights, 0)
     tokens, found = PlainRun(run).tokens, neuron_logit_map(subject)[0]
     with torch.no_grad():
-        before = twin(tokens)
+        before = reference(tokens)
         for j in (0, 7, 31):
             unit = torch.zeros(32, dtype=torch.float64)
             unit[j] = 1
-            handle = twin.blocks[-1].mlp.hook_post.register_forward_hook(lambda m, a, out, unit=unit: out + unit)
-            added = twin(tokens) - before
+            handle = reference.blocks[-1].mlp.hook_post.register_forward_hook(lambda m, a, out, unit=unit: out + unit)
+            added = reference(tokens) - before
             handle.remove()
             assert torch.allclose(added, found[:, j].expand_as(added), atol=1e-12)
 

@@ -2,11 +2,11 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from plain_runs import ARCHITECTURES, SMALL, TWO_LAYERS, fresh, mixed_runs, twin_in
+from plain_runs import ARCHITECTURES, SMALL, TWO_LAYERS, fresh, mixed_runs, reference_in
 from torch import Tensor
 
 from grokscope.errors import InputError
-from grokscope.model import Taps, Twin, Weights, forward, last_hidden, site_names
+from grokscope.model import ReferenceModule, Taps, Weights, forward, last_hidden, site_names
 from grokscope.specs import Architecture
 from grokscope.training import Cohort
 
@@ -31,9 +31,11 @@ class Stack:
     def logits(self, taps: Taps | None = None) -> Tensor:
         return forward(self.weights, self.cohort.architecture, self.tokens, classes=self.cohort.classes, taps=taps)
 
-    def twins(self) -> list[tuple[int, Twin, Tensor]]:
+    def reference_modules(self) -> list[tuple[int, ReferenceModule, Tensor]]:
         """Each slot with its module and the module's inputs."""
-        return [(slot, twin_in(self.cohort, self.flat, slot), self.tokens[slot].T) for slot in range(len(self.cohort))]
+        return [
+            (slot, reference_in(self.cohort, self.flat, slot), self.tokens[slot].T) for slot in range(len(self.cohort))
+        ]
 
 
 def clear_padding(cohort: Cohort, flat: Tensor, slot: int) -> None:
@@ -46,12 +48,12 @@ def clear_padding(cohort: Cohort, flat: Tensor, slot: int) -> None:
 
 
 def place_of(site: str) -> str:
-    """The twin's module whose output a site is."""
+    """The reference module's module whose output a site is."""
     return site.removesuffix(".hook_normalized")
 
 
 def as_in_stack(site: str, value: Tensor) -> Tensor:
-    """A twin's value, its inputs first, in the stack's order of axes: positions, inputs, then the rest."""
+    """A reference module's value, its inputs first, in the stack's order of axes: positions, inputs, then the rest."""
     if site.endswith("hook_pattern"):  # [inputs, heads, queries, keys]
         return value.permute(2, 3, 0, 1)
     if ".attn.hook_" in site:  # [inputs, heads, positions, e]
@@ -59,19 +61,19 @@ def as_in_stack(site: str, value: Tensor) -> Tensor:
     return value.transpose(0, 1) if value.ndim == 3 else value
 
 
-def captured(twin: Twin, tokens: Tensor) -> dict[str, Tensor]:
-    """Every site of the twin by PyTorch's forward hooks."""
+def captured(reference: ReferenceModule, tokens: Tensor) -> dict[str, Tensor]:
+    """Every site of the reference module by PyTorch's forward hooks."""
     values: dict[str, Tensor] = {}
     handles = []
-    for site in site_names(twin.architecture):
+    for site in site_names(reference.architecture):
         if site not in ("hook_pos_embed", "logits"):
-            module = twin.get_submodule(place_of(site))
+            module = reference.get_submodule(place_of(site))
             handles.append(module.register_forward_hook(keeping(values, site)))
     with torch.no_grad():
-        values["logits"] = twin(tokens)
+        values["logits"] = reference(tokens)
     for handle in handles:
         handle.remove()
-    values["hook_pos_embed"] = twin.pos_embed.weight.detach().expand(len(tokens), -1, -1)
+    values["hook_pos_embed"] = reference.pos_embed.weight.detach().expand(len(tokens), -1, -1)
     return {site: as_in_stack(site, value) for site, value in values.items()}
 
 
@@ -86,13 +88,13 @@ def keeping(values: dict[str, Tensor], site: str) -> Callable[..., None]:
 
 
 @architectures
-def test_logits_equal_the_twins_and_padded_classes_are_impossible(architecture: Architecture) -> None:
+def test_logits_equal_the_reference_modules_and_padded_classes_are_impossible(architecture: Architecture) -> None:
     stack = Stack(architecture)
     logits = stack.logits()
-    for slot, twin, tokens in stack.twins():
-        expected = twin(tokens).detach()
-        assert torch.allclose(logits[slot, :, : twin.symbols], expected, rtol=0, atol=1e-12)
-        assert (logits[slot, :, twin.symbols :] == -torch.inf).all()
+    for slot, reference, tokens in stack.reference_modules():
+        expected = reference(tokens).detach()
+        assert torch.allclose(logits[slot, :, : reference.symbols], expected, rtol=0, atol=1e-12)
+        assert (logits[slot, :, reference.symbols :] == -torch.inf).all()
 
 
 def test_bfloat16_is_near_and_touches_only_what_it_may() -> None:
@@ -125,15 +127,15 @@ def test_every_site_can_be_read(architecture: Architecture) -> None:
 
 
 @architectures
-def test_sites_equal_what_hooks_see_in_the_twin(architecture: Architecture) -> None:
+def test_sites_equal_what_hooks_see_in_the_reference_module(architecture: Architecture) -> None:
     stack = Stack(architecture)
     taps = Taps(read=frozenset(site_names(architecture)))
     stack.logits(taps)
-    for slot, twin, tokens in stack.twins():
-        expected = captured(twin, tokens)
+    for slot, reference, tokens in stack.reference_modules():
+        expected = captured(reference, tokens)
         assert set(expected) == set(site_names(architecture))
         for site, value in taps.values.items():
-            found = value[slot, :, : twin.symbols] if site == "logits" else value[slot]
+            found = value[slot, :, : reference.symbols] if site == "logits" else value[slot]
             assert found.shape == expected[site].shape, site
             assert torch.allclose(found, expected[site], rtol=0, atol=1e-12), site
 
@@ -206,7 +208,9 @@ def test_a_site_replaced_by_its_own_value_changes_nothing(architecture: Architec
 
 @some_architectures
 @pytest.mark.parametrize("edit", [torch.zeros_like, lambda value: 0.5 * value + 0.1], ids=["zero", "affine"])
-def test_an_edited_site_equals_a_hook_in_the_twin(architecture: Architecture, edit: Callable[[Tensor], Tensor]) -> None:
+def test_an_edited_site_equals_a_hook_in_the_reference_module(
+    architecture: Architecture, edit: Callable[[Tensor], Tensor]
+) -> None:
     stack = Stack(architecture)
     unedited = stack.logits()
     tapped = Taps(read=frozenset(site_names(architecture)))
@@ -216,29 +220,29 @@ def test_an_edited_site_equals_a_hook_in_the_twin(architecture: Architecture, ed
             continue
         logits = stack.logits(Taps(edits={site: edit}))
         assert not torch.allclose(logits, unedited, rtol=0, atol=1e-9), site
-        for slot, twin, tokens in stack.twins():
-            twin.get_submodule(place_of(site)).register_forward_hook(lambda module, arguments, out: edit(out))
-            expected = twin(tokens).detach()
-            assert torch.allclose(logits[slot, :, : twin.symbols], expected, rtol=0, atol=1e-12), site
+        for slot, reference, tokens in stack.reference_modules():
+            reference.get_submodule(place_of(site)).register_forward_hook(lambda module, arguments, out: edit(out))
+            expected = reference(tokens).detach()
+            assert torch.allclose(logits[slot, :, : reference.symbols], expected, rtol=0, atol=1e-12), site
 
 
 def test_positions_and_logits_can_be_edited() -> None:
     stack = Stack(SMALL)
     without_positions = stack.logits(Taps(edits={"hook_pos_embed": torch.zeros_like}))
-    for slot, twin, tokens in stack.twins():
-        twin.pos_embed.weight.data.zero_()
-        expected = twin(tokens).detach()
-        assert torch.allclose(without_positions[slot, :, : twin.symbols], expected, rtol=0, atol=1e-12)
+    for slot, reference, tokens in stack.reference_modules():
+        reference.pos_embed.weight.data.zero_()
+        expected = reference(tokens).detach()
+        assert torch.allclose(without_positions[slot, :, : reference.symbols], expected, rtol=0, atol=1e-12)
     assert not stack.logits(Taps(edits={"logits": torch.zeros_like})).any()
 
 
 def test_the_mean_over_inputs_can_replace_a_site() -> None:
     stack, site = Stack(TWO_LAYERS), "blocks.1.mlp.hook_post"
     logits = stack.logits(Taps(edits={site: lambda value: value.mean(dim=2, keepdim=True).expand_as(value)}))
-    for slot, twin, tokens in stack.twins():
-        module = twin.get_submodule(site)
+    for slot, reference, tokens in stack.reference_modules():
+        module = reference.get_submodule(site)
         module.register_forward_hook(lambda module, arguments, out: out.mean(dim=0, keepdim=True).expand_as(out))
-        assert torch.allclose(logits[slot, :, : twin.symbols], twin(tokens).detach(), rtol=0, atol=1e-12)
+        assert torch.allclose(logits[slot, :, : reference.symbols], reference(tokens).detach(), rtol=0, atol=1e-12)
 
 
 def test_what_is_read_is_the_edited_value_and_upstream_stays() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plain_runs import ARCHITECTURES, SMALL
 
 from grokscope.errors import InputError
-from grokscope.model import Twin, layout_of, padded_size
+from grokscope.model import ReferenceModule, layout_of, padded_size
 from grokscope.model.layout import BUCKETS
 from grokscope.specs import Architecture
 
@@ -44,14 +44,14 @@ def test_without_padding_there_are_as_many_numbers_as_in_the_module(architecture
     layout, symbols = layout_of(architecture, 136), 7
     views = layout.views(torch.zeros(1, layout.size))
     real = sum(view[0][layout.real(name, symbols)].numel() for name, view in views.items())
-    assert real == sum(parameter.numel() for parameter in Twin(architecture, symbols).parameters())
+    assert real == sum(parameter.numel() for parameter in ReferenceModule(architecture, symbols).parameters())
 
 
 def test_the_papers_model_has_as_many_parameters_as_written_out() -> None:
     d, hidden, p = 128, 512, 97
     block = 2 * 2 * d + (d + 1) * 3 * d + (d + 1) * d + (d + 1) * hidden + (hidden + 1) * d
     written = (p + 1) * d + 3 * d + 2 * block + 2 * d + (d + 1) * p
-    assert written == sum(parameter.numel() for parameter in Twin(Architecture(), p).parameters())
+    assert written == sum(parameter.numel() for parameter in ReferenceModule(Architecture(), p).parameters())
     assert layout_of(Architecture(), p + 1).size == written + (d + 1)  # a class more, to be as many as tokens
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from grokscope.model import Twin, initial_weights, layout_of, module_place, padded_size, twin_of
+from grokscope.model import ReferenceModule, initial_weights, layout_of, module_place, padded_size, reference_module
 from grokscope.randomness import bits, permutation
 from grokscope.specs import Architecture, Initialization, RunSpec, Training
 from grokscope.tasks import named_task, shuffled_labels, split
@@ -64,9 +64,9 @@ class PlainRun:
 
     def __init__(self, run: RunSpec) -> None:
         self.run, self.task = run, named_task(run.task)
-        self.twin = initial_twin(run)
-        matrices = [parameter for parameter in self.twin.parameters() if parameter.ndim == 2]
-        vectors = [parameter for parameter in self.twin.parameters() if parameter.ndim == 1]
+        self.reference = initial_reference(run)
+        matrices = [parameter for parameter in self.reference.parameters() if parameter.ndim == 2]
+        vectors = [parameter for parameter in self.reference.parameters() if parameter.ndim == 1]
         self.optimizer = torch.optim.AdamW(
             [{"params": parameters} for parameters in (matrices, vectors) if parameters],
             betas=(run.training.beta1, run.training.beta2),
@@ -91,10 +91,10 @@ class PlainRun:
         epoch, number = divmod(step, math.ceil(count / size))
         return epoch_order(seed, epoch, count)[number * size : (number + 1) * size]
 
-    def loss(self, twin: Twin, step: int) -> Tensor:
+    def loss(self, reference: ReferenceModule, step: int) -> Tensor:
         """Mean cross-entropy of a step's batch."""
         rows = self.train[self.batch(step)]
-        return cross_entropy(twin(self.tokens[rows]), self.labels[rows])
+        return cross_entropy(reference(self.tokens[rows]), self.labels[rows])
 
     def step(self) -> None:
         """One optimiser step."""
@@ -110,10 +110,10 @@ class PlainRun:
         ):
             group.update(lr=rate, weight_decay=decay if is_decayed else 0.0)
         self.optimizer.zero_grad()
-        loss = self.loss(self.twin, self.done)
+        loss = self.loss(self.reference, self.done)
         loss.backward()
         if training.clip_norm is not None:
-            torch.nn.utils.clip_grad_norm_(self.twin.parameters(), training.clip_norm)
+            torch.nn.utils.clip_grad_norm_(self.reference.parameters(), training.clip_norm)
         self.optimizer.step()
         self.done += 1
         self.losses.append(loss.item())
@@ -126,7 +126,7 @@ class PlainRun:
 
     def moment(self, name: str) -> dict[str, Tensor]:
         """Adam's `exp_avg` or `exp_avg_sq`, by the layout's names."""
-        return by_name(self.twin, lambda parameter: self.optimizer.state[parameter][name])
+        return by_name(self.reference, lambda parameter: self.optimizer.state[parameter][name])
 
 
 @lru_cache(maxsize=1000)
@@ -134,24 +134,24 @@ def epoch_order(seed: int, epoch: int, count: int) -> list[int]:
     return permutation(torch.tensor(seed), "order", torch.tensor(epoch), count).tolist()
 
 
-def initial_twin(run: RunSpec) -> Twin:
+def initial_reference(run: RunSpec) -> ReferenceModule:
     """The run's initial weights as a module, drawn without any neighbour."""
     symbols = named_task(run.task).symbols
     size, seed = padded_size(symbols), torch.tensor([run.seeds.initialization])
     flat = initial_weights(run.architecture, run.initialization, symbols, size, seed)
-    return twin_of(run.architecture, symbols, layout_of(run.architecture, size).views(flat))
+    return reference_module(run.architecture, symbols, layout_of(run.architecture, size).views(flat))
 
 
-def twin_in(cohort: Cohort, flat: Tensor, slot: int) -> Twin:
+def reference_in(cohort: Cohort, flat: Tensor, slot: int) -> ReferenceModule:
     """One slot of a stack as a module."""
     views = cohort.layout.views(flat[slot : slot + 1])
-    return twin_of(cohort.architecture, cohort.tasks[slot].symbols, views)
+    return reference_module(cohort.architecture, cohort.tasks[slot].symbols, views)
 
 
-def by_name(twin: Twin, of=lambda parameter: parameter.detach()) -> dict[str, Tensor]:
-    """The twin's parameters (or their gradients) under the layout's names; its matrices are transposed."""
-    parameters = dict(twin.named_parameters())
-    names = layout_of(twin.architecture, padded_size(twin.symbols)).shapes
+def by_name(reference: ReferenceModule, of=lambda parameter: parameter.detach()) -> dict[str, Tensor]:
+    """The reference module's parameters (or their gradients) under the layout's names; its matrices are transposed."""
+    parameters = dict(reference.named_parameters())
+    names = layout_of(reference.architecture, padded_size(reference.symbols)).shapes
     assert len(names) == len(parameters)
     found = {name: of(parameters[module_place(name)]) for name in names}
     embeddings = ("embed.W_E", "pos_embed.W_pos")

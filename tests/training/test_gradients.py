@@ -59,10 +59,10 @@ def test_the_stack_equals_the_wrapper_around_torchs_adamw(runs: list[RunSpec]) -
     advance(plain_stack, plain_cohort, STEPS)
     for slot, run in enumerate(runs):
         alone = wrapped(run).trained(STEPS)
-        assert_near(in_slot(cohort, state.weights, slot), by_name(alone.twin), 1e-12)
+        assert_near(in_slot(cohort, state.weights, slot), by_name(alone.reference), 1e-12)
         assert padding_in(cohort, state.weights, slot).eq(0).all()
         if run.training.gradient == "grokfast":
-            slow = by_name(alone.twin, lambda parameter, own=alone: own.optimizer.slow[parameter])
+            slow = by_name(alone.reference, lambda parameter, own=alone: own.optimizer.slow[parameter])
             assert_near(in_slot(cohort, state.slow, slot), slow, 1e-12)
         if run.training.grokfast_alpha:  # with α = 0 the average is the gradient, and Adam forgets a constant scale
             assert (state.weights[slot] - plain_stack.weights[slot]).abs().max() > 1e-4
@@ -77,7 +77,7 @@ def test_adam_is_given_the_same_gradients(runs: list[RunSpec]) -> None:
         advance(state, cohort, 1)
         for slot, alone in enumerate(plain):
             alone.step()
-            given = by_name(alone.twin, lambda parameter: parameter.grad)
+            given = by_name(alone.reference, lambda parameter: parameter.grad)
             assert_near(in_slot(cohort, state.first, slot), given, 1e-12)
 
 
@@ -85,7 +85,7 @@ def test_clipping_comes_first() -> None:
     run = small_run(seed=1, architecture=TWO_LAYERS, gradient="grokfast", clip_norm=0.3, **CALM)
     state, cohort = fresh([run])
     advance(state, cohort, 15)
-    assert_near(in_slot(cohort, state.weights, 0), by_name(wrapped(run).trained(15).twin), 1e-12)
+    assert_near(in_slot(cohort, state.weights, 0), by_name(wrapped(run).trained(15).reference), 1e-12)
 
 
 def test_grokfast_is_its_sum_written_out() -> None:

@@ -18,8 +18,8 @@ from plain_runs import (
     in_slot,
     mixed_runs,
     padding_in,
+    reference_in,
     small_run,
-    twin_in,
     with_new_seed,
 )
 
@@ -36,33 +36,33 @@ architectures = pytest.mark.parametrize("architecture", ARCHITECTURES.values(), 
 
 
 @architectures
-def test_loss_and_every_gradient_equal_the_twins(architecture: Architecture) -> None:
+def test_loss_and_every_gradient_equal_the_reference_modules(architecture: Architecture) -> None:
     runs = mixed_runs(architecture, beta1=0.0)  # so that the first moment is the gradient
     state, cohort = fresh(runs)
     alone = [PlainRun(run) for run in runs]
     sizes = [[len(plain.batch(step)) for step in range(4)] for plain in alone]
     assert sizes == [[16, 16, 16, 12], [16, 8, 16, 8], [16, 2, 16, 2]]
     for step in range(4):
-        twins = [twin_in(cohort, state.weights, slot) for slot in range(len(runs))]
+        references = [reference_in(cohort, state.weights, slot) for slot in range(len(runs))]
         state, info = advance(state, cohort, 1)
-        for slot, (plain, twin) in enumerate(zip(alone, twins, strict=True)):
-            loss = plain.loss(twin, step)
+        for slot, (plain, reference) in enumerate(zip(alone, references, strict=True)):
+            loss = plain.loss(reference, step)
             loss.backward()
             assert info.loss[slot, 0].item() == pytest.approx(loss.item(), abs=1e-12)
-            gradients = by_name(twin, lambda parameter: parameter.grad)
+            gradients = by_name(reference, lambda parameter: parameter.grad)
             assert max(gradient.abs().max() for gradient in gradients.values()) > 1e-3
             assert_near(in_slot(cohort, state.first, slot), gradients, 1e-12)
             assert not padding_in(cohort, state.first, slot).any()
 
 
 @architectures
-def test_two_hundred_steps_equal_the_twins(architecture: Architecture) -> None:
+def test_two_hundred_steps_equal_the_reference_modules(architecture: Architecture) -> None:
     runs, steps = [mixed_runs(architecture)[i] for i in (0, 2)], 200  # add_mod11 with λ = 1, S3 with λ = 5
     state, cohort = fresh(runs)
     state, info = advance(state, cohort, steps)
     for slot, run in enumerate(runs):
         plain = PlainRun(run).trained(steps)
-        assert_near(in_slot(cohort, state.weights, slot), by_name(plain.twin), 1e-9)
+        assert_near(in_slot(cohort, state.weights, slot), by_name(plain.reference), 1e-9)
         assert_near(in_slot(cohort, state.first, slot), plain.moment("exp_avg"), 1e-9)
         assert_near(in_slot(cohort, state.second, slot), plain.moment("exp_avg_sq"), 1e-9)
         assert info.loss[slot].tolist() == pytest.approx(plain.losses, abs=1e-9)
@@ -220,7 +220,7 @@ def test_a_fork_that_resets_adam_equals_a_new_optimizer() -> None:
     state.put(0, {"first": zeros, "second": zeros, "age": torch.tensor(0)})
     plain.optimizer.state.clear()
     advance(state, cohort, 15)
-    assert_near(in_slot(cohort, state.weights, 0), by_name(plain.trained(15).twin), 1e-10)
+    assert_near(in_slot(cohort, state.weights, 0), by_name(plain.trained(15).reference), 1e-10)
 
 
 # Failure: one run's NaN is its own.

@@ -14,8 +14,8 @@ from plain_runs import (
     copy_of,
     fresh,
     in_slot,
+    reference_in,
     small_run,
-    twin_in,
     with_new_seed,
 )
 from torch import Tensor
@@ -61,7 +61,7 @@ def test_an_option_does_what_it_does_alone(option: str, stack: tuple[State, Coho
     slot, run = list(OPTIONS).index(option), OPTIONS[option]
     steps = min(STEPS, run.training.steps)
     plain = PlainRun(run).trained(steps)
-    assert_near(in_slot(cohort, state.weights, slot), by_name(plain.twin), 1e-10)
+    assert_near(in_slot(cohort, state.weights, slot), by_name(plain.reference), 1e-10)
     assert info.loss[slot, :steps].tolist() == pytest.approx(plain.losses, abs=1e-10)
     assert info.loss[slot, steps:].isnan().all()
     assert state.step[slot] == steps
@@ -107,8 +107,8 @@ def test_a_decay_changed_between_calls_holds_from_there_on() -> None:
     state.weight_decay[1] = 6.0
     advance(state, cohort, 10)
     scheduled = PlainRun(small_run(seed=1, weight_decay_schedule=((10, 6.0),))).trained(20)
-    assert_near(in_slot(cohort, state.weights, 1), by_name(scheduled.twin), 1e-11)
-    assert_near(in_slot(cohort, state.weights, 0), by_name(PlainRun(small_run(seed=1)).trained(20).twin), 1e-11)
+    assert_near(in_slot(cohort, state.weights, 1), by_name(scheduled.reference), 1e-11)
+    assert_near(in_slot(cohort, state.weights, 0), by_name(PlainRun(small_run(seed=1)).trained(20).reference), 1e-11)
 
 
 def test_a_finished_run_idles_with_every_bit_kept() -> None:
@@ -128,7 +128,7 @@ def test_clipping_is_torchs() -> None:
     state, cohort = fresh(runs)
     advance(state, cohort, 20)
     for slot, run in enumerate(runs):
-        assert_near(in_slot(cohort, state.weights, slot), by_name(PlainRun(run).trained(20).twin), 1e-10)
+        assert_near(in_slot(cohort, state.weights, slot), by_name(PlainRun(run).trained(20).reference), 1e-10)
     unclipped, cohort = fresh([replace(run, training=replace(run.training, clip_norm=None)) for run in runs])
     advance(unclipped, cohort, 20)
     assert_same_bits(state, unclipped, slots=[2])
@@ -200,19 +200,19 @@ def test_dropout_depends_on_nothing_but_the_order_seed_and_the_step(caught: Caug
     assert all(torch.equal(caught.kept(t, b, 0), masks[t, b, 0]) for t in range(6) for b in range(4))
 
 
-def test_gradients_under_dropout_equal_the_twins_with_the_same_masks(caught: Caught) -> None:
+def test_gradients_under_dropout_equal_the_reference_modules_with_the_same_masks(caught: Caught) -> None:
     run = small_run("add_mod7", 1, TWO_LAYERS, dropout=0.25, beta1=0.0)
     state, cohort = fresh([run, with_new_seed(run, initialization=2)])
     advance(state, cohort, 1)
-    twins = [twin_in(cohort, state.weights, slot) for slot in range(2)]
+    references = [reference_in(cohort, state.weights, slot) for slot in range(2)]
     advance(state, cohort, 1)  # the second batch is partial: 8 of 16 rows count
-    for slot, twin in enumerate(twins):
+    for slot, reference in enumerate(references):
         for branch in range(4):
-            block = twin.blocks[branch // 2]
+            block = reference.blocks[branch // 2]
             place = block.hook_mlp_out if branch % 2 else block.hook_attn_out
             place.register_forward_hook(masking(caught.kept(1, branch, slot)[:, :8]))
-        PlainRun(run).loss(twin, 1).backward()
-        gradients = by_name(twin, lambda parameter: parameter.grad)
+        PlainRun(run).loss(reference, 1).backward()
+        gradients = by_name(reference, lambda parameter: parameter.grad)
         assert_near(in_slot(cohort, state.first, slot), gradients, 1e-12)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grokscope.errors import InputError, shown
+from grokscope.errors import InputError, require
 from grokscope.shapes import Bool, Float, Int
 from grokscope.tasks import Basis, Task
 from grokscope.tasks.modes import fourier_modes
@@ -54,8 +54,7 @@ def conditioning_basis(task: Task, by: Conditioning = "answer", name: str = "") 
     if by == "answer":
         return task.basis(name)
     condition_of(task, by)
-    if name not in ("", "additive"):
-        raise InputError(f"sums are read in the additive basis only, got {shown(name)}")
+    require(name in ("", "additive"), "sums are read in the additive basis only", name)
     return Basis("additive", np.arange(task.symbols), fourier_modes(task.symbols))
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from grokscope.activations.conditioned import ConditionedMeans, Conditioning, RunningMeans, condition_of
 from grokscope.activations.subject import Edits, InputEdit, Need, Subject
-from grokscope.errors import InputError
+from grokscope.errors import require
 from grokscope.model import Taps, Weights, forward, hidden_sites, layout_of, padded_size
 from grokscope.model.sites import READ_POSITION_ONLY
 from grokscope.shapes import Float, Int
@@ -124,8 +124,7 @@ def subject_of(
 ) -> RunStack:
     """Runs of one task and architecture from their flat weights, as a stack in training or a padded checkpoint."""
     kinds = {(spec.task, spec.architecture) for spec in specs}
-    if len(kinds) != 1:
-        raise InputError(f"a subject's runs must share task and architecture, got {len(kinds)} kinds")
+    require(len(kinds) == 1, f"a subject's runs must share task and architecture, got {len(kinds)} kinds")
     task, architecture = named_task(specs[0].task), specs[0].architecture
     layout = layout_of(architecture, padded_size(task.symbols))
     is_train = np.zeros((len(specs), len(task.inputs)), dtype=bool)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from grokscope.activations.conditioned import ConditionedMeans, Conditioning
-from grokscope.errors import InputError
+from grokscope.errors import require
 from grokscope.model import pair_scores
 from grokscope.shapes import Bool, Float, Int
 from grokscope.tasks import Task
@@ -97,5 +97,7 @@ class Subject(ABC):
 
     def require_numbers(self, what: str, is_number: Bool[Tensor, "*any"]) -> None:
         """Reject a single run whose values are not numbers; in a stack they are NaN and leave the others alone."""
-        if len(self) == 1 and not bool(is_number.all()):
-            raise InputError(f"{self.names[0]} has {what} that are not numbers: nothing can be read there")
+        require(
+            len(self) != 1 or bool(is_number.all()),
+            f"{self.names[0]} has {what} that are not numbers: nothing can be read there",
+        )

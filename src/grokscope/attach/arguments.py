@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grokscope.errors import InputError, shown
+from grokscope.errors import InputError, require, shown
 from grokscope.shapes import Bool
 from grokscope.tasks import Task
 
@@ -26,8 +26,7 @@ def whole_number(value: Any, name: str, of_what: str) -> int:
     >>> whole_number(100, "every", "steps")
     100
     """
-    if not is_whole(value) or value < 1:
-        raise InputError(f"{name} must be a whole number of {of_what}, at least 1, got {shown(value)}")
+    require(is_whole(value) and value >= 1, f"{name} must be a whole number of {of_what}, at least 1", value)
     return int(value)
 
 
@@ -41,8 +40,7 @@ def plain_step(value: Any) -> int:
 
 def as_tuple(values: Any, name: str) -> tuple[Any, ...]:
     """Several of something."""
-    if not isinstance(values, Iterable):
-        raise InputError(f"{name} must be a list of names, got {shown(values)}")
+    require(isinstance(values, Iterable), f"{name} must be a list of names", values)
     return tuple(values)
 
 
@@ -83,6 +81,8 @@ def train_pairs(task: Task, train: Any) -> Bool[Tensor, " inputs"]:
             f"train must be a mask over {count} pairs, a mask [{n}, {n}], or pairs [k, 2], "
             f"got {given.dtype} {list(given.shape)}"
         )
-    if mask.all() or not mask.any():
-        raise InputError(f"train must name some pairs and leave some for validation, got {mask.sum()} of {count}")
+    require(
+        not mask.all() and mask.any(),
+        f"train must name some pairs and leave some for validation, got {mask.sum()} of {count}",
+    )
     return torch.from_numpy(mask)

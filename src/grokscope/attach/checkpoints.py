@@ -11,7 +11,7 @@ import safetensors.torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.errors import InputError, did_you_mean, require, shown
 from grokscope.files import named
 
 __all__ = ["convert", "load_weights", "read_weights"]
@@ -49,10 +49,10 @@ def load_weights(model: nn.Module, path: Path | str, rename: Renaming | None = N
     for name, tensor in given.items():
         if name not in own:
             raise InputError(f"{type(model).__name__} has no tensor {shown(name)}{did_you_mean(name, own)}; see rename")
-        if tensor.shape != own[name].shape:
-            raise InputError(
-                f"{name} is {list(own[name].shape)} in the model and {list(tensor.shape)} in {named(Path(path))}"
-            )
+        require(
+            tensor.shape == own[name].shape,
+            f"{name} is {list(own[name].shape)} in the model and {list(tensor.shape)} in {named(Path(path))}",
+        )
     # A tensor that the model has under two names, as tied embeddings, is stored under one of them.
     filled = {(own[name].data_ptr(), own[name].shape) for name in given if own[name].data_ptr()}
     missing = [name for name, w in own.items() if name not in given and (w.data_ptr(), w.shape) not in filled]
@@ -70,14 +70,10 @@ def convert(source: Path | str, target: Path | str | None = None) -> Path:
     """
     source = Path(source)
     target = source.with_suffix(SAFE) if target is None else Path(target)
-    if source.suffix.lower() not in PICKLES:
-        raise InputError(f"convert takes {', '.join(PICKLES)} files, got {named(source)}")
-    if target.suffix.lower() != SAFE:
-        raise InputError(f"convert writes a {SAFE} file, got {named(target)}")
-    if not source.is_file():
-        raise InputError(f"there is no file {named(source)}")
-    if target.exists():
-        raise InputError(f"{named(target)} exists already; nothing was overwritten")
+    require(source.suffix.lower() in PICKLES, f"convert takes {', '.join(PICKLES)} files, got {named(source)}")
+    require(target.suffix.lower() == SAFE, f"convert writes a {SAFE} file, got {named(target)}")
+    require(source.is_file(), f"there is no file {named(source)}")
+    require(not target.exists(), f"{named(target)} exists already; nothing was overwritten")
     # The process runs in an empty folder, with nothing of ours in its environment but where Python finds packages.
     known = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME") if name in os.environ}
     command = [sys.executable, "-m", "grokscope.attach.unpickling", str(source.resolve()), str(target.resolve())]

@@ -10,7 +10,7 @@ import torch
 
 from grokscope.attach.arguments import whole_number
 from grokscope.attach.monitor import Monitor, Row
-from grokscope.errors import InputError, shown
+from grokscope.errors import require, shown
 from grokscope.specs import ClosedLoop, ReadingSpec, Trigger
 from grokscope.steering import controlled, decision
 
@@ -37,16 +37,13 @@ class Schedule:
         """Reject what is not (step, λ), each a number of at least 0."""
         for change in self.changes:
             is_pair = isinstance(change, tuple | list) and len(change) == 2 and all(map(_is_number, change))
-            if not is_pair or min(change) < 0:
-                raise InputError(f"a schedule is a list of (step, weight decay), each at least 0, got {shown(change)}")
+            require(
+                is_pair and min(change) >= 0, "a schedule is a list of (step, weight decay), each at least 0", change
+            )
 
     def at(self, step: int, before: float) -> tuple[int, float]:
         """The last change until a step, and its λ; (0, before) if there was none."""
         return max(((at, decay) for at, decay in self.changes if at <= step), default=(0, before))
-
-    def begins(self) -> int | None:
-        """The first step that it changes; None if there is none."""
-        return min((at for at, _ in self.changes), default=None)
 
 
 @dataclass(frozen=True)
@@ -94,22 +91,21 @@ class WeightDecayController:
             hold: With a trigger, λ returns to where it began this many steps after it fired, if not before.
         """
         self.optimizer = optimizer
-        if not self.groups:
-            raise InputError(f"{type(optimizer).__name__} has no weight decay to control")
-        if not isinstance(monitor, Monitor):
-            raise InputError(f"monitor must be a Monitor, got {type(monitor).__name__}")
+        require(self.groups, f"{type(optimizer).__name__} has no weight decay to control")
+        require(isinstance(monitor, Monitor), f"monitor must be a Monitor, got {type(monitor).__name__}")
         is_pair = isinstance(bounds, tuple | list) and len(bounds) == 2 and all(map(_is_number, bounds))
-        if not is_pair or not 0 <= bounds[0] <= bounds[1]:
-            raise InputError(f"bounds must be 0 ≤ lowest ≤ highest, got {shown(bounds)}")
-        if isinstance(rule, ClosedLoop) and not bounds[1]:
-            raise InputError(f"the closed loop raises λ, and bounds keep it at 0: got {shown(bounds)}")
+        require(is_pair and 0 <= bounds[0] <= bounds[1], "bounds must be 0 ≤ lowest ≤ highest", bounds)
+        require(
+            not isinstance(rule, ClosedLoop) or bounds[1],
+            f"the closed loop raises λ, and bounds keep it at 0: got {shown(bounds)}",
+        )
         self.hold = None if hold is None else whole_number(hold, "hold", "steps")
         self.monitor, self.rule, self.bounds = monitor, rule, bounds
-        self.start = max(float(group["weight_decay"]) for group in self.groups)
-        if isinstance(rule, ClosedLoop) and not self.start:
-            raise InputError(
-                "the closed loop multiplies λ, which begins at 0; give the optimiser a weight decay above 0"
-            )
+        self.start = self.weight_decay
+        require(
+            not isinstance(rule, ClosedLoop) or self.start,
+            "the closed loop multiplies λ, which begins at 0; give the optimiser a weight decay above 0",
+        )
         # Each group's λ for one of the whole: biases that do not decay have 0.
         self.shares = [self._share(group) for group in self.groups]
         self.log: list[Row] = []
@@ -135,8 +131,7 @@ class WeightDecayController:
         log = self.monitor.log
         if log and log[-1]["step"] != self._decided_at:
             self._decided_at = log[-1]["step"]
-            verdict = self._verdict(log)
-            if verdict is not None:
+            if (verdict := self._verdict(log)) is not None:
                 self._follow(verdict, int(log[-1]["step"]))
         return self.weight_decay
 
@@ -151,22 +146,23 @@ class WeightDecayController:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a state: λ is set as it was."""
-        entries = ("start", "shares", "weight_decays", "log")
-        lacking = [name for name in entries if not isinstance(state, Mapping) or name not in state]
-        if lacking:
-            raise InputError(f"the state is not a controller's: it has no entry {lacking[0]!r}")
-        if len(state["shares"]) != len(self.groups):
-            raise InputError(
-                f"the state has {len(state['shares'])} groups with weight decay, the optimiser {len(self.groups)}"
-            )
+        for entry in ("start", "shares", "weight_decays", "log"):
+            has_entry = isinstance(state, Mapping) and entry in state
+            require(has_entry, f"the state is not a controller's: it has no entry {entry!r}")
+        require(
+            len(state["shares"]) == len(self.groups),
+            f"the state has {len(state['shares'])} groups with weight decay, the optimiser {len(self.groups)}",
+        )
         self.start, self.shares = float(state["start"]), [float(share) for share in state["shares"]]
         self.log, self._decided_at = [dict(row) for row in state["log"]], None
         for group, decay in zip(self.groups, state["weight_decays"], strict=True):
             group["weight_decay"] = float(decay)
 
     def _follow(self, verdict: Verdict, step: int) -> None:
-        if not isfinite(verdict.weight_decay):
-            raise InputError(f"the rule must give a weight decay, got {verdict.weight_decay} at step {step}")
+        require(
+            isfinite(verdict.weight_decay),
+            f"the rule must give a weight decay, got {verdict.weight_decay} at step {step}",
+        )
         wanted, was = min(max(verdict.weight_decay, self.bounds[0]), self.bounds[1]), self.weight_decay
         if wanted != was:
             limits = f", kept within {self.bounds[0]:g} to {self.bounds[1]:g}"
@@ -186,8 +182,7 @@ class WeightDecayController:
         decays = [weight_decay * share for share in self.shares]
         for group, decay in zip(groups, decays, strict=True):
             rate = float(group.get("lr", 0.0))
-            if rate * decay >= 1:
-                raise InputError(f"learning_rate × weight_decay must stay below 1, got {rate:g} × {decay:g}")
+            require(rate * decay < 1, f"learning_rate × weight_decay must stay below 1, got {rate:g} × {decay:g}")
         for group, decay in zip(groups, decays, strict=True):
             group["weight_decay"] = decay
 
@@ -196,11 +191,9 @@ class WeightDecayController:
         if isinstance(self.rule, Trigger):
             return self._triggered(self.rule, log)
         if isinstance(self.rule, Schedule):
-            first, step = self.rule.begins(), int(log[-1]["step"])
-            if first is None or step < first:
-                return None
-            since, decay = self.rule.at(step, self.start)
-            return Verdict(decay, f"scheduled from step {since}")
+            since, decay = self.rule.at(int(log[-1]["step"]), self.start)
+            has_begun = any(step == since for step, _ in self.rule.changes)
+            return Verdict(decay, f"scheduled from step {since}") if has_begun else None
         if isinstance(self.rule, ClosedLoop):
             # Within the bounds from the start, so that backing off begins at the λ that is in force.
             within = replace(self.rule, highest=max(self.start, min(self.rule.highest, self.bounds[1])))
@@ -210,8 +203,7 @@ class WeightDecayController:
         if found_by_rule is None:
             return None
         wanted = getattr(found_by_rule, "weight_decay", found_by_rule)
-        if not _is_number(wanted):
-            raise InputError(f"the rule must give a weight decay, or None to leave it, got {shown(wanted)}")
+        require(_is_number(wanted), "the rule must give a weight decay, or None to leave it", wanted)
         return Verdict(float(wanted), str(getattr(found_by_rule, "phase", "your rule")))
 
     def _triggered(self, rule: Trigger, log: Sequence[Row]) -> Verdict | None:
@@ -226,19 +218,28 @@ class WeightDecayController:
         return Verdict(found.weight_decay, f"{rule.signal} reached {rule.threshold:g} at step {found.fired_at}")
 
     def _reject_blind(self, rule: Rule) -> None:
-        """Say what a rule log at and the monitor does not see."""
-        if isinstance(rule, Trigger) and rule.signal == "random":
-            raise InputError("a random trigger needs the last step: choose one, and use Trigger('step', at_least=…)")
+        """Reject a rule that reads what the monitor does not log."""
+        require(
+            not isinstance(rule, Trigger) or rule.signal != "random",
+            "a random trigger needs the last step: choose one, and use Trigger('step', at_least=…)",
+        )
         is_closed_loop = isinstance(rule, ClosedLoop)
-        if not isinstance(rule, Trigger | Schedule) and not is_closed_loop and not callable(rule):
-            raise InputError(f"rule must be a Trigger, a Schedule, a closed loop or a function, got {shown(rule)}")
+        require(
+            isinstance(rule, Trigger | Schedule) or is_closed_loop or callable(rule),
+            "rule must be a Trigger, a Schedule, a closed loop or a function",
+            rule,
+        )
         needed = WATCHED[rule.signal] if isinstance(rule, Trigger) else ("train_accuracy",) if is_closed_loop else ()
         if isinstance(rule, Trigger) and rule.restore_after_grokking:
             needed = (*needed, "validation_accuracy")
-        if "fsd" in needed and ("fsd" not in self.monitor.measures or not self.monitor.sites):
-            raise InputError("the rule reads fsd, and the monitor does not measure it: give it a site and 'fsd'")
-        if {"train_accuracy", "validation_accuracy"} & {*needed} and self.monitor.is_train is None:
-            raise InputError("the rule reads accuracies, and the monitor lacks the training pairs: Monitor(train=…)")
+        require(
+            "fsd" not in needed or ("fsd" in self.monitor.measures and self.monitor.sites),
+            "the rule reads fsd, and the monitor does not measure it: give it a site and 'fsd'",
+        )
+        require(
+            not {"train_accuracy", "validation_accuracy"} & {*needed} or self.monitor.is_train is not None,
+            "the rule reads accuracies, and the monitor lacks the training pairs: Monitor(train=…)",
+        )
 
 
 def _is_number(value: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.errors import did_you_mean, require, shown
 from grokscope.shapes import Float, Int
 
 __all__ = ["ENCODERS", "Encode", "a_b_sep", "a_op_b_equals", "call_model", "encoder", "one_hot"]
@@ -54,11 +54,11 @@ def encoder(encode: str | Encode, symbols: int) -> Encode:
     """The ready encoder with this name, or the one that was given."""
     if callable(encode):
         return encode
-    if encode not in ENCODERS:
-        raise InputError(
-            f"encode must be a function of (a, b) or one of {', '.join(ENCODERS)}, got {shown(encode)}"
-            f"{did_you_mean(encode, ENCODERS) if isinstance(encode, str) else ''}"
-        )
+    require(
+        encode in ENCODERS,
+        f"encode must be a function of (a, b) or one of {', '.join(ENCODERS)}, got {shown(encode)}"
+        f"{did_you_mean(encode, ENCODERS) if isinstance(encode, str) else ''}",
+    )
     return lambda a, b: ENCODERS[encode](a, b, symbols)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from grokscope.activations import ConditionedMeans, Conditioning, Edits, Need, Subject
-from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.errors import InputError, did_you_mean, require, shown
 from grokscope.measures import MEASURES, Measure
 from grokscope.measures.catalogue import lacking
 from grokscope.shapes import Bool, Float
@@ -78,8 +78,7 @@ class ForeignModel(Subject):
         """Reject nothing."""
 
     def _reject(self, edits: Edits | None) -> None:
-        if edits:
-            raise InputError(f"edited passes need grokscope's own transformer, and {self.names[0]} is another model")
+        require(not edits, f"edited passes need grokscope's own transformer, and {self.names[0]} is another model")
 
 
 def foreign_measures() -> tuple[str, ...]:
@@ -90,8 +89,7 @@ def foreign_measures() -> tuple[str, ...]:
 def foreign_measure(name: Any) -> Measure:
     """The measure with this name, if it can be taken of any model."""
     known = f"any model has {', '.join(foreign_measures())}"
-    if not isinstance(name, str):
-        raise InputError(f"a measure is given by its name, got {shown(name)}; {known}")
+    require(isinstance(name, str), f"a measure is given by its name, got {shown(name)}; {known}")
     if name not in MEASURES:
         raise InputError(f"there is no measure {shown(name)}{did_you_mean(name, foreign_measures())}; {known}")
     if lacks := lacking(MEASURES[name], OFFERS):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from grokscope.attach.operations import OWN
 from grokscope.attach.preservation import device_of, unwrap
-from grokscope.errors import InputError
+from grokscope.errors import InputError, require
 from grokscope.files import named, write_atomically
 from grokscope.runs.logs import columns_from
 from grokscope.runs.outcome import RunOutcome
@@ -35,10 +35,10 @@ class Journal:
     def __init__(self, out: Path, task: Task, is_train: Tensor | None, every: int, model_name: str, seed: int) -> None:
         if is_train is None:
             raise InputError("a log that is kept needs the training pairs: give Monitor(train=…)")
-        if not task.bases:
-            raise InputError(
-                f"a log is kept by its task's name, and {task.name} has none and is no group's: keep monitor.log"
-            )
+        require(
+            task.bases,
+            f"a log is kept by its task's name, and {task.name} has none and is no group's: keep monitor.log",
+        )
         self.out, self.task, self.every = out, task, every
         self.fraction = float(is_train.double().mean())
         self.model_name, self.seed = model_name, seed
@@ -97,8 +97,10 @@ class Journal:
         content = json.dumps({"table": self.task.group.table.tolist()}).encode()
         self.out.mkdir(parents=True, exist_ok=True)
         path = self.out / f"group{self.task.symbols}.json"
-        if path.exists() and path.read_bytes() != content:
-            raise InputError(f"{named(path)} holds another group; keep the runs of each in a folder of its own")
+        require(
+            not path.exists() or path.read_bytes() == content,
+            f"{named(path)} holds another group; keep the runs of each in a folder of its own",
+        )
         if not path.exists():
             write_atomically(path, content)
         return pinned_task_name(f"table:{path}")

@@ -18,7 +18,7 @@ from grokscope.attach.operations import own_task, without_group
 from grokscope.attach.passes import Pass
 from grokscope.attach.preservation import home_of, preserve_state, unwrap
 from grokscope.attach.sites import Site, find_sites, site_name
-from grokscope.errors import InputError, shown
+from grokscope.errors import InputError, require, shown
 from grokscope.measures import Question, measure, scores
 from grokscope.measures.catalogue import undefined_reason
 from grokscope.runs.logs import Columns, columns_from
@@ -87,12 +87,11 @@ class Monitor:
         """
         self.every = whole_number(every, "every", "steps")
         self.chunk = None if chunk is None else whole_number(chunk, "chunk", "pairs")
-        if position is not None and not is_whole(position):
-            raise InputError(f"position must be a whole number, or None for all of them, got {shown(position)}")
-        if readout is not None and not callable(readout):
-            raise InputError(f"readout must be a function of the model's output, got {shown(readout)}")
-        if by not in get_args(Conditioning):
-            raise InputError(f"by must be one of {', '.join(get_args(Conditioning))}, got {shown(by)}")
+        require(
+            position is None or is_whole(position), "position must be a whole number, or None for all of them", position
+        )
+        require(readout is None or callable(readout), "readout must be a function of the model's output", readout)
+        require(by in get_args(Conditioning), f"by must be one of {', '.join(get_args(Conditioning))}", by)
         self.task = own_task(task, symbols)
         self.position, self.by, self.basis_name = position, by, basis
         self.sites = _distinct((sites,) if isinstance(sites, str) or callable(sites) else as_tuple(sites, "sites"))
@@ -114,8 +113,7 @@ class Monitor:
 
         With the optimiser, λ is logged too. A log that is kept on the disk is closed at the end.
         """
-        if self._model is not None:
-            raise InputError("this monitor is attached already; each model needs a monitor of its own")
+        require(self._model is None, "this monitor is attached already; each model needs a monitor of its own")
         self.check(model)
         self._model, self.optimizer = model, optimizer or self.optimizer
         try:
@@ -126,8 +124,10 @@ class Monitor:
 
     def step(self, step: SupportsInt) -> Row | None:
         """Evaluate the attached model if the step is due; the row, or None."""
-        if self._model is None:
-            raise InputError("the monitor watches no model: use `with monitor.attach(model):`, or monitor.measure")
+        require(
+            self._model is not None,
+            "the monitor watches no model: use `with monitor.attach(model):`, or monitor.measure",
+        )
         return self.measure(self._model, step) if plain_step(step) % self.every == 0 else None
 
     def measure(self, model: Any, step: SupportsInt) -> Row:
@@ -152,10 +152,7 @@ class Monitor:
         inside = unwrap(model)
         with preserve_state(inside):
             found = self._pass().evaluate(inside)
-            row: Row = {"step": step, **self._scores(found), "norm": _norm(inside)}
-            decay = self._weight_decay()
-            if decay is not None:
-                row["weight_decay"] = decay
+            row: Row = {"step": step, **self._scores(found), "norm": _norm(inside), **self._weight_decay()}
             reasons = []
             for i, name in enumerate(map(site_name, self.sites)):
                 columns = self._columns(found.at(name))
@@ -186,8 +183,7 @@ class Monitor:
 
         It needs the training pairs.
         """
-        if self.is_train is None:
-            raise InputError("a timeline needs the training pairs: give Monitor(train=…)")
+        require(self.is_train is not None, "a timeline needs the training pairs: give Monitor(train=…)")
         return timeline_of(self.columns(), sync_at=ReadingSpec().sync_at(is_group=self.task.sums is None))
 
     @property
@@ -203,10 +199,11 @@ class Monitor:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go back to a log; what was written to the disk after it is dropped."""
-        if not isinstance(state, Mapping) or "log" not in state:
-            raise InputError("the state is not a monitor's: it has no entry 'log'")
-        if not all(isinstance(row, Mapping) and "step" in row for row in state["log"]):
-            raise InputError("the state is not a monitor's: its log has something that is no evaluation")
+        require(isinstance(state, Mapping) and "log" in state, "the state is not a monitor's: it has no entry 'log'")
+        require(
+            all(isinstance(row, Mapping) and "step" in row for row in state["log"]),
+            "the state is not a monitor's: its log has something that is no evaluation",
+        )
         self.log = [dict(row) for row in state["log"]]
         if self.journal is not None:
             self.journal.rewind(self.log)
@@ -229,9 +226,10 @@ class Monitor:
     def _scores(self, found: ForeignModel) -> Row:
         """Accuracy and loss on all pairs, and on training and validation pairs where they are known."""
         parts = ("train_", "validation_", "") if found.knows_split else ("",)
-        names = [f"{part}{word}" for word in ("accuracy", "loss") for part in parts]
         all_scores = scores(found)
-        return {name: float(getattr(all_scores, name)) for name in names}
+        return {
+            f"{part}{word}": float(getattr(all_scores, part + word)) for word in ("accuracy", "loss") for part in parts
+        }
 
     def _columns(self, found: ForeignModel) -> Row:
         """The columns of every measure at one site, and why any of them is undefined."""
@@ -264,21 +262,25 @@ class Monitor:
         chosen[0, [key - 1 for key in keys]] = True
         return chosen
 
-    def _weight_decay(self) -> float | None:
+    def _weight_decay(self) -> Row:
+        """λ, the largest of any group, where the optimiser is known and has one."""
         groups = [] if self.optimizer is None else self.optimizer.param_groups
-        return max((float(group["weight_decay"]) for group in groups if "weight_decay" in group), default=None)
+        decays = [float(group["weight_decay"]) for group in groups if "weight_decay" in group]
+        return {"weight_decay": max(decays)} if decays else {}
 
 
 def _distinct(sites: tuple[Site, ...]) -> tuple[Site, ...]:
     """The sites, unless two of them would have the same columns."""
     for i, site in enumerate(sites):
-        if isinstance(site, nn.Module) or not (isinstance(site, str) or callable(site)):
-            raise InputError(
-                "a site is a module's name, as model.named_modules() has it, or a function of (model, inputs), "
-                f"got {type(site).__name__}"
-            )
-        if site_name(site) in map(site_name, sites[:i]):
-            raise InputError(f"two sites are called {shown(site_name(site))}: give each a name of its own")
+        require(
+            not isinstance(site, nn.Module) and (isinstance(site, str) or callable(site)),
+            "a site is a module's name, as model.named_modules() has it, or a function of (model, inputs), "
+            f"got {type(site).__name__}",
+        )
+        require(
+            site_name(site) not in map(site_name, sites[:i]),
+            f"two sites are called {shown(site_name(site))}: give each a name of its own",
+        )
     return sites
 
 

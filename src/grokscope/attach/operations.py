@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from grokscope.attach.arguments import is_whole, one_line
-from grokscope.errors import InputError, shown
+from grokscope.errors import InputError, require, shown
 from grokscope.tasks import MAX_ORDER, OPERATIONS, Basis, Group, Task, group_modes, named_task
 from grokscope.tasks.group import frozen
 
@@ -47,8 +47,11 @@ def without_group(task: Task) -> str:
 def _tabulated(operation: Operation, symbols: int | None) -> np.ndarray:
     if symbols is None:
         raise InputError("an operation given as a function needs the number of its symbols: Monitor(f, symbols=97)")
-    if not is_whole(symbols) or not 2 <= symbols <= MAX_ORDER:
-        raise InputError(f"the number of symbols must lie between 2 and {MAX_ORDER}, got {shown(symbols)}")
+    require(
+        is_whole(symbols) and 2 <= symbols <= MAX_ORDER,
+        f"the number of symbols must lie between 2 and {MAX_ORDER}",
+        symbols,
+    )
     return _table([[_answered(operation, a, b) for b in range(symbols)] for a in range(symbols)])
 
 
@@ -60,8 +63,7 @@ def _answered(operation: Operation, a: int, b: int) -> int:
         is_exact = found is None or bool(answer == found)
     except Exception as error:  # whatever somebody's function raises
         raise InputError(f"the operation fails for the pair ({a}, {b}): {one_line(error)}") from error
-    if not is_exact:
-        raise InputError(f"the operation must give whole numbers, got {shown(found)} for the pair ({a}, {b})")
+    require(is_exact, f"the operation must give whole numbers, got {shown(found)} for the pair ({a}, {b})")
     return answer
 
 
@@ -83,8 +85,7 @@ def _table(table: Any) -> np.ndarray:
         raise InputError(
             f"answers must lie below the number of symbols {len(values)}, got {values[a, b]} for the pair ({a}, {b})"
         )
-    if values.max() < 0:
-        raise InputError("the operation has no answer for any pair")
+    require(values.max() >= 0, "the operation has no answer for any pair")
     return np.maximum(values.astype(np.int64), -1)
 
 

@@ -14,7 +14,7 @@ from grokscope.attach.encoders import Encode, call_model
 from grokscope.attach.foreign_model import ForeignModel
 from grokscope.attach.preservation import device_of, home_of
 from grokscope.attach.sites import Place, Site, at_position, capture, find_sites, site_name
-from grokscope.errors import InputError, shown
+from grokscope.errors import InputError, require, shown
 from grokscope.model import pair_scores
 from grokscope.shapes import Bool, Float
 from grokscope.tasks import Task
@@ -81,8 +81,7 @@ class Pass:
 
     def probe(self, model: nn.Module) -> None:
         """Run the first pairs only, to reject what cannot be read."""
-        rows = slice(0, PROBED)
-        self._run(model, device_of(model), rows, find_sites(model, self.sites))
+        self._run(model, device_of(model), slice(0, PROBED), find_sites(model, self.sites))
 
     def _parts(self, model: nn.Module, device: torch.device) -> Iterator[tuple[slice, Tensor, list[Tensor]]]:
         size = self.chunk or PAIRS_AT_ONCE.get(device.type, PAIRS_AT_ONCE["cpu"])
@@ -122,18 +121,18 @@ class Pass:
         return logits.to(device), values
 
     def _checked(self, logits: Any, encoded: Any, count: int, name: str) -> Float[Tensor, "inputs classes"]:
-        if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != count:
-            got = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-            raise InputError(f"{name} must give logits [inputs, classes] for {count} inputs, got {got}; see `readout`")
+        got = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        is_table = isinstance(logits, Tensor) and logits.ndim == 2 and len(logits) == count
+        require(is_table, f"{name} must give logits [inputs, classes] for {count} inputs, got {got}; see `readout`")
         classes, least = logits.shape[1], self.task.classes
         # Tokens beyond the symbols (separator, operator) may have logits too, as in a language model.
         most = max(least, _largest_token(encoded) + 1)
-        if classes < least or (self.readout is None and classes > most):
-            tokens = "" if most == least else f" (or {most} with the other tokens)"
-            raise InputError(
-                f"{name} has {classes} classes, and {self.task.name} has {least} answers{tokens}; give the task it "
-                "learns, or cut its logits with `readout`"
-            )
+        tokens = "" if most == least else f" (or {most} with the other tokens)"
+        require(
+            classes >= least and (self.readout is not None or classes <= most),
+            f"{name} has {classes} classes, and {self.task.name} has {least} answers{tokens}; give the task it "
+            "learns, or cut its logits with `readout`",
+        )
         return logits
 
 

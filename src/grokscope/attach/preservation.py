@@ -13,13 +13,16 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from grokscope.attach.arguments import one_line
-from grokscope.errors import InputError, shown
+from grokscope.errors import InputError, require
 
 __all__ = ["device_of", "home_of", "preserve_state", "unwrap"]
 
 
-# How an accelerator's random state is read, and restored.
+# How the random state of a library, or of a kind of device, is read and restored.
 RANDOM_STATE: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {
+    "python": (random.getstate, random.setstate),
+    "numpy": (np.random.get_state, np.random.set_state),
+    "torch": (torch.get_rng_state, torch.set_rng_state),
     "cuda": (torch.cuda.get_rng_state_all, torch.cuda.set_rng_state_all),
     "mps": (torch.mps.get_rng_state, torch.mps.set_rng_state),
 }
@@ -86,20 +89,15 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
 @contextmanager
 def _same_random_state(model: nn.Module, kinds: set[str]) -> Iterator[None]:
     """Every global generator, and those that modules hold as attributes."""
-    own = [value for module in model.modules() for value in vars(module).values() if isinstance(value, torch.Generator)]
-    drawn = [generator.get_state() for generator in own]
-    numbers, arrays, bits = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    on_devices = [(RANDOM_STATE[kind][1], RANDOM_STATE[kind][0]()) for kind in sorted(kinds & {*RANDOM_STATE})]
+    attributes = [value for module in model.modules() for value in vars(module).values()]
+    own = [(value.get_state, value.set_state) for value in attributes if isinstance(value, torch.Generator)]
+    shared = [RANDOM_STATE[kind] for kind in ("python", "numpy", "torch", *sorted(kinds & {*RANDOM_STATE}))]
+    states = [(set_state, get_state()) for get_state, set_state in (*own, *shared)]
     try:
         yield
     finally:
-        for generator, state in zip(own, drawn, strict=True):
-            generator.set_state(state)
-        random.setstate(numbers)
-        np.random.set_state(arrays)
-        torch.set_rng_state(bits)
-        for put_back, state in on_devices:
-            put_back(state)
+        for set_state, state in states:
+            set_state(state)
 
 
 @contextmanager
@@ -109,29 +107,23 @@ def _same_buffers(model: nn.Module) -> Iterator[None]:
         for module in model.modules():
             stack.callback(_forget_new, module, dict(module._buffers.items()), dict(vars(module)))
             for name, buffer in module._buffers.items():
-                before = None if buffer is None else _copied(buffer)
-                if buffer is not None and before is not None:
+                if buffer is not None and (before := _copied(buffer)) is not None:
                     stack.callback(_put_back, name, buffer, before, _version(buffer))
         yield
 
 
 def _forget_new(module: nn.Module, buffers: dict[str, Tensor | None], attributes: dict[str, Any]) -> None:
     """The same buffers as before; with a new one goes the flag or length that says it is there."""
-    now = dict(module._buffers.items())
-    for name, buffer in buffers.items():
-        if name not in now or now[name] is not buffer:
-            module._buffers[name] = buffer
-    new = now.keys() - buffers.keys()
+    module._buffers.update(buffers)
+    new = module._buffers.keys() - buffers.keys()
     for name in new:
         del module._buffers[name]
     if new:
         module._non_persistent_buffers_set -= new
         plain = [name for name, value in vars(module).items() if isinstance(value, bool | int | float | str | None)]
-        for name in plain:
-            if name in attributes:
-                vars(module)[name] = attributes[name]
-            else:
-                del vars(module)[name]
+        for name in {*plain} - attributes.keys():
+            del vars(module)[name]
+        vars(module).update({name: attributes[name] for name in plain if name in attributes})
 
 
 def _copied(buffer: Tensor) -> Tensor | None:
@@ -203,11 +195,14 @@ def _uncompiled() -> AbstractContextManager[Any]:
 
 
 def _ready(model: Any) -> nn.Module:
-    if not isinstance(model, nn.Module):
-        raise InputError(f"a monitor reads a torch.nn.Module, got {shown(model)}")
+    require(isinstance(model, nn.Module), "a monitor reads a torch.nn.Module", model)
     for name, parameter in model.named_parameters():
-        if is_lazy(parameter):
-            raise InputError(f"{type(model).__name__} has no shape for {name} yet: run one batch through it first")
-        if parameter.is_meta:
-            raise InputError(f"{type(model).__name__} is on the meta device, without numbers: give it weights first")
+        require(
+            not is_lazy(parameter),
+            f"{type(model).__name__} has no shape for {name} yet: run one batch through it first",
+        )
+        require(
+            not parameter.is_meta,
+            f"{type(model).__name__} is on the meta device, without numbers: give it weights first",
+        )
     return model

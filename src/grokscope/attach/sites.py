@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.jit import ScriptModule
 
-from grokscope.errors import InputError, shown
+from grokscope.errors import InputError, require, shown
 from grokscope.shapes import Float
 
 __all__ = ["Capture", "Place", "Site", "at_position", "capture", "find_sites", "site_name"]
@@ -48,15 +48,14 @@ class Capture:
 
     def only(self, site: str) -> Float[Tensor, "inputs neurons"]:
         """The activations, unless one of several calls has to be chosen."""
-        if not self.calls:
-            raise InputError(f"the site {shown(site)} was not reached in the forward pass")
+        require(self.calls, f"the site {shown(site)} was not reached in the forward pass")
         if self.neurons is None:
             raise InputError(f"the site {shown(site)} is reached {self.calls} times in a forward pass, not more")
-        if self.call is None and self.calls > 1:
-            raise InputError(
-                f"the site {shown(site)} is reached {self.calls} times in a forward pass; choose one, from "
-                f"{shown(f'{site}#1')} to {shown(f'{site}#{self.calls}')}"
-            )
+        require(
+            self.call is not None or self.calls <= 1,
+            f"the site {shown(site)} is reached {self.calls} times in a forward pass; choose one, from "
+            f"{shown(f'{site}#1')} to {shown(f'{site}#{self.calls}')}",
+        )
         return self.neurons
 
 
@@ -76,10 +75,10 @@ def find_sites(model: nn.Module, sites: Sequence[Site]) -> dict[str, Place]:
             name = part if part in known else part.removesuffix(INPUT)
             if name not in known:
                 raise InputError(f"{type(model).__name__} has no site {shown(site)}{_suggestion(site, known)}")
-            if isinstance(known[name], ScriptModule):
-                raise InputError(
-                    f"the site {shown(site)} is compiled by torch.jit, which cannot be read; give a function"
-                )
+            require(
+                not isinstance(known[name], ScriptModule),
+                f"the site {shown(site)} is compiled by torch.jit, which cannot be read; give a function",
+            )
             found[site] = Place(known[name], part not in known, int(numbered[2]) if numbered else None)
     return found
 
@@ -88,23 +87,18 @@ def find_sites(model: nn.Module, sites: Sequence[Site]) -> dict[str, Place]:
 def capture(places: Mapping[str, Place], inputs: int, position: int | None) -> Iterator[dict[str, Capture]]:
     """Record each site at a position in a forward pass over some inputs; all hooks are gone afterwards."""
     captured = {site: Capture(place.call) for site, place in places.items()}
-    handles = []
-    try:
+    with ExitStack() as handles:
         for site, place in places.items():
-            handles.append(
-                _add_hook(place, captured[site], partial(at_position, site, inputs=inputs, position=position))
-            )
+            read = partial(at_position, site, inputs=inputs, position=position)
+            handles.callback(_add_hook(place, captured[site], read).remove)
         yield captured
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def at_position(site: str, value: Any, inputs: int, position: int | None) -> Float[Tensor, "inputs neurons"]:
     """One position of [inputs, positions, …], the rest taken as neurons; all positions if None."""
     value = _first(value)
-    if not isinstance(value, Tensor):
-        raise InputError(f"the site {shown(site)} must give a tensor, got {type(value).__name__}")
+    is_tensor = isinstance(value, Tensor)
+    require(is_tensor, f"the site {shown(site)} must give a tensor, got {type(value).__name__}")
     if value.ndim < 2 or len(value) != inputs or not value.is_floating_point():
         kind = f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
         turned = value.ndim > 2 and len(value) != inputs and value.shape[1] == inputs
@@ -112,8 +106,10 @@ def at_position(site: str, value: Any, inputs: int, position: int | None) -> Flo
         raise InputError(f"the site {shown(site)} must give numbers [inputs, …], got {kind} for {inputs} inputs{hint}")
     if value.ndim == 2 or position is None:
         return value.flatten(1)
-    if not -value.shape[1] <= position < value.shape[1]:
-        raise InputError(f"the site {shown(site)} has {value.shape[1]} positions, got position {position}")
+    require(
+        -value.shape[1] <= position < value.shape[1],
+        f"the site {shown(site)} has {value.shape[1]} positions, got position {position}",
+    )
     return value[:, position].flatten(1)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grokscope.errors import InputError, shown
+from grokscope.errors import InputError, require, shown
 from grokscope.training.checkpoint import export_tensors
 
 __all__ = ["main", "tensors_in"]
@@ -24,8 +24,7 @@ def tensors_in(value: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str
     >>> [name for name, _ in tensors_in({"model": {"w": torch.ones(1)}, "epoch": 3, "note": "text"})]
     ['model.w', 'epoch']
     """
-    if depth > DEPTH:
-        raise InputError(f"more than {DEPTH} dictionaries lie within each other")
+    require(depth <= DEPTH, f"more than {DEPTH} dictionaries lie within each other")
     if isinstance(value, Tensor):
         yield name or "tensor", value
     elif isinstance(value, bool | int | float):
@@ -47,14 +46,11 @@ def main(source: Path, target: Path) -> None:
         raise InputError(f"it holds more than tensors, or is damaged ({first[:200]})") from None
     found: dict[str, Tensor] = {}
     for name, tensor in tensors_in(content):
-        if name in found or name == RESERVED:
-            why = "is safetensors' own" if name == RESERVED else "would be that of two tensors"
-            raise InputError(f"the name {shown(name)} {why}")
-        if tensor.layout != torch.strided:
-            raise InputError(f"{shown(name)} is not a dense tensor ({tensor.layout})")
+        require(name != RESERVED, f"the name {shown(name)} is safetensors' own")
+        require(name not in found, f"the name {shown(name)} would be that of two tensors")
+        require(tensor.layout == torch.strided, f"{shown(name)} is not a dense tensor ({tensor.layout})")
         found[name] = tensor.detach().clone()  # those that share memory are written apart: safetensors has no sharing
-    if not found:
-        raise InputError("it holds no tensors")
+    require(found, "it holds no tensors")
     export_tensors(target, found)
 
 

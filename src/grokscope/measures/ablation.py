@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
 from grokscope.activations import InputEdit, RunStack
-from grokscope.errors import InputError
+from grokscope.errors import InputError, require
 from grokscope.measures.filters import neuron_edit, read_neurons
 from grokscope.measures.question import FORWARD, NOT_NUMBERS, Columns, Measure, Question
 from grokscope.measures.scores import Scores, scores
@@ -101,8 +101,7 @@ def _of_head(edit: InputEdit, component: Component, heads: int) -> InputEdit:
     head = component.head
     if head is None or not component.site.endswith(SITES_WITH_HEADS):
         raise InputError(f"only {', '.join(SITES_WITH_HEADS)} have heads, got {component.name}")
-    if not 0 <= head < heads:
-        raise InputError(f"the heads are 0 to {heads - 1}, got {component.name}")
+    require(0 <= head < heads, f"the heads are 0 to {heads - 1}, got {component.name}")
 
     def of_head(value: Tensor, rows: slice) -> Tensor:
         is_head = torch.arange(heads, device=value.device)[:, None] == head
@@ -114,9 +113,8 @@ def _of_head(edit: InputEdit, component: Component, heads: int) -> InputEdit:
 def _columns(question: Question) -> Columns:
     """Zeros for every component, mean and resampling for whole branches."""
     found: dict[str, Tensor] = {}
-    methods: tuple[Method, ...] = ("zero", "mean", "resample")
-    for method in methods:
-        components = components_of(question.stack.architecture)
+    components = components_of(question.stack.architecture)
+    for method in get_args(Method):
         chosen = [component for component in components if component.head is None or method == "zero"]
         for row in ablation(question.stack, chosen, method, seed=question.seed):
             name = f"{row.component.short_name}_{method}"

@@ -7,7 +7,7 @@ from pkgutil import iter_modules
 
 import grokscope.measures as package
 from grokscope.activations import NEEDS, Need
-from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.errors import InputError, did_you_mean, require, shown
 from grokscope.measures.question import Measure, Question
 
 __all__ = ["MEASURES", "Row", "gather", "lacking", "measure", "measure_named", "select", "undefined_reason"]
@@ -52,8 +52,7 @@ def measure_named(name: str) -> Measure:
 def select(names: Iterable[str]) -> dict[str, Measure]:
     """The measures with these names, each once; at least one."""
     found = {name: measure_named(name) for name in names}
-    if not found:
-        raise InputError("no measure was asked for; `grokscope measures` lists them")
+    require(found, "no measure was asked for; `grokscope measure` lists them")
     return found
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from grokscope.activations import Conditioning, InputEdit, RunStack, condition_of, conditioning_basis
-from grokscope.errors import InputError
+from grokscope.errors import require
 from grokscope.measures.mode_choice import RESTRICTED_MODES, chosen_modes
 from grokscope.measures.projections import kept_means, mode_part, pair_part, pair_rows
 from grokscope.shapes import Bool, Float, Int
@@ -74,11 +74,11 @@ def _pair_table(
 ) -> Table:
     """What an activation becomes, or loses, for each input."""
     grid = pair_rows(subject.task, basis)
-    if len(grid) != subject.task.symbols:
-        raise InputError(
-            f"the filter over (a, b) needs a basis of all {subject.task.symbols} symbols of {subject.task.name}, "
-            f"got the {basis.name} one of {len(grid)}"
-        )
+    require(
+        len(grid) == subject.task.symbols,
+        f"the filter over (a, b) needs a basis of all {subject.task.symbols} symbols of {subject.task.name}, "
+        f"got the {basis.name} one of {len(grid)}",
+    )
     values = read_neurons(subject, site, every_position=every_position)
     subject.require_numbers(f"activations at {site}", values.isfinite())
     over_pairs = values[:, torch.tensor(grid, device=subject.device)].double()

@@ -6,7 +6,7 @@ from math import prod
 import torch
 from torch import Tensor
 
-from grokscope.errors import InputError
+from grokscope.errors import require
 from grokscope.measures.formula import Formula, Wave
 from grokscope.measures.question import BLOCK_0, MOSTLY_CONSTANT, Columns, Measure, Question
 from grokscope.measures.spectrum import Spectrum, mostly_varies, spectrum
@@ -48,8 +48,7 @@ class FourierKan:
     @property
     def amplitude(self) -> Float[Tensor, "*runs frequencies neurons"]:
         """c_k ≥ 0 of c_k cos(2πks/n − φ_k)."""
-        cosine, sine = self.coefficients.unbind(dim=-3)
-        return torch.hypot(cosine, sine)
+        return torch.hypot(*self.coefficients.unbind(dim=-3))
 
     @property
     def phase(self) -> Float[Tensor, "*runs frequencies neurons"]:
@@ -155,8 +154,7 @@ class _Problem:
     """n/‖x‖² of each frequency's columns: 2, and 1 at n/2."""
 
     def alpha(self, penalty: float) -> Tensor:
-        if not penalty >= 0:
-            raise InputError(f"FourierKAN's penalty must be at least 0, got {penalty}")
+        require(penalty >= 0, "FourierKAN's penalty must be at least 0", penalty)
         return penalty * (self.full.abs() / self.dimensions).amax(dim=(-3, -2))
 
     def initial(self, seed: int) -> Tensor:
@@ -181,14 +179,13 @@ class _Problem:
 
 def _problem(means: Tensor, basis: Basis, frequencies: int | None) -> _Problem:
     n = len(basis.answers)
-    if not basis.modes.is_fourier:
-        raise InputError(
-            f"FourierKAN fits cosines and sines, and the modes of this {basis.name} basis on {n} elements are irreps: "
-            "it needs a cyclic group"
-        )
+    require(
+        basis.modes.is_fourier,
+        f"FourierKAN fits cosines and sines, and the modes of this {basis.name} basis on {n} elements are irreps: "
+        "it needs a cyclic group",
+    )
     K = n // 2 if frequencies is None else frequencies
-    if not 1 <= K <= n // 2:
-        raise InputError(f"FourierKAN's frequencies must lie between 1 and {n // 2} on {n} elements, got {K}")
+    require(1 <= K <= n // 2, f"FourierKAN's frequencies must lie between 1 and {n // 2} on {n} elements", K)
     over_group = means[..., torch.tensor(basis.answers, device=means.device), :].double()
     intercept = over_group.mean(dim=-2)
     centred = over_group - intercept[..., None, :]

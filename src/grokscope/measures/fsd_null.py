@@ -2,18 +2,16 @@
 
 from functools import lru_cache
 
-import torch
-
-from grokscope.activations import Conditioning
-from grokscope.measures.nulls import NullSample, exact_test, gaussian_null, strongest_mode_chances, uniform_p_value
+from grokscope.measures.nulls import exact_test, gaussian_null, strongest_mode_chances, uniform_p_value
 from grokscope.measures.question import MOSTLY_CONSTANT, Columns, Measure, Question
 from grokscope.measures.surrogates import answer_permutation_null, untrained_null
 from grokscope.measures.synchronization import fsd
-from grokscope.specs import RunSpec
 
 __all__ = ["ENTRIES"]
 
 NULL_DRAWS = 64  # untrained networks behind the decision null
+# A run's checkpoints are measured some at a time, and all have this one null.
+_untrained_null = lru_cache(maxsize=8)(untrained_null)
 
 
 def _columns(question: Question) -> Columns:
@@ -37,20 +35,20 @@ def _columns(question: Question) -> Columns:
     )
     columns |= {"p_renamed": renamed.p_value(found.fsd), "renamed_95": renamed.quantile(0.95)}
     if question.spec is not None:
-        place = (question.site, question.by, question.basis_name, question.subject.device)
-        untrained = _untrained(question.spec, NULL_DRAWS, question.seed, *place)
+        untrained = _untrained_null(
+            question.spec,
+            draws=NULL_DRAWS,
+            seed=question.seed,
+            site=question.site,
+            by=question.by,
+            basis=question.basis_name,
+            device=question.subject.device,
+        )
         columns |= {
             "p_untrained": untrained.p_value(found.fsd),
             "untrained_95": untrained.quantile(0.95).expand_as(found.fsd),
         }
     return columns
-
-
-@lru_cache(maxsize=8)  # a run's checkpoints are measured some at a time, and all have this one null
-def _untrained(
-    spec: RunSpec, draws: int, seed: int, site: str, by: Conditioning, basis: str, device: torch.device
-) -> NullSample:
-    return untrained_null(spec, draws=draws, seed=seed, site=site, by=by, basis=basis, device=device)
 
 
 ENTRIES = {

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from grokscope.activations import Conditioning, Subject, conditioning_basis
-from grokscope.errors import InputError, shown
+from grokscope.errors import require, shown
 from grokscope.measures.projections import on_both, pair_rows
 from grokscope.measures.spectrum import CONSTANT_SHARE, spectrum
 from grokscope.measures.synchronization import fsd
@@ -32,11 +32,11 @@ def chosen_modes(
     """A choice of modes for each run: a number means the site's `top_modes`, one row is shared by all runs."""
     if isinstance(modes, int):
         return top_modes(subject, site, modes, basis=basis, by=by)
-    if modes.shape[-1] != len(basis.modes) or len(modes) not in (1, len(subject)):
-        raise InputError(
-            f"modes must be chosen as [{len(subject)} runs, {len(basis.modes)} modes of the {basis.name} basis], "
-            f"got {shown(list(modes.shape))}"
-        )
+    require(
+        modes.shape[-1] == len(basis.modes) and len(modes) in (1, len(subject)),
+        f"modes must be chosen as [{len(subject)} runs, {len(basis.modes)} modes of the {basis.name} basis], "
+        f"got {shown(list(modes.shape))}",
+    )
     return modes.to(subject.device).expand(len(subject), -1)
 
 
@@ -55,8 +55,7 @@ def top_modes(
     by its dimension. Ranked by that power alone at `logits`, these are the modes with the largest share of the logits.
     A run whose neurons do not vary, or are not numbers, has none.
     """
-    if count < 1:
-        raise InputError(f"the number of modes must be at least 1, got {count}")
+    require(count >= 1, "the number of modes must be at least 1", count)
     basis = basis or conditioning_basis(subject.task, by)
     density = spectrum(subject.means(site, by).means, basis).density
     total = density.sum(dim=-1)

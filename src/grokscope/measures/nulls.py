@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grokscope.errors import InputError
+from grokscope.errors import require
 from grokscope.measures.spectrum import Spectrum
 from grokscope.measures.synchronization import FsdResult, fsd
 from grokscope.randomness import bits, uniform
@@ -134,8 +134,7 @@ def exact_test(
 
 
 def _require_argmax(found: FsdResult) -> None:
-    if found.top_k != 1:
-        raise InputError(f"votes are independent only where each neuron has one, got top_k {found.top_k}")
+    require(found.top_k == 1, f"votes are independent only where each neuron has one, got top_k {found.top_k}")
 
 
 def gaussian_null(

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from grokscope.activations import RunStack
 from grokscope.activations.run_stack import PAIRS_AT_ONCE
-from grokscope.errors import InputError, shown
+from grokscope.errors import require, shown
 from grokscope.measures.question import Columns, Measure, Question
 from grokscope.model import Head, Receiver, Taps, receivers_of
 from grokscope.randomness import uniform
@@ -63,8 +63,9 @@ def drawn_pairs(task: Task, count: int, seed: int) -> tuple[Int[Tensor, " pairs"
     """Rows of `task.inputs`: x drawn uniformly, x' uniformly among the inputs with another answer."""
     answers = torch.tensor(task.answers)
     counts = torch.bincount(answers)
-    if counts.max() == len(answers):
-        raise InputError(f"all inputs of {task.name} have the same answer: there is none to patch from")
+    require(
+        counts.max() != len(answers), f"all inputs of {task.name} have the same answer: there is none to patch from"
+    )
     first, second = uniform(torch.tensor(seed), "null", torch.tensor(1), 2 * count).view(2, -1)
     clean = (first * len(answers)).long()
     # Sorted by answer, the inputs with x's own stand together and are stepped over.
@@ -117,8 +118,10 @@ def _effects(
     subject: RunStack, clean: Tensor, corrupt: Tensor, sender: Head, patch: Callable[[Tensor, Tensor, Tensor], Tensor]
 ) -> PatchEffect:
     """Logit differences before and after a patch, made of x's tokens, Δ and the z of x'; some pairs at once."""
-    if len(clean) != len(corrupt) or not len(clean):
-        raise InputError(f"inputs are patched in pairs, got {len(clean)} clean and {len(corrupt)} corrupt ones")
+    require(
+        len(clean) == len(corrupt) and len(clean),
+        f"inputs are patched in pairs, got {len(clean)} clean and {len(corrupt)} corrupt ones",
+    )
     tokens, site = torch.tensor(subject.task.tokens, device=subject.device), sender.site
     size = max(256, PAIRS_AT_ONCE[subject.device.type] // len(subject))
     parts = []
@@ -159,16 +162,17 @@ def _with_heads(value: Tensor, other: Tensor, heads: Sequence[int]) -> Tensor:
 
 
 def _check(architecture: Architecture, sender: Head, receivers: Sequence[Receiver]) -> None:
-    if architecture.attention != "on":
-        raise InputError(
-            f"only a model with attention has heads to patch, got attention = {shown(architecture.attention)}"
-        )
-    if not (0 <= sender.block < architecture.layers and 0 <= sender.index < architecture.heads):
-        raise InputError(f"the model has {architecture.layers} blocks of {architecture.heads} heads, got {sender}")
+    require(
+        architecture.attention == "on",
+        f"only a model with attention has heads to patch, got attention = {shown(architecture.attention)}",
+    )
+    require(
+        0 <= sender.block < architecture.layers and 0 <= sender.index < architecture.heads,
+        f"the model has {architecture.layers} blocks of {architecture.heads} heads, got {sender}",
+    )
     known = receivers_of(architecture, sender)
     for receiver in receivers:
-        if receiver not in known:
-            raise InputError(f"{receiver} does not read what {sender} writes")
+        require(receiver in known, f"{receiver} does not read what {sender} writes")
 
 
 def _columns(question: Question) -> Columns:

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grokscope.errors import InputError
+from grokscope.errors import require
 from grokscope.shapes import Bool, Float, Int
 from grokscope.tasks import Basis, Task
 
@@ -95,6 +95,8 @@ def pair_rows(task: Task, basis: Basis) -> Int[np.ndarray, "n n"]:
     rows = np.full((task.symbols, task.symbols), -1)
     rows[task.inputs[:, 0], task.inputs[:, 1]] = np.arange(len(task.inputs))
     grid = rows[np.ix_(basis.answers, basis.answers)]
-    if (grid < 0).any():
-        raise InputError(f"{task.name} lacks {(grid < 0).sum()} of the pairs (a, b) that the {basis.name} basis needs")
+    require(
+        not (grid < 0).any(),
+        f"{task.name} lacks {(grid < 0).sum()} of the pairs (a, b) that the {basis.name} basis needs",
+    )
     return grid

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 from torch import Tensor
 
 from grokscope.activations import ConditionedMeans, Conditioning, Need, RunStack, Subject, conditioning_basis
-from grokscope.errors import InputError
+from grokscope.errors import InputError, require
 from grokscope.measures.spectrum import Spectrum, spectrum
 from grokscope.shapes import Bool
 from grokscope.specs import ReadingSpec, RunSpec
-from grokscope.specs.spec import WORD_LIMIT, require
+from grokscope.specs.spec import WORD_LIMIT
 from grokscope.tasks import Basis
 
 __all__ = ["BLOCK_0", "FORWARD", "MOSTLY_CONSTANT", "NOT_NUMBERS", "UNTRAINED", "Columns", "Measure", "Question"]
@@ -57,10 +57,11 @@ class Question:
         require(0 <= self.seed < WORD_LIMIT, "the seed must lie in [0, 2^63)", self.seed)
         if self.reference is None:
             return
-        if len(self.reference) != 1:
-            raise InputError(f"a reference is one checkpoint, got {len(self.reference)}")
-        if self.reference.task.name != self.subject.task.name:
-            raise InputError(f"a reference must have learnt {self.subject.task.name}, got {self.reference.task.name}")
+        require(len(self.reference) == 1, f"a reference is one checkpoint, got {len(self.reference)}")
+        require(
+            self.reference.task.name == self.subject.task.name,
+            f"a reference must have learnt {self.subject.task.name}, got {self.reference.task.name}",
+        )
 
     def has(self, need: Need) -> bool:
         """Whether the subject offers this."""
@@ -86,8 +87,10 @@ class Question:
         chosen = self.reading.fsd_site
         if chosen == "auto":
             return self.subject.hidden_sites[0]
-        if chosen == "mlp" and self.stack.architecture.mlp != "on":
-            raise InputError("fsd_site 'mlp' needs a model with MLPs; this one has none")
+        require(
+            chosen != "mlp" or self.stack.architecture.mlp == "on",
+            "fsd_site 'mlp' needs a model with MLPs; this one has none",
+        )
         return "blocks.0.mlp.hook_post" if chosen == "mlp" else "blocks.0.hook_attn_out"
 
     def means(self, site: str = "") -> ConditionedMeans:

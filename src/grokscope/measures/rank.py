@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from grokscope.errors import InputError
+from grokscope.errors import require
 from grokscope.measures.question import BLOCK_0, MOSTLY_CONSTANT, Columns, Measure, Question
 from grokscope.measures.spectrum import mostly_varies
 from grokscope.shapes import Float
@@ -36,8 +36,7 @@ def fourier_rank(power: Float[Tensor, "*runs modes neurons"], explained_share: f
     >>> fourier_rank(torch.tensor([[9.0, 1.0], [1.0, 1.0], [0.0, 0.0]])).rank
     tensor([1., 2.])
     """
-    if not 0 < explained_share <= 1:
-        raise InputError(f"explained_share must lie in (0, 1], got {explained_share}")
+    require(0 < explained_share <= 1, "explained_share must lie in (0, 1]", explained_share)
     total = power.sum(dim=-2)
     reached = power.sort(dim=-2, descending=True).values.cumsum(dim=-2)
     enough = reached >= explained_share * total[..., None, :] * (1 - ROUNDING)
@@ -55,8 +54,7 @@ def explained_at_rank(power: Float[Tensor, "*runs modes neurons"], rank: int = 1
     >>> explained_at_rank(torch.tensor([[9.0], [1.0]]))
     tensor([0.9000])
     """
-    if rank < 1:
-        raise InputError(f"rank must be at least 1, got {rank}")
+    require(rank >= 1, "rank must be at least 1", rank)
     best = power.topk(min(rank, power.shape[-2]), dim=-2).values.sum(dim=-2)
     return best / power.sum(dim=-2)  # NaN for a neuron that does not vary
 

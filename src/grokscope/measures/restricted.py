@@ -6,6 +6,7 @@ A *restricted* loss keeps the key modes, an *excluded* loss removes them. `filte
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -20,7 +21,7 @@ from grokscope.activations import (
     conditioning_basis,
     means_of,
 )
-from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.errors import InputError, did_you_mean, require, shown
 from grokscope.measures.filters import Change, FilterKind, mode_filter
 from grokscope.measures.mode_choice import RESTRICTED_MODES, chosen_modes, key_modes, top_modes
 from grokscope.measures.projections import cube_part, kept_means, mode_part
@@ -125,8 +126,9 @@ def excluded_loss_by_mode(
     subject: Subject, name: str = "excluded", *, basis: Basis | None = None, by: Conditioning = "answer"
 ) -> FilteredLoss:
     """The excluded loss of every mode alone, as [runs, modes]: `excluded` (2D) or `cube_excluded` (3D)."""
-    if name not in ("excluded", "cube_excluded"):
-        raise InputError(f"a loss for every mode is that of 'excluded' or of 'cube_excluded', got {shown(name)}")
+    require(
+        name in ("excluded", "cube_excluded"), "a loss for every mode is that of 'excluded' or of 'cube_excluded'", name
+    )
     basis = basis or conditioning_basis(subject.task, by)
     filtered = _logit_filter(subject, VARIANTS[name], basis, by)
     alone = torch.eye(len(basis.modes), dtype=torch.bool, device=subject.device)
@@ -178,10 +180,10 @@ def _through_neurons(
 
 def _without_skip(subject: RunStack) -> dict[str, InputEdit]:
     """Edits after which the last block gives what its MLP gives, and nothing else."""
-    if subject.architecture.mlp != "on":
-        raise InputError(
-            f"losses without the skip path need a model with MLPs, got mlp = {shown(subject.architecture.mlp)}"
-        )
+    require(
+        subject.architecture.mlp == "on",
+        f"losses without the skip path need a model with MLPs, got mlp = {shown(subject.architecture.mlp)}",
+    )
     block = f"blocks.{subject.architecture.layers - 1}."
     kept: list[Tensor] = []
 
@@ -202,24 +204,17 @@ FILTERED = {
 }
 
 
-def _columns(name: str) -> Callable[[Question], Columns]:
+def _columns(name: str, question: Question) -> Columns:
     """The columns of a restricted or excluded loss."""
-
-    def compute(question: Question) -> Columns:
-        found = _paper_loss(question) if name == "paper_restricted" else _published_loss(question, name)
-        parts = {"": found.loss, "_all": found.scores.loss}
-        if question.has("split"):
-            parts |= {"_train": found.scores.train_loss, "_validation": found.scores.validation_loss}
-        return {f"{name}{part}": value for part, value in parts.items()} | {
-            f"{name}_modes": found.modes.sum(dim=-1).double()
-        }
-
-    return compute
-
-
-def _published_loss(question: Question, name: str) -> FilteredLoss:
-    modes = _keys(question, VARIANTS[name].count)
-    return variant_loss(question.subject, name, modes, basis=question.basis, by=question.by)
+    if name == "paper_restricted":
+        found = _paper_loss(question)
+    else:
+        keys = _keys(question, VARIANTS[name].count)
+        found = variant_loss(question.subject, name, keys, basis=question.basis, by=question.by)
+    parts = {"": found.loss, "_all": found.scores.loss, "_modes": found.modes.sum(dim=-1).double()}
+    if question.has("split"):
+        parts |= {"_train": found.scores.train_loss, "_validation": found.scores.validation_loss}
+    return {f"{name}{part}": value for part, value in parts.items()}
 
 
 def _paper_loss(question: Question) -> FilteredLoss:
@@ -268,7 +263,7 @@ def _entry(name: str, variant: Variant) -> Measure:
             f"{name}_{{all,train,validation}}": "the same on these pairs",
             f"{name}_modes": "how many modes were kept or removed",
         },
-        compute=_columns(name),
+        compute=partial(_columns, name),
         needs=frozenset(needs),
     )
 

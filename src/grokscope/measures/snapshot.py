@@ -121,17 +121,16 @@ class _Reader:
             answers, labels = self.answers[:, part].contiguous(), self.labels[:, part].contiguous()
             masks = (self.is_train[:, part], self.is_validation[:, part])
             # FSD reads a variation of 1e-4 of the activations: full precision, so only then one pass serves both.
-            if scores and self.is_exact:
-                with arithmetic("float32"):
+            with arithmetic("float32"):
+                if scores and self.is_exact:
                     found, *read = self.both(flat, tokens, answers, labels, *masks, origin)
-                totals += found
-                sums.append((read[0], read[1]))
-                continue
-            if scores:
+                    totals += found
+                    sums.append((read[0], read[1]))
+                else:
+                    sums.append(self.sums(flat, tokens, answers, origin))
+            if scores and not self.is_exact:
                 with arithmetic(self.cohort_key.precision):
                     totals += self.scores(flat, tokens, labels, *masks)
-            with arithmetic("float32"):
-                sums.append(self.sums(flat, tokens, answers, origin))
         block0 = self._block0(*self._joined(sums), origin.to(self.home).double())
         train, validation = totals[:, :3], totals[:, 3:]
         columns = [

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from grokscope.activations import Conditioning, answer_sums, condition_of, conditioning_basis, subject_of
-from grokscope.errors import InputError
+from grokscope.errors import require
 from grokscope.measures.nulls import NullSample, Statistic, fsd_of
 from grokscope.measures.spectrum import spectrum
 from grokscope.randomness import bits, normal, permutation
@@ -37,8 +37,10 @@ def phase_randomized(
     reads waveforms or neurons together (losses, logits), and a proof that FSD reads no phases. For FSD's own null,
     permute the answers.
     """
-    if activation.shape[-2] != modulus**2:
-        raise InputError(f"phases need all {modulus**2} pairs of Z_{modulus}, got {activation.shape[-2]} inputs")
+    require(
+        activation.shape[-2] == modulus**2,
+        f"phases need all {modulus**2} pairs of Z_{modulus}, got {activation.shape[-2]} inputs",
+    )
     grid = activation.double().reshape(*activation.shape[:-2], modulus, modulus, activation.shape[-1])
     place = torch.zeros((), dtype=torch.int64, device=grid.device)
     noise = normal(place + seed, "null", place, grid.numel()).view_as(grid)

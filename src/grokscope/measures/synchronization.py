@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from grokscope.errors import InputError
+from grokscope.errors import require
 from grokscope.measures.question import BLOCK_0, MOSTLY_CONSTANT, UNTRAINED, Columns, Measure, Question
 from grokscope.measures.spectrum import mode_number, mostly_varies
 from grokscope.shapes import Float, Int
@@ -93,8 +93,7 @@ def fsd_gen(density: Float[Tensor, "*runs modes neurons"], top_k: int = 1) -> Fs
 def _synchronized(density: Tensor, top_k: int, averaged: int) -> FsdResult:
     """Participation by each neuron's `top_k` strongest modes; the mean of the `averaged` most shared ones, scaled."""
     modes = density.shape[-2]
-    if not 1 <= top_k <= modes:
-        raise InputError(f"top_k must lie between 1 and the number of modes, {modes}, got {top_k}")
+    require(1 <= top_k <= modes, f"top_k must lie between 1 and the number of modes, {modes}", top_k)
     if top_k == 1:
         strongest = density.argmax(dim=-2, keepdim=True)
     else:  # equal powers in the order of the modes, as argmax has them

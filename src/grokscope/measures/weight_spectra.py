@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from grokscope.activations import RunStack
-from grokscope.errors import InputError
+from grokscope.errors import require
 from grokscope.measures.question import NOT_NUMBERS, Columns, Measure, Question
 from grokscope.measures.rank import fourier_rank
 from grokscope.measures.spectrum import Spectrum, mode_number, spectrum
@@ -69,8 +69,7 @@ def neuron_logit_map(subject: RunStack) -> Float[Tensor, "runs answers neurons"]
     does with whatever is added to its input. Its division by the stream's standard deviation belongs to each pair and
     is left out: the map is exact up to that one positive factor.
     """
-    if subject.architecture.mlp != "on":
-        raise InputError("this model has no MLP, and so no map from neurons to logits")
+    require(subject.architecture.mlp == "on", "this model has no MLP, and so no map from neurons to logits")
     last = subject.architecture.layers - 1
     out = subject.weights[f"blocks.{last}.mlp.W_out"].double()
     if subject.architecture.layer_norm:
@@ -86,9 +85,8 @@ def neuron_logit_spectrum(subject: RunStack, basis: Basis | None = None) -> Spec
 
 def _basis(subject: RunStack, basis: Basis | None) -> Basis:
     found = subject.task.basis() if basis is None else basis
-    if found.answers.max() >= subject.task.symbols:
-        size = int(found.answers.max()) + 1
-        raise InputError(f"{subject.task.name} has {subject.task.symbols} symbols, got a basis over {size}")
+    size, symbols = int(found.answers.max()) + 1, subject.task.symbols
+    require(size <= symbols, f"{subject.task.name} has {symbols} symbols, got a basis over {size}")
     return found
 
 

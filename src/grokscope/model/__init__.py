@@ -3,6 +3,7 @@
 from grokscope.model.forward import Dropout, Edit, Taps, forward, forward_with_hidden, last_hidden
 from grokscope.model.initialization import initial_weights
 from grokscope.model.layout import POSITIONS, Layout, Weights, layout_of, padded_size
+from grokscope.model.reference import ReferenceModule, module_place, reference_module
 from grokscope.model.scoring import pair_losses, pair_scores
 from grokscope.model.sites import (
     Component,
@@ -13,7 +14,6 @@ from grokscope.model.sites import (
     receivers_of,
     site_names,
 )
-from grokscope.model.twin import Twin, module_place, twin_of
 
 __all__ = [
     "POSITIONS",
@@ -23,8 +23,8 @@ __all__ = [
     "Head",
     "Layout",
     "Receiver",
+    "ReferenceModule",
     "Taps",
-    "Twin",
     "Weights",
     "components_of",
     "forward",
@@ -38,6 +38,6 @@ __all__ = [
     "pair_losses",
     "pair_scores",
     "receivers_of",
+    "reference_module",
     "site_names",
-    "twin_of",
 ]

@@ -97,14 +97,12 @@ def last_hidden(
     model = _Pass(weights, architecture, None, None, None)
     if block == 0 and model.by_rows:
         mixed, attention_out = model.first_attention_read(tokens)
-        return attention_out if architecture.mlp != "on" else model.hidden(0, mixed)
+        return model.hidden(0, mixed) if architecture.mlp == "on" else attention_out
     x, qkv = model.embedded(tokens)
     for i in range(block):
         x = model.block(i, x, qkv if i == 0 else None)
     mixed, attention_out = model.attention(block, x, qkv if block == 0 else None, only_read=True)
-    if architecture.mlp != "on":
-        return attention_out[:, -1]
-    return model.hidden(block, mixed)[:, -1]
+    return (model.hidden(block, mixed) if architecture.mlp == "on" else attention_out)[:, -1]
 
 
 @dataclass
@@ -201,14 +199,13 @@ class _Pass:
 
     def block(self, i: int, x: Tensor, qkv: Qkv | None) -> Tensor:
         """The stream after both branches; in the last block at the read position only, unless sites are wanted."""
-        is_last = i == self.architecture.layers - 1
-        only_read = is_last and self.taps is None
-        x = self.tap(f"blocks.{i}.hook_resid_pre", x)
-        x, read = self.attention(i, x, qkv, only_read)
+        only_read = i == self.architecture.layers - 1 and self.taps is None
+        x, read = self.attention(i, self.tap(f"blocks.{i}.hook_resid_pre", x), qkv, only_read)
         x = self.tap(f"blocks.{i}.hook_resid_mid", x)
         if self.architecture.mlp == "on":
             read = self.hidden(i, x)
-            x = x + self.dropped(self.mlp_out(i, read), 2 * i + 1)
+            out = self.tap(f"blocks.{i}.hook_mlp_out", self.linear(f"blocks.{i}.mlp", "out", read))
+            x = x + self.dropped(out, 2 * i + 1)
         elif self.architecture.mlp == "norm":
             out = self.tap(f"blocks.{i}.hook_mlp_out", self.branch_norm(f"blocks.{i}.ln2", x))
             x = x + self.dropped(out, 2 * i + 1)
@@ -222,11 +219,11 @@ class _Pass:
         if self.architecture.attention == "dropped":
             return x[:, first:], torch.zeros_like(x[:, first:])
         if self.architecture.attention == "norm":
-            out = self.tap(f"blocks.{i}.hook_attn_out", self.branch_norm(f"blocks.{i}.ln1", x)[:, first:])
-            return x[:, first:] + self.dropped(out, 2 * i), out
-        q, k, v = self.queries_keys_values(i, x, qkv, first)
-        z = self.mixed(i, q, k, v)
-        out = self.tap(f"blocks.{i}.hook_attn_out", self.linear(f"blocks.{i}.attn", "O", z).to(x.dtype))
+            out = self.branch_norm(f"blocks.{i}.ln1", x)[:, first:]
+        else:
+            z = self.mixed(i, *self.queries_keys_values(i, x, qkv, first))
+            out = self.linear(f"blocks.{i}.attn", "O", z).to(x.dtype)
+        out = self.tap(f"blocks.{i}.hook_attn_out", out)
         return x[:, first:] + self.dropped(out, 2 * i), out
 
     def queries_keys_values(self, i: int, x: Tensor, qkv: Qkv | None, from_position: int) -> tuple[Tensor, ...]:
@@ -261,12 +258,8 @@ class _Pass:
         after = gelu(wide) if self.architecture.activation == "gelu" else relu(wide)
         return self.tap(f"blocks.{i}.mlp.hook_post", after)
 
-    def mlp_out(self, i: int, hidden: Tensor) -> Tensor:
-        return self.tap(f"blocks.{i}.hook_mlp_out", self.linear(f"blocks.{i}.mlp", "out", hidden))
-
     def head(self, x: Tensor) -> Tensor:
-        normed = self.branch_norm("ln_final", x)
-        logits = self.linear("unembed", "U", normed)
+        logits = self.linear("unembed", "U", self.branch_norm("ln_final", x))
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
     def branch_norm(self, name: str, x: Tensor) -> Tensor:

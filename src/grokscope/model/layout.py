@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from math import prod
 from typing import Any
 
 from torch import Tensor
 
-from grokscope.errors import InputError
+from grokscope.errors import require
 from grokscope.shapes import Float
 from grokscope.specs import Architecture
 
@@ -26,10 +27,8 @@ def padded_size(symbols: int) -> int:
     >>> padded_size(53), padded_size(131), padded_size(120), padded_size(997)
     (136, 136, 136, 1008)
     """
-    for size in BUCKETS:
-        if symbols < size:
-            return size
-    raise InputError(f"a task may have at most {BUCKETS[-1] - 1} symbols, got {symbols}")
+    require(symbols < BUCKETS[-1], f"a task may have at most {BUCKETS[-1] - 1} symbols", symbols)
+    return next(size for size in BUCKETS if symbols < size)
 
 
 @dataclass(frozen=True)
@@ -46,14 +45,12 @@ class Layout:
 
     def views(self, flat: Float[Tensor, "runs size"]) -> Weights:
         """Each parameter as a view [runs, …] into the flat buffer."""
-        found, start = {}, 0
-        for name, shape in self.shapes.items():
-            end = start + prod(shape)
-            found[name] = flat[:, start:end].view(len(flat), *shape)
-            start = end
-        return found
+        ends = accumulate(map(prod, self.shapes.values()))
+        places = zip(self.shapes.items(), ends, strict=True)
+        return {name: flat[:, end - prod(shape) : end].view(len(flat), *shape) for (name, shape), end in places}
 
-    def real(self, name: str, symbols: int) -> tuple[Any, ...]:
+    @staticmethod
+    def real(name: str, symbols: int) -> tuple[Any, ...]:
         """The part of a parameter that is not padding: rows of tokens, columns of classes."""
         if name == "embed.W_E":
             return (slice(symbols + 1),)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from grokscope.activations import RunStack, subject_of
-from grokscope.model import Twin, layout_of, padded_size, twin_of
+from grokscope.model import ReferenceModule, layout_of, padded_size, reference_module
 from grokscope.shapes import Float
 from grokscope.specs import RunSpec
 from grokscope.tasks import Task, named_task
@@ -43,11 +43,11 @@ class Checkpoint:
         """What measures read: a stack of this one run."""
         return stack_checkpoints([self], [f"{self.spec.task} at step {self.step}"])
 
-    def module(self) -> Twin:
+    def module(self) -> ReferenceModule:
         """The model as a plain `nn.Module`, in evaluation mode."""
         layout = layout_of(self.spec.architecture, padded_size(self.task.symbols))
         row = padded_row(self.tensors, layout, self.task.symbols)
-        return twin_of(self.spec.architecture, self.task.symbols, layout.views(row["weights"][None])).eval()
+        return reference_module(self.spec.architecture, self.task.symbols, layout.views(row["weights"][None])).eval()
 
 
 def stack_checkpoints(checkpoints: Sequence[Checkpoint], names: Sequence[str], device: str = "cpu") -> RunStack:

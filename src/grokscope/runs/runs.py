@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from grokscope.activations import RunStack
-    from grokscope.model import Twin
+    from grokscope.model import ReferenceModule
     from grokscope.runs.checkpoints import Checkpoint
 
 __all__ = ["SUMMARIZED", "Run", "Runs", "open_runs"]
@@ -77,7 +77,7 @@ class Run:
         names = [f"{self.name} at step {step}" for step in chosen]
         return stack_checkpoints([self.at(step) for step in chosen], names, device)
 
-    def module(self, step: int) -> "Twin":
+    def module(self, step: int) -> "ReferenceModule":
         """The run at a stored step as a plain `nn.Module`."""
         return self.at(step).module()
 

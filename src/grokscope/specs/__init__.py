@@ -1,8 +1,7 @@
 """Frozen descriptions of runs and readings: they say what to do and compute nothing."""
 
 from grokscope.specs.control import ClosedLoop
-from grokscope.specs.membership import Membership
-from grokscope.specs.plan import Plan
+from grokscope.specs.plan import Membership, Plan
 from grokscope.specs.reading import ReadingSpec
 from grokscope.specs.run import Architecture, Cadence, Fork, Initialization, RunSpec, Seeds, Training, Trigger
 from grokscope.specs.spec import Spec

@@ -1,15 +1,31 @@
-"""A set of runs and where their results go."""
+"""A set of runs, where their results go, and what each run is trained for."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, Self
 
-from grokscope.specs.membership import Membership
 from grokscope.specs.run import RunSpec
 from grokscope.specs.spec import Spec, require
 
-__all__ = ["Plan"]
+__all__ = ["Membership", "Plan"]
+
+
+@dataclass(frozen=True, order=True)
+class Membership(Spec):
+    """A run's place in a study; one run may have several, in one study or in many."""
+
+    study: str
+    """The study's name, `synchronization`."""
+    experiment: str
+    """Which of the study's experiments, `base`."""
+    name: str
+    """What the experiment calls the run, `add_mod97_s42`."""
+
+    def check(self) -> None:
+        """No part is empty."""
+        for part in (self.study, self.experiment, self.name):
+            require(part != "", "a membership names study, experiment and run", self)
 
 
 @dataclass(frozen=True)

@@ -47,16 +47,12 @@ class ReadingSpec(Spec):
 
     def check(self) -> None:
         """Shares lie in (0, 1], counts are positive."""
-        for name in ("grokked", "memorized", "fsd_sync", "fsd_gen_sync"):
-            require(0 < getattr(self, name) <= 1, f"{name} must lie in (0, 1]", getattr(self, name))
-        for name in ("control_relabellings", "restricted_modes"):
-            require(getattr(self, name) >= 1, f"{name} must be at least 1", getattr(self, name))
+        self.require_each("lie in (0, 1]", "grokked", "memorized", "fsd_sync", "fsd_gen_sync")
+        self.require_each("be at least 1", "control_relabellings", "restricted_modes", "fourier_kan_frequencies")
+        self.require_each("be positive", "restricted_sync")
+        self.require_each("be at least 0", "fourier_kan_penalty")
         require(
             self.control_relabellings <= 10_000,
             "control_relabellings must be at most 10,000",
             self.control_relabellings,
         )
-        require(self.restricted_sync > 0, "restricted_sync must be positive", self.restricted_sync)
-        frequencies = self.fourier_kan_frequencies
-        require(frequencies is None or frequencies >= 1, "fourier_kan_frequencies must be at least 1", frequencies)
-        require(self.fourier_kan_penalty >= 0, "fourier_kan_penalty must be at least 0", self.fourier_kan_penalty)

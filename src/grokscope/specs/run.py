@@ -74,15 +74,13 @@ class Architecture(Spec):
 
     def check(self) -> None:
         """Sizes are positive, heads divide the width, and something is computed."""
-        for name in ("layers", "width", "heads", "mlp_width"):
-            require(getattr(self, name) >= 1, f"{name} must be at least 1", getattr(self, name))
+        self.require_each("be at least 1", "layers", "width", "heads", "mlp_width")
         require(self.width % self.heads == 0, f"heads must divide the width {self.width}", self.heads)
         branches = (self.attention, self.mlp)
         require(branches != ("dropped", "dropped"), "attention and mlp must not both be dropped", branches)
-        if not self.layer_norm:
-            for name in ("attention", "mlp"):
-                branch = getattr(self, name)
-                require(branch != "norm", f"{name} cannot be a LayerNorm when layer_norm is false", branch)
+        for name, branch in zip(("attention", "mlp"), branches, strict=True):
+            has_norm = self.layer_norm or branch != "norm"
+            require(has_norm, f"{name} cannot be a LayerNorm when layer_norm is false", branch)
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ class Initialization(Spec):
 
     def check(self) -> None:
         """A standard deviation is positive."""
-        require(self.embedding_std > 0, "embedding_std must be positive", self.embedding_std)
+        self.require_each("be positive", "embedding_std")
 
 
 @dataclass(frozen=True)
@@ -140,12 +138,10 @@ class Training(Spec):
 
     def check(self) -> None:
         """Ranges, and an ordered schedule."""
-        require(self.steps >= 1, "steps must be at least 1", self.steps)
-        require(self.learning_rate > 0, "learning_rate must be positive", self.learning_rate)
-        for name in ("beta1", "beta2", "dropout", "grokfast_alpha"):
-            require(0 <= getattr(self, name) < 1, f"{name} must lie in [0, 1)", getattr(self, name))
-        require(self.epsilon > 0, "epsilon must be positive", self.epsilon)
-        require(self.grokfast_lamb >= 0, "grokfast_lamb must be at least 0", self.grokfast_lamb)
+        self.require_each("be at least 1", "steps", "batch_size")
+        self.require_each("be positive", "learning_rate", "epsilon", "clip_norm")
+        self.require_each("lie in [0, 1)", "beta1", "beta2", "dropout", "grokfast_alpha")
+        self.require_each("be at least 0", "grokfast_lamb", "warmup_steps")
         for decay in (self.weight_decay, *(decay for _, decay in self.weight_decay_schedule)):
             require(decay >= 0, "weight_decay must be at least 0", decay)
             product = self.learning_rate * decay
@@ -155,9 +151,6 @@ class Training(Spec):
         require(ordered, "weight_decay_schedule must have increasing steps from 1 on", changes)
         late = [step for step in changes if step >= self.steps]
         require(not late, f"weight_decay_schedule must change before the last step {self.steps}", late)
-        require(self.batch_size is None or self.batch_size >= 1, "batch_size must be at least 1", self.batch_size)
-        require(self.warmup_steps >= 0, "warmup_steps must be at least 0", self.warmup_steps)
-        require(self.clip_norm is None or self.clip_norm > 0, "clip_norm must be positive", self.clip_norm)
 
 
 # Where each signal fires unless the trigger says otherwise.
@@ -191,14 +184,13 @@ class Trigger(Spec):
 
     def check(self) -> None:
         """A positive cadence, a decay of at least 0, and a threshold that the signal can have."""
-        require(self.every >= 1, "every must be at least 1", self.every)
-        require(self.weight_decay >= 0, "weight_decay must be at least 0", self.weight_decay)
-        if self.at_least is None:
-            return
-        require(self.signal != "random", "at_least must be left out for random", self.at_least)
-        require(self.at_least >= 0, "at_least must be at least 0", self.at_least)
-        if self.signal in ("fsd", "train_accuracy"):
-            require(self.at_least <= 1, f"at_least must lie in [0, 1] for {self.signal}", self.at_least)
+        self.require_each("be at least 1", "every")
+        self.require_each("be at least 0", "weight_decay")
+        if self.at_least is not None:
+            require(self.signal != "random", "at_least must be left out for random", self.at_least)
+            self.require_each("be at least 0", "at_least")
+            is_share = self.signal in ("fsd", "train_accuracy")
+            require(self.at_least <= 1 or not is_share, f"at_least must lie in [0, 1] for {self.signal}", self.at_least)
 
 
 @dataclass(frozen=True)
@@ -238,8 +230,8 @@ class Cadence(Spec):
 
     def check(self) -> None:
         """A regular step is at least 1, the others are at least 0."""
-        require(self.every is None or self.every >= 1, "every must be at least 1", self.every)
-        require(self.per_decade >= 0, "per_decade must be at least 0", self.per_decade)
+        self.require_each("be at least 1", "every")
+        self.require_each("be at least 0", "per_decade")
         require(all(step >= 0 for step in self.at), "each listed step must be at least 0", self.at)
 
     def steps(self, last: int) -> tuple[int, ...]:
@@ -275,7 +267,7 @@ class RunSpec(Spec):
     training: Training = Training()
     """Its optimiser and data."""
     trigger: Trigger | None = None
-    """A change of λ that waits for a signal."""
+    """A change of λ at a signal."""
     control: ClosedLoop | None = None
     """A rule that raises λ while the training set stays learnt, and backs off."""
     fork: Fork | None = None

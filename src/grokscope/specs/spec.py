@@ -3,13 +3,13 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.errors import InputError, did_you_mean, require, shown
 
 __all__ = ["Spec", "require"]
 
@@ -17,18 +17,13 @@ SomeSpec = TypeVar("SomeSpec", bound="Spec")
 WORD_LIMIT = 2**63  # whole numbers end up in signed 64-bit words
 HASH_CHARACTERS = 16  # 64 bits: with 10⁶ runs two names meet with a chance of 3e-8
 PLAIN = (int, float, str, bool)
-
-
-def require(holds: bool, rule: str, value: object) -> None:
-    """Refuse a value with the rule it breaks and the value itself.
-
-    >>> require(0 < 1.3 < 1, "train_fraction must lie in (0, 1)", 1.3)
-    Traceback (most recent call last):
-    ...
-    grokscope.errors.InputError: train_fraction must lie in (0, 1), got 1.3
-    """
-    if not holds:
-        raise InputError(f"{rule}, got {shown(value)}")
+RULES: dict[str, Callable[[float], bool]] = {
+    "be at least 0": lambda x: x >= 0,
+    "be at least 1": lambda x: x >= 1,
+    "be positive": lambda x: x > 0,
+    "lie in [0, 1)": lambda x: 0 <= x < 1,
+    "lie in (0, 1]": lambda x: 0 < x <= 1,
+}
 
 
 @dataclass(frozen=True)
@@ -45,7 +40,17 @@ class Spec:
         self.check()
 
     def check(self) -> None:
-        """Refuse values that have the right type and make no sense; each spec states its own rules."""
+        """Reject values that have the right type and make no sense; each spec states its own rules."""
+
+    def require_each(self, rule: str, *names: str) -> None:
+        """Reject each of these fields that breaks a rule of `RULES`; None breaks none.
+
+        >>> from grokscope.specs import Cadence
+        >>> Cadence(every=None).require_each("be at least 1", "every")
+        """
+        for name in names:
+            value = getattr(self, name)
+            require(value is None or RULES[rule](value), f"{name} must {rule}", value)
 
     def to_dict(self) -> dict[str, Any]:
         """The spec as plain JSON values, every field present, defaults included."""
@@ -61,12 +66,11 @@ class Spec:
 
     @classmethod
     def from_dict(cls: type[SomeSpec], values: Any) -> SomeSpec:
-        """The spec with these values; fields left out keep their defaults, unknown ones are refused."""
+        """The spec with these values; fields left out keep their defaults, unknown ones are rejected."""
         require(isinstance(values, Mapping), f"{cls.__name__} must be an object with named fields", values)
         known = _annotations(cls)
         for key in values:
-            if key not in known:
-                raise InputError(f"{cls.__name__} has no field {shown(key)}{_elsewhere(cls, str(key))}")
+            require(key in known, f"{cls.__name__} has no field {shown(key)}{_elsewhere(cls, str(key))}")
         try:
             return cls(**values)
         except TypeError as error:  # a field without a default was left out
@@ -74,7 +78,7 @@ class Spec:
 
     @classmethod
     def from_json(cls: type[SomeSpec], text: str) -> SomeSpec:
-        """The inverse of `to_json`; repeated keys and non-numbers (NaN, Infinity) are refused."""
+        """The inverse of `to_json`; repeated keys and non-numbers (NaN, Infinity) are rejected."""
         try:
             values = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
         except InputError:
@@ -94,15 +98,13 @@ class Spec:
         return hashlib.sha256(text.encode("ascii")).hexdigest()[:HASH_CHARACTERS]
 
 
-def _annotations(spec: type[Spec]) -> dict[str, Any]:
-    resolve: Any = _resolved  # mypy takes the type of a dataclass for unhashable
-    return resolve(spec)
-
-
-@cache  # resolving them takes longer than all checks of a spec together
 def _resolved(spec: type[Spec]) -> dict[str, Any]:
     hints = get_type_hints(spec)
     return {f.name: hints[f.name] for f in fields(spec)}
+
+
+# Resolving them takes longer than all checks of a spec together. Any: mypy takes the type of a dataclass for unhashable.
+_annotations: Any = cache(_resolved)
 
 
 def _elsewhere(spec: type[Spec], name: str) -> str:
@@ -141,7 +143,7 @@ def _no_constant(name: str) -> float:
 
 
 def _accepted(name: str, value: Any, kind: Any) -> Any:
-    """The value in the declared type, or a refusal that names the field."""
+    """The value in the declared type, or an error that names the field."""
     if isinstance(value, Spec) and type(value) is kind:  # it has checked itself; most of what a large plan is made of
         return value
     if kind in PLAIN:  # so are most fields, and all that follows is slow

@@ -15,7 +15,7 @@ from grokscope.tasks.young import partition_name, symmetric_characters
 
 __all__ = ["CharacterTable", "character_table"]
 
-# Eigenvalues nearer than this share of their range are told apart by another draw instead of by digits.
+# Eigenvalues nearer than this share of their range are separated by another random combination, not by digits.
 SEPARATION = 1e-4
 
 

@@ -9,9 +9,9 @@ from math import factorial, prod
 
 import numpy as np
 
-from grokscope.errors import InputError, shown
+from grokscope.errors import require, shown
 from grokscope.tasks.group import MAX_ORDER, Family, Group
-from grokscope.tasks.primes import is_prime
+from grokscope.tasks.residues import is_prime
 
 __all__ = ["FAMILIES", "GroupFamily", "is_group_name", "named_group"]
 
@@ -190,11 +190,14 @@ def named_group(name: str) -> Group:
     >>> named_group("Z3xS4").order
     72
     """
-    if not is_group_name(name):
-        raise InputError(f"{shown(name)} is not the name of a group; expected one such as Z60, D12, S5 or Z3xS4")
+    require(
+        is_group_name(name), f"{shown(name)} is not the name of a group; expected one such as Z60, D12, S5 or Z3xS4"
+    )
     parts = [_parsed(name, part) for part in name.split("x")]
-    if prod(order for _, _, order in parts) > MAX_ORDER:
-        raise InputError(f"{shown(name)} has more than {MAX_ORDER} elements; groups of up to {MAX_ORDER} are supported")
+    require(
+        prod(order for _, _, order in parts) <= MAX_ORDER,
+        f"{shown(name)} has more than {MAX_ORDER} elements; groups of up to {MAX_ORDER} are supported",
+    )
     groups = [family.build(number) for family, number, _ in parts]
     return groups[0] if len(groups) == 1 else _direct_product(name, groups)
 
@@ -203,11 +206,12 @@ def _parsed(name: str, part: str) -> tuple[GroupFamily, int, int]:
     match = FACTOR.fullmatch(part)
     assert match is not None  # is_group_name was asked first
     family = FAMILIES[match[1]]
-    if len(match[2]) > 6:
-        raise InputError(f"{shown(name)} has more than {MAX_ORDER} elements; groups of up to {MAX_ORDER} are supported")
+    require(
+        len(match[2]) <= 6,
+        f"{shown(name)} has more than {MAX_ORDER} elements; groups of up to {MAX_ORDER} are supported",
+    )
     number = int(match[2])
-    if not family.needs(number):
-        raise InputError(f"{match[1]} needs {family.expected}, got {number} in {shown(name)}")
+    require(family.needs(number), f"{match[1]} needs {family.expected}, got {number} in {shown(name)}")
     return family, number, family.order(number)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from grokscope.errors import InputError, shown
+from grokscope.errors import InputError, require, shown
 from grokscope.shapes import Int
 
 __all__ = ["MAX_ORDER", "Family", "Group", "frozen"]
@@ -52,16 +52,16 @@ class Group:
     ) -> None:
         checked = _closed(name, table)
         names = tuple(elements) or tuple(str(g) for g in range(len(checked)))
-        if len(names) != len(checked):
-            raise InputError(f"{shown(name)} has {len(checked)} elements and {len(names)} names for them")
+        require(
+            len(names) == len(checked), f"{shown(name)} has {len(checked)} elements and {len(names)} names for them"
+        )
         if len(set(names)) != len(names):
             twice = next(element for element in names if names.count(element) > 1)
             raise InputError(f"{shown(name)} has two elements with the name {shown(twice)}")
         for field, value in {"name": name, "table": checked, "elements": names, "family": family}.items():
             object.__setattr__(self, field, value)
         self._check_axioms()
-        if not self._has_its_family_order():
-            raise InputError(f"{shown(name)} is not a {family} group in the order of its family")
+        require(self._has_its_family_order(), f"{shown(name)} is not a {family} group in the order of its family")
 
     @property
     def order(self) -> int:
@@ -197,16 +197,17 @@ class Group:
 
 def _closed(name: str, table: Any) -> np.ndarray:
     """The table as a square integer array whose entries are elements."""
-    refusal = f"{shown(name)} is not a group"
+    not_a_group = f"{shown(name)} is not a group"
     try:
         array = np.asarray(table)
     except ValueError:
-        raise InputError(f"{refusal}: its table must be square, got rows of unequal length") from None
-    if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
-        raise InputError(f"{refusal}: its table must be square, got shape {array.shape}")
+        raise InputError(f"{not_a_group}: its table must be square, got rows of unequal length") from None
+    require(
+        array.ndim == 2 and array.shape[0] == array.shape[1] and array.size,
+        f"{not_a_group}: its table must be square, got shape {array.shape}",
+    )
     n = len(array)
-    if n > MAX_ORDER:
-        raise InputError(f"{shown(name)} has {n} elements; groups of up to {MAX_ORDER} are supported")
+    require(n <= MAX_ORDER, f"{shown(name)} has {n} elements; groups of up to {MAX_ORDER} are supported")
     if array.dtype.kind in "iuf":
         outside = np.argwhere((array != np.floor(array)) | (array < 0) | (array >= n))
     else:  # entry by entry as they were given: one text makes texts of all
@@ -215,5 +216,5 @@ def _closed(name: str, table: Any) -> np.ndarray:
     if outside.size:
         g, h = outside[0].tolist()
         entry = shown(array[g].tolist()[h])
-        raise InputError(f"{refusal}: not closed: {g}·{h} = {entry}, expected an element 0 … {n - 1}")
+        raise InputError(f"{not_a_group}: not closed: {g}·{h} = {entry}, expected an element 0 … {n - 1}")
     return frozen(array.astype(np.int64))

@@ -7,13 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from grokscope.errors import InputError, nearest, shown
+from grokscope.errors import InputError, nearest, require, shown
 from grokscope.specs.run import TABLE
 from grokscope.tasks.families import FAMILIES, is_group_name, named_group
 from grokscope.tasks.group import MAX_ORDER, Group
 from grokscope.tasks.modes import fourier_modes, group_modes
-from grokscope.tasks.polynomial import PATTERN, parse_polynomial, polynomial_values
-from grokscope.tasks.primes import is_prime, root_powers
+from grokscope.tasks.residues import PATTERN, is_prime, parse_polynomial, polynomial_values, root_powers
 from grokscope.tasks.table_file import pinned_table, table_group
 from grokscope.tasks.task import Basis, BasisName, Task
 
@@ -104,10 +103,11 @@ def _nearest(name: str) -> str:
 
 def _modular_task(name: str, match: re.Match[str]) -> Task:
     n = int(match[3])
-    if match[3] != str(n):
-        raise InputError(f"a modulus is written without leading zeros, got {shown(name)}")
-    if not SMALLEST_MODULUS <= n <= MAX_ORDER:
-        raise InputError(f"the modulus must lie between {SMALLEST_MODULUS} and {MAX_ORDER}, got {n} in {shown(name)}")
+    require(match[3] == str(n), "a modulus is written without leading zeros", name)
+    require(
+        SMALLEST_MODULUS <= n <= MAX_ORDER,
+        f"the modulus must lie between {SMALLEST_MODULUS} and {MAX_ORDER}, got {n} in {shown(name)}",
+    )
     if match[2]:
         terms = parse_polynomial(match[2])
         operation = Operation(f"{match[2]} mod {{n}}", lambda a, b, n: polynomial_values(terms, a, b, n))

@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 import torch
 
-from grokscope.errors import InputError
+from grokscope.errors import require
 from grokscope.randomness import Stream, permutation
 from grokscope.shapes import Int
-from grokscope.specs.spec import WORD_LIMIT, require
+from grokscope.specs.spec import WORD_LIMIT
 from grokscope.tasks.task import Task
 
 __all__ = ["Split", "shuffled_labels", "split", "train_size"]
@@ -39,13 +39,11 @@ def split(task: Task, train_fraction: float, seed: int) -> Split:
 
 def train_size(task: Task, train_fraction: float) -> int:
     """How many pairs are trained on, whatever the seed: at least one."""
-    if not 0 < train_fraction < 1:
-        raise InputError(f"train_fraction must lie in (0, 1), got {train_fraction}")
+    require(0 < train_fraction < 1, "train_fraction must lie in (0, 1)", train_fraction)
     count = len(task.inputs)
     # The decimal as written, not its nearest double: 0.29 of 100 pairs are 29.
     size = int(Fraction(str(train_fraction)) * count)
-    if size == 0:
-        raise InputError(f"train_fraction {train_fraction} of the {count} pairs of {task.name} leaves no training pair")
+    require(size != 0, f"train_fraction {train_fraction} of the {count} pairs of {task.name} leaves no training pair")
     return size
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.errors import InputError, did_you_mean, require, shown
 from grokscope.specs.run import PINNED_TABLE, TABLE
 from grokscope.tasks.group import Group
 
@@ -54,11 +54,9 @@ def _group(path: Path, content: bytes) -> Group:
 def _parts(name: str) -> tuple[Path, str]:
     pinned = PINNED_TABLE.fullmatch(name)
     text, digest = pinned.groups() if pinned else (name.removeprefix(TABLE), "")
-    if not text or not text.isprintable():
-        raise InputError(f"a table needs a file with a printable name, as in table:my_group.json, got {shown(name)}")
+    require(text and text.isprintable(), "a table needs a file with a printable name, as in table:my_group.json", name)
     path = Path(text)
-    if path.suffix.lower() not in READERS:
-        raise InputError(f"a table must be a .json, .csv or .npy file, got {_called(path)}")
+    require(path.suffix.lower() in READERS, f"a table must be a .json, .csv or .npy file, got {_called(path)}")
     return path, digest
 
 
@@ -68,14 +66,14 @@ def _called(path: Path) -> str:
 
 def _content(path: Path) -> bytes:
     try:
-        if path.exists() and not path.is_file():  # a pipe or a device may have no end
-            raise InputError(f"the table {_called(path)} is not a regular file")
+        require(
+            not path.exists() or path.is_file(), f"the table {_called(path)} is not a regular file"
+        )  # a pipe or a device may have no end
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise InputError(f"the table {_called(path)} cannot be read: {error.strerror}") from None
-    if len(content) > MAX_BYTES:
-        raise InputError(f"the table {_called(path)} is larger than {MAX_BYTES // 2**20} MiB")
+    require(len(content) <= MAX_BYTES, f"the table {_called(path)} is larger than {MAX_BYTES // 2**20} MiB")
     return content
 
 
@@ -96,8 +94,11 @@ def _from_json(content: bytes, path: Path) -> Contents:
             hint = did_you_mean(key, ("table", "elements"))
             raise InputError(f"the table {_called(path)} has an unknown field {shown(key)}{hint}")
     elements = read.get("elements", [])
-    if not isinstance(elements, list) or not all(isinstance(element, str) for element in elements):
-        raise InputError(f"the elements in {_called(path)} must be a list of texts, got {shown(elements)}")
+    require(
+        isinstance(elements, list) and all(isinstance(element, str) for element in elements),
+        f"the elements in {_called(path)} must be a list of texts",
+        elements,
+    )
     return _rows(read.get("table"), path), elements
 
 
@@ -122,11 +123,13 @@ READERS: dict[str, Callable[[bytes, Path], Contents]] = {".json": _from_json, ".
 
 def _rows(rows: Any, path: Path) -> list[list[int]]:
     """The rows, if they are lists of as many whole numbers as there are rows."""
-    if not isinstance(rows, list) or not rows:
-        raise InputError(f"the table {_called(path)} must be rows of whole numbers, got {shown(rows)}")
+    require(isinstance(rows, list) and rows, f"the table {_called(path)} must be rows of whole numbers", rows)
     for g, row in enumerate(rows):
-        if not isinstance(row, list) or len(row) != len(rows):
-            raise InputError(f"row {g} of the table {_called(path)} must have {len(rows)} entries, got {shown(row)}")
+        require(
+            isinstance(row, list) and len(row) == len(rows),
+            f"row {g} of the table {_called(path)} must have {len(rows)} entries",
+            row,
+        )
         for h, entry in enumerate(row):
             if type(entry) is not int:
                 raise InputError(f"the table {_called(path)} must hold whole numbers, got {g}·{h} = {shown(entry)}")

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from grokscope.errors import InputError, shown
+from grokscope.errors import require
 from grokscope.shapes import Float
 from grokscope.tasks.group import Group, frozen
 
@@ -75,13 +75,13 @@ def orthogonal_form(group: Group, partition: Partition) -> Float[np.ndarray, "n 
     >>> orthogonal_form(named_group("S3"), (2, 1)).shape
     (6, 2, 2)
     """
-    if group.family != "symmetric":
-        raise InputError(f"Young's orthogonal form is that of a symmetric group, got {shown(group.name)}")
+    require(group.family == "symmetric", "Young's orthogonal form is that of a symmetric group", group.name)
     letters = len(group.elements[0])
-    if partition not in partitions(letters):
-        raise InputError(
-            f"expected a partition of {letters} such as {next(partitions(letters))}, got {shown(partition)}"
-        )
+    require(
+        partition in partitions(letters),
+        f"expected a partition of {letters} such as {next(partitions(letters))}",
+        partition,
+    )
     tableaux = _standard_tableaux(partition)
     matrices = np.zeros((group.order, len(tableaux), len(tableaux)))
     matrices[group.identity] = np.eye(len(tableaux))

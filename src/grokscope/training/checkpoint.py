@@ -22,7 +22,7 @@ from grokscope.model import Layout
 __all__ = ["cut", "drop_tensors", "export_tensors", "load_tensors", "padded_row", "save_tensors"]
 
 MANIFEST = "manifest.json"
-FLAT = ("weights", "first", "second", "slow")
+FLAT = {"weights": "", "first": "first.", "second": "second.", "slow": "slow."}  # and the prefix of their tensors
 SCALARS = ("step", "age", "weight_decay", "held_norm", "alive")
 
 
@@ -96,16 +96,11 @@ def cut(row: dict[str, Tensor], layout: Layout, symbols: int) -> dict[str, Tenso
 
     `first.…` and `second.…` are Adam's moments; `slow.…`, Grokfast's average, is there only where a run has it.
     """
-    found = {}
-    for name, value in row.items():
-        if name not in FLAT:
-            found[name] = value.reshape(1)
-            continue
-        if not value.numel():
-            continue
-        prefix = "" if name == "weights" else f"{name}."
-        for parameter, view in layout.views(value[None]).items():
-            found[f"{prefix}{parameter}"] = view[0][layout.real(parameter, symbols)]
+    found = {name: value.reshape(1) for name, value in row.items() if name not in FLAT}
+    for name, prefix in FLAT.items():
+        if name in row and row[name].numel():
+            views = layout.views(row[name][None])
+            found |= {f"{prefix}{each}": view[0][layout.real(each, symbols)] for each, view in views.items()}
     return found
 
 
@@ -113,8 +108,7 @@ def padded_row(tensors: dict[str, Tensor], layout: Layout, symbols: int) -> dict
     """The inverse of `cut`, for a full state or weights alone; padding is exactly zero."""
     row: dict[str, Tensor] = {}
     example = tensors["embed.W_E"]
-    for name in FLAT:
-        prefix = "" if name == "weights" else f"{name}."
+    for name, prefix in FLAT.items():
         if f"{prefix}embed.W_E" in tensors:
             flat = torch.zeros(1, layout.size, dtype=example.dtype)
             for parameter, view in layout.views(flat).items():

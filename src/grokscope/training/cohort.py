@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grokscope.errors import InputError
+from grokscope.errors import require
 from grokscope.model import Layout, initial_weights, layout_of, padded_size
 from grokscope.shapes import Bool, Float, Int
 from grokscope.specs import Architecture, RunSpec
@@ -92,11 +92,11 @@ class Cohort:
         paired: Mapping[int, RunSpec] | None = None,
     ) -> None:
         filled = [spec for spec in specs if spec is not None]
-        if not filled:
-            raise InputError("a cohort needs at least one run")
+        require(filled, "a cohort needs at least one run")
         keys = {cohort_key(spec) for spec in filled}
-        if len(keys) != 1:
-            raise InputError(f"runs of one cohort must share architecture, sizes and precision, got {len(keys)} kinds")
+        require(
+            len(keys) == 1, f"runs of one cohort must share architecture, sizes and precision, got {len(keys)} kinds"
+        )
         self.key: CohortKey = keys.pop()
         self.device = torch.device(device)
         self.is_empty = tuple(spec is None for spec in specs)

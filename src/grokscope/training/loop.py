@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -115,13 +116,10 @@ class Trainer:
         self.decay = torch.zeros(CHUNK, runs, dtype=cohort.exact, device=self.device)
         self.losses = torch.zeros(CHUNK, runs, dtype=cohort.dtype, device=self.device)
         self.counter = torch.zeros(1, dtype=torch.int64, device=self.device)
-        self.loss_of: Callable[..., Tensor] = self._loss
-        self.update: Callable[..., None] = self._update
-        self.transform: Callable[..., list[Tensor]] = self._transform
-        if compiled:
-            self.loss_of = torch.compile(self._loss, fullgraph=True, dynamic=False)
-            self.update = torch.compile(self._update, fullgraph=True, dynamic=False)
-            self.transform = torch.compile(self._transform, fullgraph=True, dynamic=False)
+        compiler = partial(torch.compile, fullgraph=True, dynamic=False) if compiled else lambda function: function
+        self.loss_of: Callable[..., Tensor] = compiler(self._loss)
+        self.update: Callable[..., None] = compiler(self._update)
+        self.transform: Callable[..., list[Tensor]] = compiler(self._transform)
         self.graph: Any = None
 
     def owns(self, state: State) -> bool:
@@ -137,11 +135,9 @@ class Trainer:
         if self.compiled and self.device.type == "cuda" and self.graph is None:
             self._capture()
         self.counter.zero_()
+        step = self._step if self.graph is None else self.graph.replay
         for _ in range(steps):
-            if self.graph is not None:
-                self.graph.replay()
-            else:
-                self._step()
+            step()
         self._keep_scheduled_decay(steps)
         return self.losses[:steps].T.clone()
 

@@ -11,7 +11,7 @@ from grokscope.view.page.embedded import embedded_data
 
 
 def test_columns_come_back_exactly_where_they_fit(tmp_path: Path) -> None:
-    records = synthetic_records(4, looks=20)
+    records = synthetic_records(4, evaluations=20)
     save_records(tmp_path / "a.records.gz", records)
     source = source_of(tmp_path)
     found = columns(embedded_data(source))

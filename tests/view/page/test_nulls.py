@@ -18,7 +18,7 @@ def test_the_null_band_of_independent_neurons_is_that_of_drawn_ones() -> None:
 
 
 def test_the_null_band_is_made_of_untrained_networks_where_there_are_enough() -> None:
-    records = synthetic_records(20, looks=5, tasks=("S5",))
+    records = synthetic_records(20, evaluations=5, tasks=("S5",))
     bands = null_bands([ShownRun(str(i), record) for i, record in enumerate(records)])
     starts = [record.evaluations["fsd"][0] for record in records]
     assert bands["0"]["high"] == pytest.approx(np.quantile(starts, 0.95))

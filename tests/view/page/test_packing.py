@@ -35,7 +35,7 @@ def test_many_runs_keep_to_the_budget_by_digits_and_then_by_evaluations() -> Non
 
 
 def test_a_guess_at_the_size_of_many_runs_changes_no_packing(monkeypatch: pytest.MonkeyPatch) -> None:
-    logs = [record.evaluations for record in synthetic_records(40, looks=20)]
+    logs = [record.evaluations for record in synthetic_records(40, evaluations=20)]
     names = [name for name in logs[0] if name != "step"]
     budgets = (10**9, 40_000, 30_000, 20_000, 5_000, 10)
     exact = [packed_columns(logs, names, budget) for budget in budgets]

@@ -14,7 +14,7 @@ from grokscope.view.page import live, source_of, sources
 
 
 def test_a_run_in_several_files_is_shown_as_the_claims_judge_it(tmp_path: Path) -> None:
-    first, again = synthetic_records(1, looks=20)[0], synthetic_records(1, looks=30)[0]
+    first, again = synthetic_records(1, evaluations=20)[0], synthetic_records(1, evaluations=30)[0]
     save_records(tmp_path / "a.records.gz", [first])
     save_records(tmp_path / "b.records.gz", [replace(again, spec=first.spec)])
     (shown,) = source_of(tmp_path).runs
@@ -43,7 +43,7 @@ def test_more_runs_than_a_page_shows_are_rejected_before_they_are_read(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sources, "MOST_RUNS", 3)
-    save_records(tmp_path / "a.records.gz", synthetic_records(4, looks=20))
+    save_records(tmp_path / "a.records.gz", synthetic_records(4, evaluations=20))
     for seed in (1, 2, 3):
         Store(store).add(TINY.with_seed(seed))
     assert len(source_of(store, match="add_mod7_s1").runs) == 1

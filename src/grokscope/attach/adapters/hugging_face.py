@@ -3,11 +3,10 @@
 import warnings
 from typing import Any
 
-from grokscope.attach.adapters.framework import framework
-from grokscope.attach.adapters.observer import Observer
+from grokscope.attach.adapters.framework import Observer, framework
 from grokscope.attach.controller import Rule
 from grokscope.attach.monitor import Monitor
-from grokscope.errors import InputError
+from grokscope.errors import require
 
 __all__ = ["hugging_face_callback"]
 
@@ -56,8 +55,7 @@ def _callback_class(observer: Observer) -> Any:
         ) -> None:
             # The Trainer itself restores callbacks only with `restore_callback_states_from_checkpoint`; its
             # optimiser's λ always, which without the controller's state would be taken for the λ to return to.
-            stored = _stored(state, type(self).__name__)
-            if stored is not None:
+            if (stored := _stored(state, type(self).__name__)) is not None:
                 self.watched = stored
             state.stateful_callbacks.setdefault(type(self).__name__, self.state())  # a save finds it there
             observer.begin(model, optimizer, state.global_step)
@@ -75,8 +73,10 @@ def _callback_class(observer: Observer) -> Any:
 def _stored(state: Any, name: str) -> dict[str, Any] | None:
     """What the checkpoint has of this monitor; None for training that begins, or that had none."""
     known = state.stateful_callbacks
-    if isinstance(known.get(name), list):
-        raise InputError(f"two callbacks are called {name!r}, which a checkpoint cannot tell apart; give one")
+    require(
+        not isinstance(known.get(name), list),
+        f"two callbacks are called {name!r}, which a checkpoint cannot tell apart; give one",
+    )
     if not state.global_step:
         return None
     if name in known:

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from grokscope.attach.adapters.framework import framework
-from grokscope.attach.adapters.observer import Observer
+from grokscope.attach.adapters.framework import Observer, framework
 from grokscope.attach.controller import Rule
 from grokscope.attach.monitor import Monitor
-from grokscope.errors import InputError, shown
+from grokscope.errors import require
 
 __all__ = ["lightning_callback"]
 
@@ -22,8 +21,7 @@ def lightning_callback(monitor: Monitor, rule: Rule | None = None, *, prefix: st
     several evaluate one training, each has a `prefix` of its own. With a rule (and `bounds`, `hold`) it controls the
     weight decay of the first optimiser. Log and controller go into Lightning's checkpoints.
     """
-    if not isinstance(prefix, str) or not prefix.strip():
-        raise InputError(f"prefix must be a name to log under, got {shown(prefix)}")
+    require(isinstance(prefix, str) and prefix.strip(), "prefix must be a name to log under", prefix)
     return _callback_class()(Observer(monitor, rule, options), prefix)
 
 
@@ -43,23 +41,20 @@ def _callback_class() -> Any:
             return self.observer.controller
 
         def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
-            if any(other.prefix == self.prefix for other in trainer.callbacks if _is_another(other, self)):
-                raise InputError(
-                    f"two monitors of one trainer would log under {self.prefix!r}: give each lightning_callback a "
-                    "prefix of its own"
-                )
+            others = [one for one in trainer.callbacks if one is not self and isinstance(one, GrokscopeCallback)]
+            require(
+                all(other.prefix != self.prefix for other in others),
+                f"two monitors of one trainer would log under {self.prefix!r}: give each lightning_callback a "
+                "prefix of its own",
+            )
 
         def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-            optimizers = trainer.optimizers
-            self.observer.begin(pl_module, optimizers[0] if optimizers else None, trainer.global_step)
+            self.observer.begin(pl_module, next(iter(trainer.optimizers), None), trainer.global_step)
 
         def on_train_batch_end(self, trainer: Any, pl_module: Any, *batch: Any, **more: Any) -> None:
-            row = self.observer.evaluate(pl_module, trainer.global_step)
-            if row is not None:
-                numbers = {name: float(value) for name, value in row.items() if not isinstance(value, str)}
-                pl_module.log_dict(
-                    {f"{self.prefix}/{name}": value for name, value in numbers.items() if name != "step"}
-                )
+            if (row := self.observer.evaluate(pl_module, trainer.global_step)) is not None:
+                numbers = {name: value for name, value in row.items() if name != "step" and not isinstance(value, str)}
+                pl_module.log_dict({f"{self.prefix}/{name}": float(value) for name, value in numbers.items()})
 
         def on_train_end(self, trainer: Any, pl_module: Any) -> None:
             self.observer.monitor.finish()
@@ -77,7 +72,3 @@ def _callback_class() -> Any:
             self.observer.load_state_dict(state_dict)
 
     return GrokscopeCallback
-
-
-def _is_another(callback: Any, one: Any) -> bool:
-    return callback is not one and isinstance(callback, type(one))

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from grokscope.attach.adapters.framework import framework
 from grokscope.attach.operations import own_task, without_group
-from grokscope.errors import InputError
+from grokscope.errors import InputError, require
 from grokscope.measures import fsd, spectrum
 
 __all__ = ["fsd_metric"]
@@ -21,8 +21,7 @@ def fsd_metric(task: Any, neurons: int, symbols: int | None = None) -> Any:
     Sums are float64 and are added up across processes. An answer that was not seen makes it NaN.
     """
     found = own_task(task, symbols)
-    if not found.bases:
-        raise InputError(f"{without_group(found)}: FSD needs a basis")
+    require(found.bases, f"{without_group(found)}: FSD needs a basis")
     return _metric_class()(found, neurons)
 
 

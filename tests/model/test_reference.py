@@ -1,20 +1,20 @@
-"""The twin is itself compared with PyTorch's own encoder layers."""
+"""The reference module is itself compared with PyTorch's own encoder layers."""
 
 from dataclasses import replace
 
 import pytest
 import torch
-from plain_runs import ARCHITECTURES, SMALL, TWO_LAYERS, by_name, fresh, in_slot, mixed_runs, twin_in
+from plain_runs import ARCHITECTURES, SMALL, TWO_LAYERS, by_name, fresh, in_slot, mixed_runs, reference_in
 from torch import nn
 
-from grokscope.model import Twin, layout_of, module_place
+from grokscope.model import ReferenceModule, layout_of, module_place
 from grokscope.specs import Architecture
 
 
-def torch_layers(twin: Twin) -> list[nn.TransformerEncoderLayer]:
-    """PyTorch's pre-norm encoder layers with the twin's weights."""
-    a, layers = twin.architecture, []
-    for block in twin.blocks:
+def torch_layers(reference: ReferenceModule) -> list[nn.TransformerEncoderLayer]:
+    """PyTorch's pre-norm encoder layers with the reference module's weights."""
+    a, layers = reference.architecture, []
+    for block in reference.blocks:
         layer = nn.TransformerEncoderLayer(
             a.width, a.heads, a.mlp_width, dropout=0.0, activation=a.activation, batch_first=True, norm_first=True
         ).double()
@@ -43,31 +43,33 @@ def torch_layers(twin: Twin) -> list[nn.TransformerEncoderLayer]:
     [SMALL, TWO_LAYERS, replace(SMALL, causal=True), replace(SMALL, activation="relu")],
     ids=["one_layer", "two_layers", "causal", "relu"],
 )
-def test_the_twin_equals_pytorchs_encoder(architecture: Architecture) -> None:
+def test_the_reference_module_equals_pytorchs_encoder(architecture: Architecture) -> None:
     generator = torch.Generator().manual_seed(0)
-    twin = Twin(architecture, 7).double()
-    for parameter in twin.parameters():
+    reference = ReferenceModule(architecture, 7).double()
+    for parameter in reference.parameters():
         parameter.data = torch.randn(parameter.shape, generator=generator, dtype=torch.float64) / 2
     tokens = torch.tensor([[a, b, 7] for a in range(7) for b in range(7)])
-    x = twin.embed.weight[tokens] + twin.pos_embed.weight
+    x = reference.embed.weight[tokens] + reference.pos_embed.weight
     mask = torch.ones(3, 3).triu(1).bool() if architecture.causal else None
-    for layer in torch_layers(twin):
+    for layer in torch_layers(reference):
         x = layer(x, src_mask=mask)
-    final = torch.layer_norm(x[:, -1], (architecture.width,), twin.ln_final.weight, twin.ln_final.bias)
-    assert torch.allclose(twin(tokens), final @ twin.unembed.weight.T + twin.unembed.bias, rtol=0, atol=1e-12)
+    final = torch.layer_norm(x[:, -1], (architecture.width,), reference.ln_final.weight, reference.ln_final.bias)
+    assert torch.allclose(
+        reference(tokens), final @ reference.unembed.weight.T + reference.unembed.bias, rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
-def test_a_twin_holds_exactly_its_runs_weights(architecture: Architecture) -> None:
+def test_a_reference_module_holds_exactly_its_runs_weights(architecture: Architecture) -> None:
     state, cohort = fresh(mixed_runs(architecture))
     for slot, task in enumerate(cohort.tasks):
-        twin = twin_in(cohort, state.weights, slot)
-        found = by_name(twin)
+        reference = reference_in(cohort, state.weights, slot)
+        found = by_name(reference)
         for name, value in in_slot(cohort, state.weights, slot).items():
             assert torch.equal(found[name], value), name
-        assert twin.embed.weight.shape == (task.symbols + 1, architecture.width)
-        assert twin.unembed.weight.shape == (task.symbols, architecture.width)
-        twin.embed.weight.data.zero_()  # it is a copy: a user may do with it what they like
+        assert reference.embed.weight.shape == (task.symbols + 1, architecture.width)
+        assert reference.unembed.weight.shape == (task.symbols, architecture.width)
+        reference.embed.weight.data.zero_()  # it is a copy: a user may do with it what they like
         assert state.weights[slot].any()
         assert cohort.layout.views(state.weights)["embed.W_E"][slot].any()
 
@@ -75,4 +77,4 @@ def test_a_twin_holds_exactly_its_runs_weights(architecture: Architecture) -> No
 def test_places_are_one_to_one() -> None:
     for architecture in ARCHITECTURES.values():
         places = [module_place(name) for name in layout_of(architecture, 136).shapes]
-        assert sorted(places) == sorted(name for name, _ in Twin(architecture, 7).named_parameters())
+        assert sorted(places) == sorted(name for name, _ in ReferenceModule(architecture, 7).named_parameters())

@@ -4,11 +4,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, relu
 
-from grokscope.model.layout import POSITIONS
+from grokscope.model.layout import POSITIONS, Layout
 from grokscope.shapes import Float, Int
 from grokscope.specs import Architecture
 
-__all__ = ["Attention", "Block", "Mlp", "Twin", "module_place", "twin_of"]
+__all__ = ["Attention", "Block", "Mlp", "ReferenceModule", "module_place", "reference_module"]
 
 
 class Attention(nn.Module):
@@ -80,7 +80,7 @@ class Block(nn.Module):
         return self.hook_resid_post(x)
 
 
-class Twin(nn.Module):
+class ReferenceModule(nn.Module):
     """The paper's transformer, unpadded, for one run: tokens [inputs, 3] → logits [inputs, classes]."""
 
     def __init__(self, architecture: Architecture, symbols: int) -> None:
@@ -123,7 +123,7 @@ PLACES = {
 
 
 def module_place(name: str) -> str:
-    """The twin's name of a parameter of the layout.
+    """The reference module's name of a parameter of the layout.
 
     >>> module_place("blocks.0.attn.W_QKV")
     'blocks.0.attn.qkv.weight'
@@ -132,18 +132,13 @@ def module_place(name: str) -> str:
     return name.removesuffix(ending) + PLACES[ending]
 
 
-def twin_of(architecture: Architecture, symbols: int, weights: dict[str, Tensor]) -> Twin:
+def reference_module(architecture: Architecture, symbols: int, weights: dict[str, Tensor]) -> ReferenceModule:
     """The module with one run's weights (views of a stack of one, padding cut off), in their precision."""
-    twin = Twin(architecture, symbols)
     state = {}
     for name, value in weights.items():
-        own = value[0]
-        if name == "embed.W_E":
-            own = own[: symbols + 1]
-        elif name.startswith("unembed"):
-            own = own[..., :symbols]
-        is_matrix = own.ndim == 2 and "embed.W_E" not in name and "W_pos" not in name
-        state[module_place(name)] = (own.T if is_matrix else own).clone()
-    twin = twin.to(next(iter(state.values())).dtype)
-    twin.load_state_dict(state)
-    return twin
+        own = value[0][Layout.real(name, symbols)]
+        is_linear = own.ndim == 2 and name not in ("embed.W_E", "pos_embed.W_pos")
+        state[module_place(name)] = (own.T if is_linear else own).clone()
+    reference = ReferenceModule(architecture, symbols).to(weights["embed.W_E"].dtype)
+    reference.load_state_dict(state)
+    return reference
