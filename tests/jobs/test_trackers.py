@@ -2,7 +2,6 @@ import io
 import json
 import sqlite3
 import struct
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 import pytest
 
 from grokscope.cli import run
-from grokscope.jobs.trackers import mirror_logs
-from grokscope.jobs.trackers.following import main, send
+from grokscope.jobs.trackers import main, mirror_logs, send
 from grokscope.runs import RunFolder, Store, open_runs
 from grokscope.runs.following import FollowedRun, Follower
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
@@ -98,7 +96,7 @@ def test_every_tracker_gets_what_the_log_holds_while_real_training(
             assert [value for _, value in points] == pytest.approx([value for _, value in expected[tag]], rel=1e-6)
 
 
-def look(step: int, fsd: float | None = 0.5) -> dict[str, Any]:
+def evaluation(step: int, fsd: float | None = 0.5) -> dict[str, Any]:
     return {"step": step, "train_accuracy": 1.0, "validation_accuracy": 0.5, "fsd": fsd}
 
 
@@ -106,7 +104,7 @@ def look(step: int, fsd: float | None = 0.5) -> dict[str, Any]:
 def folder(tmp_path: Path) -> RunFolder:
     made = Store(tmp_path / "runs").add(TINY)
     for step in (0, 2, 4):
-        made.append(look(step))
+        made.append(evaluation(step))
     return made
 
 
@@ -114,7 +112,7 @@ def folder(tmp_path: Path) -> RunFolder:
 def test_a_continued_run_is_mirrored_once(folder: RunFolder) -> None:
     out = folder.path.parent
     other = Store(out).add(TINY.with_seed(1))
-    other.append(look(0))
+    other.append(evaluation(0))
 
     def mirror() -> Points:
         assert main(["tensorboard", str(out)], io.StringIO(json.dumps([folder.name]) + "\n")) == 0
@@ -123,25 +121,25 @@ def test_a_continued_run_is_mirrored_once(folder: RunFolder) -> None:
     assert [step for step, _ in mirror()["fsd"]] == [0, 2, 4]
     folder.rewind(2)
     for step in (4, 6, 8):
-        folder.append(look(step))
+        folder.append(evaluation(step))
     assert [step for step, _ in mirror()["fsd"]] == [0, 2, 4, 6, 8]
     assert not (out / "trackers" / "tensorboard" / other.name).exists(), "it was not asked for"
     assert len(open_runs(out)) == 2, "a tracker's folder is no run"
 
 
 def test_what_is_undefined_is_left_out(folder: RunFolder) -> None:
-    folder.append(look(6, fsd=None))
-    heard: list[tuple[int, set[str]]] = []
+    folder.append(evaluation(6, fsd=None))
+    received: list[tuple[int, set[str]]] = []
 
     class Listener:
         def log(self, run: FollowedRun, step: int, values: dict[str, float]) -> None:
-            heard.append((step, set(values)))
+            received.append((step, set(values)))
 
         def close(self) -> None:
             raise AssertionError
 
     send(Listener(), Follower(folder.path.parent).update(), {folder.name: 2})
-    assert heard == [
+    assert received == [
         (4, {"train_accuracy", "validation_accuracy", "fsd"}),
         (6, {"train_accuracy", "validation_accuracy"}),
     ]
@@ -152,9 +150,9 @@ def test_a_tracker_that_cannot_write_says_why_in_one_sentence(
 ) -> None:
     (folder.path.parent / "trackers").write_text("in the way")
     assert main(["tensorboard", str(folder.path.parent)], io.StringIO("[]\n")) == 1
-    told = capsys.readouterr().err
-    assert told.startswith("grokscope: ")
-    assert told.count("\n") == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("grokscope: ")
+    assert shown.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -170,7 +168,7 @@ def test_a_tracker_that_raises_hangs_or_crashes_costs_one_warning(program: str, 
     warnings: list[str] = []
     many = [f"run-{number}" for number in range(20_000)]  # more than a pipe holds
     start = time.monotonic()
-    with mirror_logs(["wandb"], tmp_path, many, warnings.append, 1.0, lambda word: [sys.executable, "-c", program]):
+    with mirror_logs(["wandb"], tmp_path, many, warnings.append, 1.0, ["-c", program]):
         entered = time.monotonic() - start
     assert entered < 5, "training does not wait for it"
     assert time.monotonic() - start < 30
@@ -189,7 +187,7 @@ def test_training_goes_on_without_its_tracker(
         run(["train", "add_mod7", "--seeds", "3", "--spec", "tiny.json", "--out", "runs", "--track", "tensorboard"])
         == 0
     )
-    told = capsys.readouterr()
-    assert " ".join(told.err.split()).count("warning: tensorboard does not follow any more") == 1
-    assert "add_mod7_s3" in told.out
+    shown = capsys.readouterr()
+    assert " ".join(shown.err.split()).count("warning: tensorboard does not follow any more") == 1
+    assert "add_mod7_s3" in shown.out
     assert open_runs("runs")["add_mod7_s3"].folder.outcome.is_finished

@@ -49,25 +49,25 @@ def test_a_run_that_was_set_aside_is_neither_found_nor_examined(store: Store) ->
     assert damaged_runs(store) == {}
 
 
-def test_a_log_that_lacks_a_look_is_damaged_until_where_the_run_ended(store: Store) -> None:
+def test_a_log_that_lacks_an_evaluation_is_damaged_until_where_the_run_ended(store: Store) -> None:
     (folder,) = store
     ended = folder.outcome
     assert ended.is_finished
     folder.rewind(4)
-    assert "lacks 1 of its records" in str(find_damage(folder))
+    assert "lacks 1 of its records" in str(find_damage(store, folder.name))
     folder.finish(replace(ended, stopped_early=True))
-    assert find_damage(folder) is None
+    assert find_damage(store, folder.name) is None
     folder.finish(replace(ended, failed_at=7))
-    assert find_damage(folder) is None
+    assert find_damage(store, folder.name) is None
     folder.finish(replace(ended, failed_at=9))
-    assert "lacks 1 of its records" in str(find_damage(folder))
+    assert "lacks 1 of its records" in str(find_damage(store, folder.name))
 
 
 def test_a_run_that_was_only_watched_is_not_mended_by_training(tmp_path: Path) -> None:
     folder = Store(tmp_path).add(replace(TINY, model="somebody's"))
     folder.append({"step": 3, "train_accuracy": 0.5})
     folder.finish(RunOutcome("never"))
-    assert not list(examine(Store(tmp_path))), "it was looked at whenever its owner liked"
+    assert not list(examine(Store(tmp_path))), "it was evaluated whenever its owner liked"
     log = folder.path / "log.jsonl"
     log.write_bytes(log.read_bytes()[:-4])
     (finding,) = examine(Store(tmp_path), repair=True)

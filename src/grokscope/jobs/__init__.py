@@ -6,8 +6,7 @@ from grokscope.lazy import exports
 
 if TYPE_CHECKING:  # all of them load torch
     from grokscope.jobs.capacity import bytes_per_run, slots_in, slots_that_fit
-    from grokscope.jobs.checks import reject_impossible
-    from grokscope.jobs.preparation import prepare_plan
+    from grokscope.jobs.preparation import prepare_plan, reject_impossible
     from grokscope.jobs.runner import run_all
     from grokscope.jobs.stacks import stack_key
     from grokscope.jobs.states import state_at
@@ -17,8 +16,7 @@ else:
         __name__,
         {
             "capacity": ["bytes_per_run", "slots_in", "slots_that_fit"],
-            "checks": ["reject_impossible"],
-            "preparation": ["prepare_plan"],
+            "preparation": ["prepare_plan", "reject_impossible"],
             "runner": ["run_all"],
             "stacks": ["stack_key"],
             "states": ["state_at"],

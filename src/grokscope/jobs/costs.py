@@ -34,35 +34,26 @@ class Cost:
     bytes_stored: int
     """On the disk, at the end."""
 
-    def __add__(self, other: "Cost") -> "Cost":
-        return Cost(
-            self.steps + other.steps,
-            self.device_seconds + other.device_seconds,
-            self.bytes_stored + other.bytes_stored,
-        )
-
 
 def cost_of(plan: Plan) -> Cost:
     """What a whole plan costs; runs that differ in their seeds alone are counted once and multiplied."""
     kinds: dict[tuple[object, ...], list[RunSpec]] = {}
     for spec in plan.runs:
         kinds.setdefault(tuple(getattr(spec, name) for name in BESIDE_SEEDS), []).append(spec)
-    total = Cost(0, 0.0, 0)
-    for members in kinds.values():
-        one, count = _cost_of_one(members[0], plan), len(members)
-        total += Cost(one.steps * count, one.device_seconds * count, one.bytes_stored * count)
-    return total
+    each = [(len(members), _cost_of_one(members[0], plan)) for members in kinds.values()]
+    return Cost(
+        sum(count * one.steps for count, one in each),
+        sum(count * one.device_seconds for count, one in each),
+        sum(count * one.bytes_stored for count, one in each),
+    )
 
 
 def _cost_of_one(spec: RunSpec, plan: Plan) -> Cost:
     steps = spec.training.steps - (spec.fork.step if spec.fork else 0)
     speed = SPEED_OF_A_CORE if plan.device == "cpu" else SPEED_OF_A_GPU.get(spec.precision, SPEED_OF_A_GPU["float32"])
-    return Cost(steps, steps * _weight(spec) / speed, _bytes_of(spec, plan.keep))
-
-
-def _weight(spec: RunSpec) -> float:
-    """How much more a step costs than one of the paper's model."""
-    return (_parameters(spec) * cohort_key(spec).batch) / (_parameters(PAPER) * cohort_key(PAPER).batch)
+    # How much more a step costs than one of the paper's model.
+    weight = (_parameters(spec) * cohort_key(spec).batch) / (_parameters(PAPER) * cohort_key(PAPER).batch)
+    return Cost(steps, steps * weight / speed, _bytes_of(spec, plan.keep))
 
 
 def _parameters(spec: RunSpec) -> int:
@@ -74,11 +65,8 @@ def _bytes_of(spec: RunSpec, keep: str) -> int:
     first = spec.fork.step if spec.fork else 0
     weights = _parameters(spec) * (8 if spec.precision == "float64" else 4)
     points = [step for step in spec.checkpoints.steps(spec.training.steps) if step >= first]
-    whole = {step for step in spec.checkpoints.at if step >= first} | (
-        {spec.training.steps} if keep != "forks" else set()
-    )
-    files = {"weights": len(points) + 3 * len(whole), "state": 3 * len(points), "forks": 3 * len(whole), "none": 0}[
-        keep
-    ]
+    ends = [] if keep == "forks" else [spec.training.steps]
+    whole = {step for step in (*spec.checkpoints.at, *ends) if step >= first}
+    counts = {"weights": len(points) + 3 * len(whole), "state": 3 * len(points), "forks": 3 * len(whole), "none": 0}
     evaluations = sum(1 for step in spec.evaluation_steps if step >= first)
-    return files * weights + evaluations * LOG_ROW + RUN_FILES + len(points) * ENTRY * (keep != "none")
+    return counts[keep] * weights + evaluations * LOG_ROW + RUN_FILES + len(points) * ENTRY * (keep != "none")

@@ -1,11 +1,20 @@
 """A plan before it is trained: checked, kept in its store, and its run folders made, so that `watch` shows them."""
 
-from grokscope.jobs.checks import reject_impossible
-from grokscope.runs import is_remote, keep_plan, open_store, run_name
-from grokscope.specs import Plan
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.files import named
+from grokscope.measures.catalogue import measure_named
+from grokscope.runs import Store, is_remote, keep_plan, open_store, run_name
+from grokscope.specs import Plan, RunSpec
+from grokscope.steering import has_paired_run, paired_run
+from grokscope.tasks import named_task, train_size
+from grokscope.training import cohort_key
 from grokscope.training.devices import is_available
 
-__all__ = ["prepare_plan"]
+__all__ = ["prepare_plan", "reject_impossible"]
 
 MOST_FOLDERS = 1000  # made before training begins; two files each, flushed, and a plan may name a hundred thousand
 
@@ -26,3 +35,71 @@ def prepare_plan(plan: Plan, is_here: bool = True) -> list[str]:
         for spec in waiting if len(waiting) <= MOST_FOLDERS else ():
             store.add(spec, plan.memberships.get(spec, ()))
     return [run_name(spec) for spec in waiting]
+
+
+def reject_impossible(specs: Sequence[RunSpec], store: Store, device: str, measures: Sequence[str] = ()) -> None:
+    """Reject runs that cannot be trained, or measured while they are; nothing has been written by then."""
+    if not is_available(device):
+        raise InputError(f"device {shown(device)} was asked for, and there is none; use cpu")
+    if device == "mps" and any(spec.training.dropout or spec.precision == "float64" for spec in specs):
+        raise InputError("mps has no float64, which dropout's random numbers and precision float64 need; use cpu")
+    if monitored := next((spec for spec in specs if spec.model), None):
+        raise InputError(f"{run_name(monitored)} was only monitored: {shown(monitored.model)} is trained elsewhere")
+    for task, fraction in {(spec.task, spec.train_fraction) for spec in specs}:
+        train_size(named_task(task), fraction)
+    nearest = next(place for place in (store.path, *store.path.parents, Path()) if place.exists())
+    if not nearest.is_dir():
+        raise InputError(f"the folder {named(store.path)} could not be made: {named(nearest)} is a file")
+    if any(spec.fork for spec in specs):
+        _reject_impossible_forks(specs, store)
+    _reject_unmeasurable(specs, measures, device)
+
+
+def _reject_unmeasurable(specs: Sequence[RunSpec], measures: Sequence[str], device: str) -> None:
+    """Reject unknown measures, and bases that no run has."""
+    for reading in measures:
+        measure_named(reading.partition("@")[0])
+    if measures and device.startswith("mps"):
+        raise InputError("mps has no float64, which measures need; use cpu, or measure the stored runs there")
+    bases = dict.fromkeys(basis for task in {spec.task for spec in specs} for basis in named_task(task).bases)
+    for reading in measures:
+        where = reading.partition("@")[2]
+        if where not in ("", "sum", *bases):
+            raise InputError(f"no run can be read as {shown(reading)}{did_you_mean(where, ('sum', *bases))}")
+
+
+def _reject_impossible_forks(specs: Sequence[RunSpec], store: Store) -> None:
+    stored = store.find_hashes({spec.fork.parent for spec in specs if spec.fork is not None})
+    known = {name: folder.spec for name, folder in stored.items()} | {spec.content_hash: spec for spec in specs}
+    for spec in specs:
+        if spec.fork is not None:
+            parent, name = known.get(spec.fork.parent), spec.fork.parent
+            if parent is None:
+                raise InputError(f"there is no run {shown(name)} in {named(store.path)} to fork from")
+            first = parent.fork.step if parent.fork else 0
+            failed_at = stored[name].outcome.failed_at if name in stored else None
+            last = parent.training.steps if failed_at is None else failed_at
+            if not first <= spec.fork.step <= last:
+                raise InputError(f"{run_name(parent)} has states from step {first} to {last}, got {spec.fork.step}")
+            if len({(one.architecture, named_task(one.task).symbols) for one in (spec, parent)}) > 1:
+                raise InputError(f"a fork must have the architecture and symbols of its parent {run_name(parent)}")
+            if has_paired_run(spec):
+                _reject_impossible_pair(spec, parent)
+
+
+def _reject_impossible_pair(spec: RunSpec, parent: RunSpec) -> None:
+    """A matched fork's parent is trained beside it, in one stack and by its spec alone."""
+    if (
+        parent.trigger is not None
+        or parent.control is not None
+        or (parent.fork is not None and parent.fork.norm != "free")
+    ):
+        raise InputError(
+            f"a matched fork follows its parent beyond the fork by its spec alone, and {run_name(parent)} has a "
+            "trigger, a closed loop or a held norm"
+        )
+    if replace(cohort_key(paired_run(spec, parent)), holds_norm=True) != cohort_key(spec):
+        raise InputError(
+            f"a matched fork is trained beside its parent {run_name(parent)}: they must agree on the batch size, and "
+            "on the kind of gradient, dropout and clipping"
+        )

@@ -9,7 +9,7 @@ import torch
 
 from grokscope.errors import InputError
 from grokscope.jobs.capacity import slots_that_fit
-from grokscope.jobs.checks import reject_impossible
+from grokscope.jobs.preparation import reject_impossible
 from grokscope.jobs.stacks import plan_stacks, split_evenly
 from grokscope.jobs.training_stack import Options, Report, Stopped, TrainingStack
 from grokscope.runs.locks import BusyError

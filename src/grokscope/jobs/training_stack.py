@@ -92,8 +92,7 @@ class TrainingStack:
             for slot, folder in self.folders.items()
             if folder.spec.fork is not None and has_paired_run(folder.spec)
         }
-        stacked = [None if folder is None else folder.spec for folder in by_slot]
-        self.cohort = Cohort(stacked, options.device, paired)
+        self.cohort = Cohort([folder and folder.spec for folder in by_slot], options.device, paired)
         self.state = initial_state(self.cohort)
         self.evaluation_steps = [spec.evaluation_steps for spec in self.cohort.specs]
         self.saves = [set(spec.checkpoints.steps(spec.training.steps)) for spec in self.cohort.specs]
@@ -153,7 +152,8 @@ class TrainingStack:
 
     def _advance(self, running: set[int]) -> set[int]:
         """Take the steps to the next evaluation or checkpoint of any run; those that have not failed."""
-        ahead = min(self._next_stop(slot) - self.steps[slot] for slot in running)
+        stops = {slot: self.evaluation_steps[slot] | self.saves[slot] for slot in running}
+        ahead = min(stop - self.steps[slot] for slot in running for stop in stops[slot] if stop > self.steps[slot])
         self.state, info = advance(self.state, self.cohort, ahead, self.compiled)
         failed = {slot: step for slot in running if (step := info.failed_at[slot]) is not None}
         for slot, step in failed.items():
@@ -178,10 +178,6 @@ class TrainingStack:
                 self.finish(slot, None, stopped_early=self.steps[slot] < last)
         return left
 
-    def _next_stop(self, slot: int) -> int:
-        """The next step at which a run is evaluated or saved."""
-        return min(step for step in self.evaluation_steps[slot] | self.saves[slot] if step > self.steps[slot])
-
     def evaluate(self, due: list[int]) -> None:
         """Evaluate the runs that are due, log what was found, and let their rules decide."""
         if not due:
@@ -193,13 +189,9 @@ class TrainingStack:
             folder.append(logged)
             self.logs[slot].append(logged)
             self.options.report(Progress(folder.name, step, self.cohort.specs[slot].training.steps, row))
-            decision = self._decision(slot)
-            if decision is not None and changes_decay(decision):
-                self.state.weight_decay[slot] = decision.weight_decay
-
-    def _decision(self, slot: int) -> Decision | Control | None:
-        """What the run's trigger or closed loop decides; it depends on the log alone, so it survives a restart."""
-        return decide_decay(self.cohort.specs[slot], self.logs[slot])
+            rule = decide_decay(self.cohort.specs[slot], self.logs[slot])
+            if rule is not None and changes_decay(rule):
+                self.state.weight_decay[slot] = rule.weight_decay
 
     def measure(self, slots: set[int]) -> None:
         """Take the measures that are due at the checkpoints of these runs, all of one kind together."""
@@ -246,9 +238,15 @@ class TrainingStack:
             "padded_size": self.cohort.key.size,
             "compiled": self.compiled is not False,
         }
-        facts = {**_rule_facts(self._decision(slot)), "layout": layout, "provenance": provenance(self.options.device)}
-        evaluations = columns_from(self.logs[slot])
-        outcome = RunOutcome.from_evaluations(evaluations, failed_at, stopped_early=stopped_early, **facts)
+        rule = decide_decay(self.cohort.specs[slot], self.logs[slot])
+        outcome = RunOutcome.from_evaluations(
+            columns_from(self.logs[slot]),
+            failed_at,
+            stopped_early=stopped_early,
+            layout=layout,
+            provenance=provenance(self.options.device),
+            **_rule_facts(rule),
+        )
         self.folders[slot].finish(outcome)
 
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 
 from grokscope.errors import InputError
@@ -43,7 +44,7 @@ def examine(store: Store, repair: bool = False) -> Iterator[Finding]:
 
     Nothing is written unless it is to be repaired.
     """
-    known = {run_name(spec): spec for plan in _plans(store) for spec in plan}
+    known = _planned_runs(store)
     for path in sorted(store.path.iterdir()) if store.path.is_dir() else ():
         is_run = (path / "spec.json").exists() or path.name in known
         is_ours = path.name.isprintable() and not path.name.startswith(".")  # hidden is what was set aside
@@ -86,60 +87,52 @@ def _examine_run(path: Path, planned: RunSpec | None, repair: bool) -> Iterator[
 
 def _examine_files(folder: RunFolder, repair: bool) -> Iterator[Finding]:
     """Logs, checkpoints and outcome of a run that nobody writes."""
-    gap = None
-    for problem, step in [*_damaged_checkpoints(folder), *_damaged_logs(folder), *_damaged_outcome(folder)]:
-        gap = step if gap is None else min(gap, step)
-        if folder.spec.model:  # of somebody else, and only watched: nobody here can train it again
-            yield Finding(folder.name, problem, "")
-            continue
+    found = [*_damaged_checkpoints(folder), *_damaged_logs(folder), *_damaged_outcome(folder)]
+    for problem, step, _ in found:
         where = f"from before step {step}" if step < folder.spec.training.steps else "at its end"
-        yield Finding(folder.name, problem, f"the run is opened again {where}, for `grokscope resume`", repair)
-    if repair and gap is not None and not folder.spec.model:
-        for path, _ in _bad_checkpoints(folder):
+        # A run of somebody else was only watched: nobody here can train it again.
+        remedy = "" if folder.spec.model else f"the run is opened again {where}, for `grokscope resume`"
+        yield Finding(folder.name, problem, remedy, repair and bool(remedy))
+    if repair and found and not folder.spec.model:
+        for path in {folder.path / "outcome.json", *(path for *_, path in found)}:
             path.unlink(missing_ok=True)
-        (folder.path / "outcome.json").unlink(missing_ok=True)
-        folder.rewind(gap - 1)  # what follows is evaluated again, and so computed again
+        folder.rewind(min(step for _, step, _ in found) - 1)  # what follows is evaluated again, and so computed again
 
 
-def _bad_checkpoints(folder: RunFolder) -> Iterator[tuple[Path, DamagedError]]:
+Damage = tuple[str, int, Path]  # what is wrong, the first step that has to be computed again, what is removed for it
+
+
+def _damaged_checkpoints(folder: RunFolder) -> Iterator[Damage]:
     for path in sorted(folder.path.iterdir()):
-        if CHECKPOINT.fullmatch(path.name):
+        if match := CHECKPOINT.fullmatch(path.name):
             try:
                 load_tensors(path)
             except DamagedError as error:
-                yield path, error
-
-
-def _damaged_checkpoints(folder: RunFolder) -> Iterator[tuple[str, int]]:
-    """What is wrong, and the first step that has to be computed again."""
-    for path, error in _bad_checkpoints(folder):
-        yield str(error), int(path.name.partition("-")[2][:8])
+                yield str(error), int(match[2]), path
     try:
         listed = json.loads((folder.path / MANIFEST).read_bytes())
     except (FileNotFoundError, ValueError):  # then no checkpoint is vouched for, and each was named above
         return
     for name in sorted(listed) if isinstance(listed, dict) else ():
-        match = CHECKPOINT.fullmatch(name)
-        if match and not (folder.path / name).exists() and (folder.path / "outcome.json").exists():
-            yield f"the checkpoint {named(folder.path / name)} is missing", int(match[2])
+        match, path = CHECKPOINT.fullmatch(name), folder.path / name
+        if match and not path.exists() and (folder.path / "outcome.json").exists():
+            yield f"the checkpoint {named(path)} is missing", int(match[2]), path
 
 
-def _damaged_logs(folder: RunFolder) -> Iterator[tuple[str, int]]:
-    first = folder.spec.fork.step if folder.spec.fork else 0
-    due = sorted({first, *folder.spec.evaluation_steps})
-    # A monitor evaluates whenever it is called, so nothing is known to be missing.
-    is_whole = (folder.path / "outcome.json").exists() and not folder.spec.model
+def _damaged_logs(folder: RunFolder) -> Iterator[Damage]:
+    first, end = folder.spec.fork.step if folder.spec.fork else 0, folder.path / "outcome.json"
+    due = [step for step in sorted({first, *folder.spec.evaluation_steps}) if step >= first]
     for which in LOGS:
         path = folder.path / f"{which}.jsonl"
         bad, steps = folder.count_bad_rows(which), [row["step"] for row in folder.log(which)]
+        lost = [step for step in due if step not in set(steps)]
         if bad:
-            lost = [step for step in due if step >= first and step not in set(steps)]
-            yield f"{named(path)} has {bad} torn or altered records", min(lost, default=first)
-        elif which == "log" and is_whole:
+            yield f"{named(path)} has {bad} torn or altered records", min(lost, default=first), end
+        # A monitor evaluates whenever it is called, so nothing is known to be missing.
+        elif which == "log" and end.exists() and not folder.spec.model:
             last = _last_evaluation(folder, steps)
-            lost = [step for step in due if first <= step <= last and step not in set(steps)]
-            if lost:
-                yield f"{named(path)} lacks {len(lost)} of its records", lost[0]
+            if lost := [step for step in lost if step <= last]:
+                yield f"{named(path)} lacks {len(lost)} of its records", lost[0], end
 
 
 def _last_evaluation(folder: RunFolder, steps: list[int]) -> int:
@@ -153,55 +146,44 @@ def _last_evaluation(folder: RunFolder, steps: list[int]) -> int:
     return max(steps, default=0) if ended.stopped_early else folder.spec.training.steps
 
 
-def _damaged_outcome(folder: RunFolder) -> Iterator[tuple[str, int]]:
+def _damaged_outcome(folder: RunFolder) -> Iterator[Damage]:
     try:
         folder.outcome  # noqa: B018 (reading it checks it)
     except DamagedError as error:
-        yield str(error), folder.spec.training.steps + 1
+        yield str(error), folder.spec.training.steps + 1, folder.path / "outcome.json"
 
 
-def find_damage(folder: RunFolder) -> str | None:
-    """What is wrong with a finished run's outcome or logs, all that records are made of; None if they are whole."""
+def find_damage(store: Store, name: str) -> str | None:
+    """What is wrong with a finished run's spec, outcome or logs, which records are made of; None if they are whole."""
     try:
-        if not folder.outcome.is_finished:
-            return None
+        folder = store.folder(name)
+        is_finished = folder.outcome.is_finished
     except DamagedError as error:
         return str(error)
-    return next((problem for problem, _ in _damaged_logs(folder)), None)
+    return next((problem for problem, *_ in _damaged_logs(folder)), None) if is_finished else None
 
 
 def damaged_runs(store: Store) -> dict[str, str]:
     """The runs of a store of which no record can be made, by name, with what is wrong."""
-    found = {}
-    for name in store.names():
-        try:
-            why = find_damage(store.folder(name))
-        except DamagedError as error:
-            why = str(error)
-        if why is not None:
-            found[name] = why
-    return found
+    return {name: why for name in store.names() if (why := find_damage(store, name)) is not None}
 
 
 def set_aside(store: Store, names: Sequence[str]) -> list[Path]:
     """Move runs out of the way, so that they are trained again; nothing is deleted."""
-    moved = []
-    for name in names:
-        place = store.path / f".damaged-{name}"
-        number = 1
-        while place.exists():
-            number += 1
-            place = store.path / f".damaged-{name}.{number}"
-        moved.append((store.path / name).rename(place))
-    return moved
+    return [(store.path / name).rename(_free_place(store.path / f".damaged-{name}")) for name in names]
 
 
-def _plans(store: Store) -> Iterator[tuple[RunSpec, ...]]:
-    """The runs of every plan that can be read; one that cannot is no reason to examine nothing."""
+def _free_place(path: Path) -> Path:
+    numbered = (path.with_name(f"{path.name}.{number}") for number in count(2))
+    return next(place for place in chain([path], numbered) if not place.exists())
+
+
+def _planned_runs(store: Store) -> dict[str, RunSpec]:
+    """The runs of all plans, by name; plans that cannot be read are no reason to examine nothing."""
     try:
-        yield from (plan.runs for plan in kept_plans(store))
+        return {run_name(spec): spec for plan in kept_plans(store) for spec in plan.runs}
     except InputError:
-        return
+        return {}
 
 
 def examine_remote(remote: Remote, repair: bool = False) -> Iterator[Finding]:
@@ -211,7 +193,7 @@ def examine_remote(remote: Remote, repair: bool = False) -> Iterator[Finding]:
     has to find the run, so one that no whole commit and no plan names is committed anew, as its spec alone.
     """
     with RemoteStore(remote.address) as store:
-        planned = {run_name(spec) for plan in _plans(store) for spec in plan}
+        planned = _planned_runs(store)
         for run in remote.runs():
             damaged, is_found = _damaged_commits(remote, run)
             spec = None
@@ -222,7 +204,7 @@ def examine_remote(remote: Remote, repair: bool = False) -> Iterator[Finding]:
                     yield from (Finding(run, problem + lost, "") for _, problem in damaged)
                     continue
                 if repair:
-                    store.add(spec).commit(0, finished=False)
+                    store.create(spec).commit(0, finished=False)
             for commit, problem in damaged:
                 if repair:
                     remote.remove(f"{run}/{commit.marker}")

@@ -9,6 +9,7 @@ so no locks are needed. Each writer replaces it as a whole, and none relies on i
 import contextlib
 import os
 import sqlite3
+import tempfile
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -62,13 +63,13 @@ def read_indexed(
         entry, now = known.get(name), str(stamps[name])
         if entry is not None and entry.stamp == now:
             kept[name] = entry
-        if name in kept and (kept[name].is_complete or not complete):
-            rows.append(kept[name].facts)
-            continue
-        facts = read(name, complete)
+        if name not in kept or (complete and not kept[name].is_complete):
+            facts = read(name, complete)
+            if facts is not None and (not complete or facts["outcome"] != "unfinished"):
+                kept[name] = _Entry(now, complete, facts)
+        else:
+            facts = kept[name].facts
         rows.append(facts)
-        if facts is not None and (not complete or facts["outcome"] != "unfinished"):
-            kept[name] = _Entry(now, complete, facts)
     if pays and kept != known:
         _save(folder / INDEX, kept, stamps)
     return rows
@@ -98,16 +99,13 @@ def _load(path: Path) -> dict[str, _Entry]:
             if database.execute("pragma user_version").fetchone() != (FORMAT,):
                 return {}
             rows = database.execute("select * from runs")
-            names = [column[0] for column in rows.description][2:]
-            return {row[2]: _Entry(row[0], bool(row[1]), _facts(names, row[2:])) for row in rows}
+            names = [column[0] for column in rows.description]
+            found = [dict(zip(names, row, strict=True)) for row in rows]
+            for facts in found:
+                facts["stopped_early"] = bool(facts["stopped_early"])  # SQLite has no booleans
+            return {facts["run"]: _Entry(facts.pop("stamp"), bool(facts.pop("is_complete")), facts) for facts in found}
     except (OSError, sqlite3.Error):
         return {}
-
-
-def _facts(names: Sequence[str], values: Sequence[Any]) -> Facts:
-    facts = dict(zip(names, values, strict=True))
-    facts["stopped_early"] = bool(facts["stopped_early"])  # SQLite has no booleans
-    return facts
 
 
 def _save(path: Path, entries: dict[str, _Entry], stamps: dict[str, Stamp]) -> None:
@@ -138,12 +136,8 @@ def _checksum(content: bytearray) -> bytes:
 
 def _now(folder: Path) -> int:
     """The time by the clock that stamps files there, which on a network disk is not ours; 0 if none can be written."""
-    probe = folder / f".{INDEX}.{os.getpid()}.partial"
     try:
-        probe.touch()
-        try:
-            return probe.stat().st_mtime_ns
-        finally:
-            probe.unlink(missing_ok=True)
+        with tempfile.TemporaryFile(prefix=f".{INDEX}.", suffix=".partial", dir=folder) as probe:
+            return os.fstat(probe.fileno()).st_mtime_ns
     except OSError:
         return 0

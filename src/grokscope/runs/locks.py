@@ -4,19 +4,31 @@ import fcntl
 import json
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from grokscope.errors import InputError
 from grokscope.files import disk_error
 
-__all__ = ["BusyError", "lock_owner", "take_lock"]
+__all__ = ["BusyError", "hold_lock", "lock_owner"]
 
 
 class BusyError(InputError):
     """Another living process writes this run."""
 
 
-def take_lock(lock: Path, name: str) -> int:
+@contextmanager
+def hold_lock(lock: Path, name: str) -> Iterator[None]:
+    """Be the only process that holds this lock; somebody who asks for it meanwhile gets a `BusyError`."""
+    with os.fdopen(_take_lock(lock, name)):
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+def _take_lock(lock: Path, name: str) -> int:
     """The lock's descriptor, held by us alone; what is written into the file only tells others who we are."""
     while True:
         try:

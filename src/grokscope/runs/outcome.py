@@ -59,9 +59,8 @@ class RunOutcome:
         """From what is stored; rejects what names no ending, or an event that is not a step."""
         if not isinstance(parts.get("outcome"), str):
             raise ValueError("an outcome does not name how the run ended")
-        for name in EVENTS:
-            if not isinstance(parts.get(name), int | None):
-                raise ValueError(f"an outcome's {name!r} is not a step")
+        if wrong := [name for name in EVENTS if not isinstance(parts.get(name), int | None)]:
+            raise ValueError(f"an outcome's {wrong[0]!r} is not a step")
         return cls(**{name: parts[name] for name in cls.__dataclass_fields__ if name in parts})
 
     @classmethod

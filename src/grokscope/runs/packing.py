@@ -37,16 +37,17 @@ NEEDED = ("step", "train_accuracy", "validation_accuracy")  # columns of all eva
 
 def pack_records(records: Iterable[RunRecord]) -> bytes:
     """Records as one compressed file of lines, numbers to seven digits; the same records give the same bytes."""
-    lines = [json.dumps({"format": FORMAT})]
-    for record in records:
-        parts = {
+    parts = (
+        {
             "spec": record.spec.to_dict(),
             "outcome": record.outcome.to_dict(),
             "evaluations": _rounded(record.evaluations),
             "checkpoints": _rounded(record.checkpoints),
             "made_for": [one.to_dict() for one in record.made_for],
         }
-        lines.append(json.dumps(parts, separators=(",", ":")))
+        for record in records
+    )
+    lines = [json.dumps({"format": FORMAT}), *(json.dumps(one, separators=(",", ":")) for one in parts)]
     return gzip.compress("\n".join(lines).encode(), mtime=0)
 
 
@@ -79,14 +80,12 @@ def _record(parts: Mapping[str, Any], evaluations: str, checkpoints: str) -> Run
         {name: [nan if x is None else x for x in values] for name, values in parts[part].items()}
         for part in (evaluations, checkpoints)
     )
-    lacking = [name for name in NEEDED if name not in logged]
-    if lacking:
+    if lacking := [name for name in NEEDED if name not in logged]:
         raise ValueError(f"a log has no column {lacking[0]!r}")
     _reject_uneven(logged)
     _reject_uneven(measured)
-    for name in EVENTS:
-        if name not in parts["outcome"]:
-            raise ValueError(f"an outcome does not say {name!r}")
+    if unknown := [name for name in EVENTS if name not in parts["outcome"]]:
+        raise ValueError(f"an outcome does not say {unknown[0]!r}")
     made_for = tuple(Membership.from_dict(one) for one in parts.get("made_for", ()))
     return RunRecord(
         RunSpec.from_dict(parts["spec"]), RunOutcome.from_dict(parts["outcome"]), logged, measured, made_for

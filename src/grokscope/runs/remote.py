@@ -24,10 +24,9 @@ import re
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from grokscope.errors import InputError, shown
@@ -80,12 +79,11 @@ class Commit:
         """The inverse; None if the marker is torn, altered, or names what no run has."""
         try:
             outer = json.loads(content)
-            if hashlib.sha256(outer["commit"].encode()).hexdigest() != outer["sha256"]:
-                return None
             found = cls(**json.loads(outer["commit"]))
+            is_whole = hashlib.sha256(outer["commit"].encode()).hexdigest() == outer["sha256"]
+            return found if is_whole and all(FILE.fullmatch(name) for name in found.files) else None
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
-        return found if all(FILE.fullmatch(name) for name in found.files) else None
 
 
 class Remote:
@@ -244,9 +242,8 @@ class RemoteFolder(RunFolder):
 
     def commit(self, step: int, finished: bool) -> None:
         """Copy the run as it stands."""
-        files = {path.name: path.read_bytes() for path in sorted(self.path.iterdir()) if FILE.fullmatch(path.name)}
-        for name in ("lock", MADE_FOR):  # the studies have files of their own
-            files.pop(name, None)
+        own = {path.name: path for path in sorted(self.path.iterdir()) if path.name not in ("lock", MADE_FOR)}
+        files = {name: path.read_bytes() for name, path in own.items() if FILE.fullmatch(name)}
         self.remote.commit(self.name, step, files, finished, self.known)
         self.clock[:] = [time.monotonic()]
 
@@ -268,11 +265,6 @@ class RemoteStore(Store):
     def address(self) -> str:
         """Where it lies, as a plan names it."""
         return self.remote.address
-
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether every worker is to stop."""
-        return self.remote.read(CANCELLED) is not None  # every worker asks often, and to list many runs is slow
 
     def reopen(self) -> None:
         """Undo `cancel`."""
@@ -298,44 +290,33 @@ class RemoteStore(Store):
         """Whether anything of a run is committed yet."""
         return bool(self.remote.commits(run_name(spec)))
 
-    def _make(self, spec: RunSpec) -> RemoteFolder:
-        """The run's folder, with its newest whole commit if there is one."""
+    def create(self, spec: RunSpec) -> RemoteFolder:
+        """The run's folder in the scratch folder, with its newest whole commit if there is one."""
         self.fetch(run_name(spec))
-        folder = super()._make(spec)
-        return RemoteFolder(folder.path, folder.spec, self.remote)
+        return RemoteFolder(super().create(spec).path, spec, self.remote)
 
-    def add(self, spec: RunSpec, made_for: Iterable[Membership] = ()) -> RemoteFolder:
-        """The run's folder in the scratch folder, with the studies it is for."""
-        folder = self._make(spec)
-        folder.add_memberships(made_for)
-        return folder
-
-    def fetch(self, run: str, report: Callable[[str], None] = lambda sentence: None) -> None:
+    def fetch(self, run: str) -> None:
         """Copy a run's newest whole commit into the scratch folder, once."""
-        if run in self._fetched:
-            return
+        commits = () if run in self._fetched else self.remote.commits(run)
         self._fetched.add(run)
-        for commit in self.remote.commits(run):
-            try:
+        for commit in commits:
+            with suppress(DamagedError):  # an earlier commit serves
                 files = self.remote.content(run, commit, self.only)
-            except DamagedError as error:
-                report(f"{error}; an earlier commit serves")
-                continue
-            (self.path / run).mkdir(exist_ok=True)
-            for name, content in files.items():
-                (self.path / run / name).write_bytes(content)
-            if studies := sorted(self.remote.memberships(run)):
-                (self.path / run / MADE_FOR).write_bytes(b"".join(encode_row(one.to_dict()) for one in studies))
-            return
+                if studies := sorted(self.remote.memberships(run)):
+                    files[MADE_FOR] = b"".join(encode_row(one.to_dict()) for one in studies)
+                (self.path / run).mkdir(exist_ok=True)
+                for name, content in files.items():
+                    (self.path / run / name).write_bytes(content)
+                return
 
     def __iter__(self) -> Iterator[RunFolder]:
         return map(self.folder, self.remote.runs())
 
-    def names(self) -> list[str]:
+    def names(self, ending: str = "") -> list[str]:
         """Folders named like runs, in order; whether they hold a commit is seen when they are fetched."""
-        return [name for name in self.remote.names() if RUN.fullmatch(name)]
+        return [name for name in self.remote.names() if RUN.fullmatch(name) and name.endswith(ending)]
 
-    def folder(self, name: str | Path) -> RunFolder:
+    def folder(self, name: str) -> RunFolder:
         """The run of exactly this name, fetched."""
-        self.fetch(Path(name).name)
+        self.fetch(name)
         return super().folder(name)

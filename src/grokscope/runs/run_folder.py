@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from grokscope.errors import InputError, shown
 from grokscope.files import DamagedError, disk_error, named, write_atomically
-from grokscope.runs.locks import lock_owner, take_lock
+from grokscope.runs.locks import hold_lock, lock_owner
 from grokscope.runs.logs import Row, columns_from, decode_rows, encode_row
 from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord, unite
@@ -209,13 +209,10 @@ class RunFolder:
 
     def _flush_log(self) -> None:
         """The logs reach the disk before a state that follows them: continuing from there never misses a row."""
-        for which in LOGS:
-            path = self.path / f"{which}.jsonl"
+        for path in (log for which in LOGS if (log := self.path / f"{which}.jsonl").exists()):
             try:
                 with path.open("rb") as file:
                     os.fsync(file.fileno())
-            except FileNotFoundError:
-                pass
             except OSError as error:
                 raise disk_error(path, error) from error
 
@@ -246,14 +243,10 @@ class RunFolder:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Be the only writer. The system frees the lock of a process that dies, so none is ever stale."""
-        lock = self.path / "lock"
-        with os.fdopen(take_lock(lock, self.name)):
-            try:
-                for half in self.path.glob(".*.partial"):  # of a writer that was killed
-                    half.unlink(missing_ok=True)
-                yield
-            finally:
-                lock.unlink(missing_ok=True)
+        with hold_lock(self.path / "lock", self.name):
+            for half in self.path.glob(".*.partial"):  # of a writer that was killed
+                half.unlink(missing_ok=True)
+            yield
 
     @property
     def owner(self) -> str | None:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from hashlib import sha256
 from os.path import isfile
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Self
 
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.files import DamagedError, make_folder, named, write_atomically
-from grokscope.runs.locks import take_lock
+from grokscope.runs.locks import hold_lock
 from grokscope.runs.run_folder import FORMAT, RunFolder, reject_other_formats, run_name, spec_bytes
 from grokscope.specs import Membership, RunSpec
 
@@ -33,7 +33,7 @@ class Store:
         """Nothing is left to do: what was written is on the disk."""
 
     def __iter__(self) -> Iterator[RunFolder]:
-        return map(self.folder, self.paths())
+        return map(self.folder, self.names())
 
     @property
     def address(self) -> str:
@@ -43,7 +43,7 @@ class Store:
     @property
     def is_cancelled(self) -> bool:
         """Whether every worker is to stop."""
-        return (self.path / CANCELLED).exists()
+        return self.get(CANCELLED) is not None
 
     def cancel(self) -> None:
         """Ask every worker, wherever it runs, to store everything and stop."""
@@ -70,19 +70,18 @@ class Store:
         """The files kept in a folder beside the runs, in order."""
         return sorted(path.name for path in (self.path / folder).glob("[!.]*") if path.is_file())
 
-    def names(self) -> list[str]:
-        """The runs' folders, in order; none of them is read."""
+    def names(self, ending: str = "") -> list[str]:
+        """The runs' folders, in order, or those whose names end so; none of them is read."""
         entries = sorted(os.listdir(self.path)) if self.path.is_dir() else []  # noqa: PTH208
         # Ten thousand Paths take a fifth of a second, and their names a tenth of that.
         return [
             name
             for name in entries
-            if name.isprintable() and not name.startswith(".") and isfile(f"{self.path}/{name}/spec.json")  # noqa: PTH113
+            if name.endswith(ending)
+            and name.isprintable()
+            and not name.startswith(".")
+            and isfile(f"{self.path}/{name}/spec.json")  # noqa: PTH113
         ]
-
-    def paths(self) -> Iterator[Path]:
-        """The same as paths."""
-        return (self.path / name for name in self.names())
 
     def locate(self, spec: RunSpec) -> RunFolder:
         """Where a run lies, or would lie; nothing is made."""
@@ -90,17 +89,18 @@ class Store:
 
     def add(self, spec: RunSpec, made_for: Iterable[Membership] = ()) -> RunFolder:
         """The run's folder, made if it is new, with the studies it is for; one with another spec is never touched."""
-        folder = self._make(spec)
+        folder = self.create(spec)
         folder.add_memberships(made_for)
         return folder
 
-    def _make(self, spec: RunSpec) -> RunFolder:
+    def create(self, spec: RunSpec) -> RunFolder:
+        """The run's folder, made if it is new."""
         path = self.path / run_name(spec)
         if path.is_symlink():
             raise InputError(f"{named(path)} leads out of its store; nothing was changed")
         make_folder(path)
         if (path / "spec.json").exists():
-            if self.folder(path).spec.content_hash != spec.content_hash:
+            if self.folder(path.name).spec.content_hash != spec.content_hash:
                 raise InputError(f"{named(path)} holds another run than the one asked for; nothing was changed")
             return RunFolder(path, spec)  # equal but for the place of a table, which may have moved
         try:
@@ -124,42 +124,35 @@ class Store:
         """Whether anything of a run was measured yet."""
         return (self.path / run_name(spec) / "log.jsonl").exists()
 
-    @contextmanager
-    def claim_stack(self, specs: Sequence[RunSpec]) -> Iterator[None]:
+    def claim_stack(self, specs: Sequence[RunSpec]) -> AbstractContextManager[None]:
         """Be the only process that trains these runs as one stack."""
         digest = sha256("".join(spec.content_hash for spec in specs).encode()).hexdigest()[:16]
-        lock = self.path / f".stack-{digest}.lock"
         make_folder(self.path)
-        with os.fdopen(take_lock(lock, f"a stack of {len(specs)} runs")):
-            try:
-                yield
-            finally:
-                lock.unlink(missing_ok=True)
+        return hold_lock(self.path / f".stack-{digest}.lock", f"a stack of {len(specs)} runs")
 
     def find(self, name: str) -> RunFolder:
         """The run with this name, hash, or unambiguous beginning of either."""
         if re.fullmatch(r"[0-9a-f]{16}", name):  # the usual case, and quick among thousands
-            for entry in sorted(os.listdir(self.path)) if self.path.is_dir() else ():  # noqa: PTH208
-                if entry.endswith(f"-{name}") and entry[0] != "." and isfile(f"{self.path}/{entry}/spec.json"):  # noqa: PTH113
-                    return self.folder(entry)
-        parts = {path: path.name.rpartition("-") for path in self.paths()}
-        exact = [path for path, (word, _, end) in parts.items() if name in (path.name, word, end)]
-        matches = exact or [path for path in parts if path.name.startswith(name) or parts[path][2].startswith(name)]
+            for entry in self.names(f"-{name}"):
+                return self.folder(entry)
+        parts = {entry: entry.rpartition("-") for entry in self.names()}
+        exact = [entry for entry, (word, _, end) in parts.items() if name in (entry, word, end)]
+        matches = exact or [
+            entry for entry, (*_, end) in parts.items() if name in (entry[: len(name)], end[: len(name)])
+        ]
         if len(exact) > 1:  # a run and its forks share a word, which then means the run
-            roots = [path for path in exact if self.folder(path).spec.fork is None]
+            roots = [entry for entry in exact if self.folder(entry).spec.fork is None]
             matches = roots if len(roots) == 1 else exact
         if len(matches) == 1:
             return self.folder(matches[0])
         if matches:
-            raise InputError(
-                f"{shown(name)} names {len(matches)} runs, such as {matches[0].name} and {matches[1].name}"
-            )
-        known = [known for path, (word, _, _) in parts.items() for known in (path.name, word)]
+            raise InputError(f"{shown(name)} names {len(matches)} runs, such as {matches[0]} and {matches[1]}")
+        known = [known for entry, (word, _, _) in parts.items() for known in (entry, word)]
         raise InputError(f"there is no run {shown(name)} in {named(self.path)}{did_you_mean(name, known)}")
 
-    def folder(self, name: str | Path) -> RunFolder:
-        """The run in the folder of exactly this name, as `names` and `paths` list them."""
-        path = self.path / Path(name).name
+    def folder(self, name: str) -> RunFolder:
+        """The run in the folder of exactly this name, as `names` lists them."""
+        path = self.path / name
         reject_other_formats(path)
         try:
             return RunFolder(path, RunSpec.from_json((path / "spec.json").read_text()))

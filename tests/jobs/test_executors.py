@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from grokscope.jobs import slurm
-from grokscope.jobs.executors import shards_of
-from grokscope.jobs.slurm import Job
+from grokscope.jobs import executors
+from grokscope.jobs.executors import Job, shards_of
 from grokscope.runs.plans import encode_plan
 from grokscope.specs import Plan
 from tiny_runs import TINY
@@ -32,11 +31,11 @@ class Jobs:
 
 
 def test_no_array_is_larger_than_a_cluster_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slurm, "ARRAY", 4)
+    monkeypatch.setattr(executors, "ARRAY", 4)
     shards = shards_of(Plan("runs", tuple(TINY.with_seed(seed) for seed in range(10))), runs_per_shard=1)
     jobs, ended = Jobs(), dict[int, str]()
-    for shard, heard in slurm._ended(jobs, shards):
-        assert isinstance(heard, list)
-        ended[shard.number] = heard[0]["run"]
+    for shard, reports in executors._ended_jobs(jobs, shards):
+        assert isinstance(reports, list)
+        ended[shard.number] = reports[0]["run"]
     assert jobs.arrays == [4, 4, 2]
     assert ended == {shard.number: encode_plan(shard.plan).decode() for shard in shards}

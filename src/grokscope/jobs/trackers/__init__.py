@@ -1,6 +1,0 @@
-"""Mirrors of our own log in W&B, TensorBoard and trackio: a process beside the training, which may fail alone."""
-
-from grokscope.jobs.trackers.kinds import TRACKERS, Tracker, Word
-from grokscope.jobs.trackers.mirror import mirror_logs
-
-__all__ = ["TRACKERS", "Tracker", "Word", "mirror_logs"]
