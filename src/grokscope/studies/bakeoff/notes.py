@@ -4,15 +4,13 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 from grokscope.runs.records import RunRecord
-from grokscope.studies import Evidence, Measured, Quantity, Selection
+from grokscope.studies import Evidence, Measured, Part, Quantity, Records, Selection
 from grokscope.studies.bakeoff.configurations import task_order
 from grokscope.studies.bakeoff.quantities import compare, configurations_run, outcome
-from grokscope.studies.quantity import Part
 from grokscope.view.numbers import format_number
 
 __all__ = ["describe_logs", "describe_winner"]
 
-Records = Mapping[str, RunRecord]
 SIGNIFICANT = 0.05
 FLOAT32_RESOLUTION = 2.0**-24  # the least loss that a probability just below 1 can have
 FIRED = ("before memorisation", "between that and grokking", "at grokking or later", "never")

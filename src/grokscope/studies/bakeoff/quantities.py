@@ -1,20 +1,16 @@
 """The bake-off's numbers: what became of each configuration's runs, and how it compares with the best fixed λ."""
 
-from collections.abc import Mapping
 from math import isnan
 
 from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
 from grokscope.stats import Estimate, holm, kaplan_meier, logrank, share
-from grokscope.studies import Evidence, Measured, Quantity, Selection
+from grokscope.studies import Evidence, Measured, Part, Quantity, Records, Selection, configuration
 from grokscope.studies.bakeoff.configurations import CHOSEN, CONFIGURATIONS, FAMILIES, task_order
-from grokscope.studies.quantity import Part
-from grokscope.studies.selection import configuration
 from grokscope.timeline import first_step
 
 __all__ = ["CHOICE", "compare", "configurations_run", "outcome", "outcome_of_setting", "seconds", "tasks_run"]
 
-Records = Mapping[str, RunRecord]
 FELL = 0.9  # validation accuracy below which a run that has grokked counts as collapsed
 BASELINE = "fixed"
 

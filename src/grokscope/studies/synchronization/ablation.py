@@ -4,8 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import nan
 
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
-from grokscope.studies.quantity import Part
+from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.tasks import named_task
@@ -22,7 +21,7 @@ COMPONENTS = {
 }
 
 
-def _drops(records: readings.Records, close: float) -> Measured:
+def _drops(records: Records, close: float) -> Measured:
     """Points of accuracy that zeroing each component costs, at the first checkpoint at or after grokking.
 
     Of one run its own drops, of many their medians; `close` is the difference up to which one agrees with the paper's.
@@ -66,7 +65,7 @@ def drops(runs: Selection) -> Quantity:
     return Quantity("accuracy lost by zeroing (as reported: within 10 points)", runs, _drops, options={"close": 10.0})
 
 
-def _accuracy(records: readings.Records) -> Measured:
+def _accuracy(records: Records) -> Measured:
     """Accuracy in percent over all pairs of one run at that checkpoint, whole and without each component."""
     (record,) = records.values()
     count = len(named_task(record.spec.task).inputs)
@@ -80,7 +79,7 @@ def _accuracy(records: readings.Records) -> Measured:
 ACCURACY = Quantity("accuracy with a component zeroed", RUN, _accuracy)
 
 
-def _later_block(records: readings.Records, at_least: float) -> Measured:
+def _later_block(records: Records, at_least: float) -> Measured:
     """In how many runs FSD of the last block's neuron-to-logit map crosses after that of block 0, or never."""
     later = []
     for record in records.values():

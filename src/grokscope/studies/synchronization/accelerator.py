@@ -4,10 +4,20 @@ from collections.abc import Iterable, Mapping
 from math import isnan
 from statistics import fmean
 
-from grokscope.runs.records import RunRecord
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
-from grokscope.studies.quantity import Part
-from grokscope.studies.selection import configuration
+from grokscope.studies import (
+    Claim,
+    Evidence,
+    Item,
+    Measured,
+    Part,
+    Quantity,
+    Records,
+    Rule,
+    Selection,
+    cell,
+    configuration,
+    rule,
+)
 from grokscope.studies.synchronization import readings, series
 from grokscope.studies.synchronization.comparisons import grokking, measure_grokking
 from grokscope.view.charts.figure import Figure, Numbers, Panel, Series
@@ -28,7 +38,6 @@ TRIGGERS = {
 RAISED = tuple(f"{trigger}_x{high}" for high in HIGHS for trigger in TRIGGERS)
 ACCELERATED = (0.36, 0.43)  # Figure 8: share of the steps that the FSD trigger saves
 GROUP, WIDTH = 1.0, 0.155
-Records = Mapping[str, RunRecord]
 
 
 def reported_seeds(*names: str) -> Selection:

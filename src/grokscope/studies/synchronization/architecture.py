@@ -2,8 +2,7 @@
 
 from math import isfinite
 
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
-from grokscope.studies.quantity import Part
+from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings, series
 from grokscope.studies.synchronization.events import (
     EVERY_EVENT,
@@ -45,7 +44,7 @@ def _events(variant: str) -> Quantity:
     return run_events(f"{variant}_s42", "", "architecture")
 
 
-def _lead(records: readings.Records) -> Measured:
+def _lead(records: Records) -> Measured:
     """The lead of one run, or the median over those of many that grok; with how many lead and lag."""
     found = [record.timeline.sync.lead for record in records.values()]
     known = [lead for lead in found if lead.sign is not None]
@@ -74,7 +73,7 @@ def lead(runs: Selection) -> Quantity:
     return Quantity("lead of FSD", runs, _lead, readings.CADENCE)
 
 
-def _count_grokked(records: readings.Records) -> Measured:
+def _count_grokked(records: Records) -> Measured:
     """How many runs grok."""
     count = len(readings.grokked_runs(records.values()))
     best = readings.mean_known(
@@ -91,7 +90,7 @@ def grokked_count(runs: Selection) -> Quantity:
     return Quantity("runs that grok", runs, _count_grokked, readings.CADENCE)
 
 
-def _count_defined(records: readings.Records) -> Measured:
+def _count_defined(records: Records) -> Measured:
     """In how many runs FSD is defined at any evaluation."""
     count = sum(bool(readings.known(record.evaluations.get("fsd", []))) for record in records.values())
     return Measured.of(count, f"FSD defined in {count} of {len(records)}", len(records))
@@ -167,7 +166,7 @@ def _fig_arch(evidence: Evidence) -> Figure:
     return Figure("fig-arch", "fig:arch_ablation", title, (panel,), notes, 1, (4.2, 2.5))
 
 
-def _magnitudes(records: readings.Records) -> Measured:
+def _magnitudes(records: Records) -> Measured:
     """The leads of two models side by side."""
     leads = {name: readings.lead_bound(record) for name, record in records.items()}
     shown = ", ".join(f"{name.removesuffix('_s42')} {format_number(lead)}" for name, lead in leads.items())

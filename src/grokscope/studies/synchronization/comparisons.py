@@ -4,15 +4,11 @@ from collections.abc import Mapping
 from operator import itemgetter
 from statistics import fmean
 
-from grokscope.runs.records import RunRecord
 from grokscope.stats import logrank
-from grokscope.studies import Measured, Quantity, Selection
-from grokscope.studies.selection import configuration
+from grokscope.studies import Measured, Quantity, Records, Selection, configuration
 from grokscope.studies.synchronization import readings
 
 __all__ = ["grokking", "holm_adjusted", "log_rank", "measure_grokking"]
-
-Records = Mapping[str, RunRecord]
 
 
 def measure_grokking(records: Records) -> Measured:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from grokscope.stats import Estimate, sign_test
-from grokscope.studies import Evidence, Measured, Quantity, Selection
+from grokscope.studies import Evidence, Measured, Quantity, Records, Selection
 from grokscope.studies.synchronization import readings
-from grokscope.studies.synchronization.readings import CADENCE, Records, one_run
+from grokscope.studies.synchronization.readings import CADENCE, one_run
 from grokscope.timeline import Crossing, Flag, LeadStatus
 from grokscope.view.numbers import format_estimate
 

@@ -6,13 +6,23 @@ from dataclasses import replace
 from grokscope.runs.records import RunRecord
 from grokscope.specs import Architecture, Initialization
 from grokscope.stats import share, sign_test
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
-from grokscope.studies.quantity import Part
-from grokscope.studies.selection import configuration
+from grokscope.studies import (
+    Claim,
+    Evidence,
+    Item,
+    Measured,
+    Part,
+    Quantity,
+    Records,
+    Rule,
+    Selection,
+    cell,
+    configuration,
+    rule,
+)
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.alarms import CANDIDATES, LOGGED, Candidate, Reading, trace
 from grokscope.studies.synchronization.experiments import EXPERIMENTS
-from grokscope.studies.synchronization.readings import Records
 from grokscope.studies.synchronization.sentences import quote
 from grokscope.view.numbers import format_estimate, format_step
 from grokscope.view.table import Column, Row, Table, text

@@ -13,8 +13,7 @@ from grokscope.law import CensoredFit, Ending, ForkedRun, fit_censored, fit_each
 from grokscope.law.censored import CensoredForm
 from grokscope.runs.records import RunRecord
 from grokscope.stats import Estimate, bootstrap
-from grokscope.studies import Measured, Quantity, Selection
-from grokscope.studies.quantity import Part
+from grokscope.studies import Measured, Part, Quantity, Records, Selection
 from grokscope.studies.synchronization import readings
 from grokscope.timeline import Outcome
 from grokscope.view.numbers import format_estimate, format_number
@@ -25,7 +24,6 @@ RESAMPLES = 200  # of draws, for the interval of every fit by maximum likelihood
 NAMES = {"constant": "C", "exponent": "α", "offset": "a"}
 UNSTABLE = (Outcome.UNSTABLE, Outcome.DIVERGED)
 Start = Literal["fork", "FSD crossing"]
-Records = Mapping[str, RunRecord]
 
 
 def _forked_runs(records: Records, start: Start) -> list[ForkedRun]:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from grokscope.runs.records import RunRecord
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.view.numbers import format_number
@@ -26,7 +26,7 @@ REPORTED_97 = Selection(("base",), tuple(f"add_mod97_s{seed}" for seed in (42, 1
 EXCEPTION = "add_mod113"  # the prime of rank 2
 
 
-def _fit(records: readings.Records, column: str, before: int | None) -> Measured:
+def _fit(records: Records, column: str, before: int | None) -> Measured:
     """A column at the first checkpoint at or after grokking, or at an early step: a run's own, or the median."""
     values = [
         readings.after_grokking(record, column) if before is None else record.at(before, column)
@@ -48,7 +48,7 @@ def fit(name: str, runs: Selection) -> Quantity:
     return Quantity(heading, runs, _fit, options={"column": column, "before": before})
 
 
-def _count_fits(records: readings.Records, column: str, operator: str, bound: float, form: str) -> Measured:
+def _count_fits(records: Records, column: str, operator: str, bound: float, form: str) -> Measured:
     """How many runs have a fit beyond a bound at the first checkpoint at or after grokking."""
     values = readings.known(readings.after_grokking(record, column) for record in records.values())
     if len(values) < len(records):
@@ -61,7 +61,7 @@ def _count_fits(records: readings.Records, column: str, operator: str, bound: fl
     return Measured({"such runs": good}, shown, n, note)
 
 
-def _count_ranks(records: readings.Records, rank: float, without: str) -> Measured:
+def _count_ranks(records: Records, rank: float, without: str) -> Measured:
     """How many runs have this median rank over the evaluations after grokking."""
     asked = [record for record in records.values() if record.spec.task != without]
     ranks = []
@@ -77,7 +77,7 @@ def _count_ranks(records: readings.Records, rank: float, without: str) -> Measur
     return Measured({"such runs": good}, f"{good} of {len(ranks)} have rank {rank:g}", len(ranks), note)
 
 
-def _amplitude(records: readings.Records) -> Measured:
+def _amplitude(records: Records) -> Measured:
     """The root of the answer share at grokking: the ratio of the sum-dependent amplitude to the activations' scale."""
     shares = [
         record.at(step, "answer_share") for record in records.values() if (step := record.timeline.grokked) is not None
@@ -96,7 +96,7 @@ def last_frequency(record: RunRecord) -> float | int:
     return record.at(int(record.evaluations["step"][-1]), "fsd_mode")
 
 
-def _frequencies(records: readings.Records) -> Measured:
+def _frequencies(records: Records) -> Measured:
     """The dominant frequency at the last evaluation, of every run that grokked."""
     modes = [int(mode) for mode in readings.known(map(last_frequency, readings.grokked_runs(records.values())))]
     if not modes:

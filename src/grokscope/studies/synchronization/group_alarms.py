@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from grokscope.specs import ReadingSpec
 from grokscope.stats import share
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
-from grokscope.studies.quantity import Part
+from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.groups import CONTROLS, EVERY, FRACTIONS, seeds_at
 from grokscope.studies.synchronization.sentences import empty_row, has_runs, quote
@@ -16,7 +15,7 @@ from grokscope.view.table import Column, Row, Table, text
 __all__ = ["CLAIMS", "SUPPLEMENTS"]
 
 
-def _fired(records: readings.Records, groks: bool, fewest: int, controls: tuple[float, float]) -> Measured:
+def _fired(records: Records, groks: bool, fewest: int, controls: tuple[float, float]) -> Measured:
     """How often FSD_gen and its control cross in the runs that grok, or in those that never do."""
     own = [record for record in records.values() if (record.timeline.grokked is not None) == groks]
     runs = [record.timeline for record in own]

@@ -6,8 +6,7 @@ from math import isnan
 from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
 from grokscope.stats import share
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
-from grokscope.studies.quantity import Part
+from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import doubt_notes, lead_signs, mean_lead
 from grokscope.studies.synchronization.experiments import S5_SEEDS
@@ -59,7 +58,7 @@ def _irrep(record: RunRecord, step: int | None) -> tuple[str, int] | None:
     return found.label, found.irrep_dimension
 
 
-def _events(records: readings.Records) -> Measured:
+def _events(records: Records) -> Measured:
     """When one run grokked, when FSD_gen and its control crossed, and the irrep of most neurons at grokking."""
     (record,) = records.values()
     found, irrep = record.timeline, _irrep(record, record.timeline.grokked)
@@ -80,7 +79,7 @@ def events(run: Selection) -> Quantity:
     return Quantity("events on S5", run, _events)
 
 
-def _control_leads(records: readings.Records, thresholds: tuple[float, float]) -> Measured:
+def _control_leads(records: Records, thresholds: tuple[float, float]) -> Measured:
     """Mean lead of the Fourier control at each threshold, and in how many runs it leads."""
     leads = {
         at: [lead for one in records.values() if (lead := _control_lead(one, at)) is not None] for at in thresholds
@@ -157,7 +156,7 @@ def _mean_row(evidence: Evidence, title: str, runs: Selection, is_reported: bool
     )
 
 
-def _dimensions(records: readings.Records, reported: tuple[int, int]) -> Measured:
+def _dimensions(records: Records, reported: tuple[int, int]) -> Measured:
     """How many runs have a dominant irrep of the reported dimensions, or of more than 1, where FSD_gen crosses."""
     at_sync, at_grok = (
         [found[1] for record, step in steps if (found := _irrep(record, step)) is not None]
@@ -176,7 +175,7 @@ def _dimensions(records: readings.Records, reported: tuple[int, int]) -> Measure
     return Measured(parts, shown, len(records), note)
 
 
-def _memorization(records: readings.Records) -> Measured:
+def _memorization(records: Records) -> Measured:
     """The mean step at which the training set is memorised, if every run does."""
     steps = [float(step) for record in records.values() if (step := record.timeline.memorized) is not None]
     if len(steps) < len(records):
@@ -187,7 +186,7 @@ def _memorization(records: readings.Records) -> Measured:
     )
 
 
-def _grokking(records: readings.Records, low: int, high: int) -> Measured:
+def _grokking(records: Records, low: int, high: int) -> Measured:
     """How many runs grok, and how many of them in a range of steps."""
     steps = [step for record in records.values() if (step := record.timeline.grokked) is not None]
     if not steps:
@@ -197,7 +196,7 @@ def _grokking(records: readings.Records, low: int, high: int) -> Measured:
     return Measured({"runs that grok": len(steps), "runs inside": inside}, shown, len(records), f"{inside} lie inside.")
 
 
-def _plateau(records: readings.Records) -> Measured:
+def _plateau(records: Records) -> Measured:
     """How many runs memorise, then synchronise, then grok."""
     good = 0
     for record in records.values():
@@ -208,7 +207,7 @@ def _plateau(records: readings.Records) -> Measured:
     return Measured({"such runs": good}, f"{good} of {len(records)}", len(records), note)
 
 
-def _other_groups(records: readings.Records, fewest: int) -> Measured:
+def _other_groups(records: Records, fewest: int) -> Measured:
     """In how many grokked runs of other groups FSD_gen leads, and how often it crosses in those that do not grok."""
     leads = {group: [r.timeline.sync.lead for r in records.values() if r.spec.task == group] for group in GROUPS}
     known = {group: [lead for lead in found if lead.sign is not None] for group, found in leads.items()}

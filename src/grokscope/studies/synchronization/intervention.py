@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from math import isfinite, isnan, nan
 
 from grokscope.law import Ending
-from grokscope.runs.records import RunRecord
 from grokscope.stats import Estimate, kaplan_meier
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings, series
 from grokscope.studies.synchronization.forks import law, times_to_grok
 from grokscope.studies.synchronization.reported import REPORTED
@@ -23,7 +22,6 @@ THEORY_CONSTANT = 3000  # Figure 3: Δt = 3,000/λ
 SEEN = f"Evaluated every {readings.CADENCE} steps, as in the paper; forked at step 1,000 with Adam's moments kept."
 POOLED = "All seeds: median Δt of the runs forked before grokking; one that did not grok is later than all others."
 WORDS = {str(Ending.CENSORED): "never", str(Ending.FAILED): "unstable", str(Ending.BEFORE): "before"}
-Records = Mapping[str, RunRecord]
 
 
 def branches(*decays: str) -> Selection:

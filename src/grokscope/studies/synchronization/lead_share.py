@@ -6,11 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from grokscope.stats import sign_test
-from grokscope.studies import Evidence, Item, Measured, Quantity, Selection, cell
-from grokscope.studies.selection import configuration
+from grokscope.studies import Evidence, Item, Measured, Quantity, Records, Selection, cell, configuration
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import lead_signs, mean_lead, median_events
-from grokscope.studies.synchronization.readings import Records
 from grokscope.studies.synchronization.sentences import empty_row, enumerate_parts, quote
 from grokscope.view.table import Column, Row, Table, text
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from grokscope.stats import correlation, share
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import (
     EVERY_EVENT,
@@ -21,7 +21,6 @@ from grokscope.studies.synchronization.readings import (
     ADDITIONS,
     CADENCE,
     REPORTED_ADDITIONS,
-    Records,
     all_seeds,
     one_run,
 )

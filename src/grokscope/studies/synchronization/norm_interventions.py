@@ -1,9 +1,7 @@
 """§6, beyond the paper: whether runs grok when the norm is frozen, matched or scaled at a fork."""
 
-from collections.abc import Mapping
-
-from grokscope.runs.records import RunRecord, count_foreign_forks
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.runs.records import count_foreign_forks
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.comparisons import grokking, holm_adjusted, log_rank
 from grokscope.studies.synchronization.sensitivity import EVENTS, GROKKED, HOLM, MEDIAN
@@ -51,7 +49,6 @@ NOTES = (
     "Log-rank tests compare the grok steps with those of the configuration in the column before; a run that did not "
     "grok is censored at the longest budget of the two. Holm's rule is over all these tests.",
 )
-Records = Mapping[str, RunRecord]
 
 
 def _collapses(records: Records, below: float) -> Measured:

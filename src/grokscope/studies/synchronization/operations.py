@@ -4,8 +4,7 @@ from dataclasses import replace
 from math import isfinite
 
 from grokscope.stats import sign_test
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
-from grokscope.studies.quantity import Part
+from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import lead_signs
 from grokscope.studies.synchronization.formulas import REPORTED_97, last_frequency
@@ -29,7 +28,7 @@ READINGS = {  # how FSD is read → measured column; none is that of the evaluat
 }
 
 
-def _delay(records: readings.Records) -> Measured:
+def _delay(records: Records) -> Measured:
     """Mean grok step of subtraction less that of addition, of the runs that grok."""
     steps = {
         task: readings.mean_known(
@@ -43,7 +42,7 @@ def _delay(records: readings.Records) -> Measured:
     return Measured.of(delay, format_number(delay), len(records), "Means of the grokked.")
 
 
-def _shared_frequencies(records: readings.Records) -> Measured:
+def _shared_frequencies(records: Records) -> Measured:
     """At how many seeds subtraction and addition have the same dominant frequency at the last evaluation."""
     subtractions = [name for name in records if name.startswith("sub")]
     pairs = [
@@ -59,13 +58,13 @@ def _shared_frequencies(records: readings.Records) -> Measured:
     return Measured.of(same, shown, len(known), note)
 
 
-def _timelines(records: readings.Records, column: str) -> list[Timeline]:
+def _timelines(records: Records, column: str) -> list[Timeline]:
     """The runs with this measured column as their FSD; without one, as they were evaluated."""
     read = [readings.read_by(record, column) if column else record for record in records.values()]
     return [record.timeline for record in read if record is not None]
 
 
-def _leads(records: readings.Records, column: str, fewest: int, about: int, tolerance: float) -> Measured:
+def _leads(records: Records, column: str, fewest: int, about: int, tolerance: float) -> Measured:
     """Crossings and leads of multiplication in one reading, and how many leads are near a number."""
     runs = _timelines(records, column)
     leads = [run.sync.lead for run in runs if run.sync.lead.sign is not None]
@@ -104,7 +103,7 @@ def leads(column: str, runs: Selection, fewest: int = 5) -> Quantity:
     return Quantity(what, runs, _leads, options=options)
 
 
-def _sign_tests(records: readings.Records, columns: tuple[str, ...]) -> Measured:
+def _sign_tests(records: Records, columns: tuple[str, ...]) -> Measured:
     """The sign test's p in each reading, and adjusted for their number by Holm's rule."""
     found: dict[str, float | None] = {}
     for column in columns:

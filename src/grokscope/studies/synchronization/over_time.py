@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from grokscope.specs import ReadingSpec
-from grokscope.studies import Evidence, Item, Measured, Quantity, cell
+from grokscope.studies import Evidence, Item, Measured, Quantity, Records, cell
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.phases import RUN, RUNS
-from grokscope.studies.synchronization.readings import CADENCE, Records
+from grokscope.studies.synchronization.readings import CADENCE
 from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.studies.synchronization.series import (
     curve,

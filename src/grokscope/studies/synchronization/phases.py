@@ -8,9 +8,9 @@ from typing import Any
 from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
 from grokscope.stats import bootstrap
-from grokscope.studies import Claim, Measured, Quantity, Rule, Selection, rule
+from grokscope.studies import Claim, Measured, Quantity, Records, Rule, Selection, rule
 from grokscope.studies.synchronization import readings
-from grokscope.studies.synchronization.readings import CADENCE, RESAMPLES, SEED, Records, known, mean_known, median_step
+from grokscope.studies.synchronization.readings import CADENCE, RESAMPLES, SEED, known, mean_known, median_step
 from grokscope.timeline import first_step_below
 from grokscope.view.numbers import format_estimate, format_number, format_percent, format_step
 

@@ -12,8 +12,7 @@ from grokscope.law import Ending, ForkedRun, forked_run
 from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
 from grokscope.stats import Estimate, SignTest, bootstrap, clustered_bootstrap, holm, kaplan_meier, share
-from grokscope.studies.quantity import Bound, Part
-from grokscope.studies.selection import Selection
+from grokscope.studies import Bound, Part, Records, Selection
 from grokscope.studies.synchronization.experiments import TABLE_1
 from grokscope.timeline import Crossing, Lead, LeadStatus, first_step
 
@@ -23,7 +22,6 @@ __all__ = [
     "REPORTED_ADDITIONS",
     "RESAMPLES",
     "SEED",
-    "Records",
     "after_grokking",
     "all_seeds",
     "at_grokking",
@@ -59,7 +57,6 @@ __all__ = [
 CADENCE = 500  # steps between the paper's checkpoints, where no other number is reported (§3)
 RESAMPLES = 10_000
 SEED = 0  # of every bootstrap: the same records give the same bytes
-Records = Mapping[str, RunRecord]
 
 REPORTED_ADDITIONS = Selection(
     ("base",),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from grokscope.stats import Estimate
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import (
     EVERY_EVENT,
@@ -19,7 +19,6 @@ from grokscope.studies.synchronization.readings import (
     ADDITIONS,
     CADENCE,
     REPORTED_ADDITIONS,
-    Records,
     all_seeds,
     one_run,
 )

@@ -10,10 +10,7 @@ import numpy as np
 from grokscope.measures.nulls import strongest_mode_chances
 from grokscope.runs.records import RunRecord
 from grokscope.stats import Estimate, critical_peak
-from grokscope.studies.evidence import Evidence
-from grokscope.studies.quantity import Measured, Quantity
-from grokscope.studies.selection import Selection
-from grokscope.studies.synchronization.readings import Records
+from grokscope.studies import Evidence, Measured, Quantity, Records, Selection
 from grokscope.tasks import named_task
 from grokscope.view.charts.figure import Series
 from grokscope.view.table import Cell

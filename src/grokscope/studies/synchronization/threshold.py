@@ -9,8 +9,7 @@ from statistics import fmean
 from grokscope.law import Ending, forked_run, norm_decay, threshold_norm
 from grokscope.runs.records import RunRecord
 from grokscope.stats import bootstrap
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
-from grokscope.studies.quantity import Part
+from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings, series
 from grokscope.studies.synchronization.experiments import DECAYS
 from grokscope.view.charts.figure import Ends, Figure, Panel, Series
@@ -24,7 +23,6 @@ THRESHOLD_NORM = 23.5  # Figure 7: the norm at grokking
 DECAY_SHARE = 0.2  # §6: "the fitted rate is ≈ 0.2× the pure-decay value ηλ"
 SCALE = 1000  # rates are shown per thousand steps
 RUNS = Selection(("crossprime",), task="add_mod97", weight_decays=DECAYS, forks=True)
-Records = Mapping[str, RunRecord]
 
 
 def _mean(values: list[float]) -> Part:

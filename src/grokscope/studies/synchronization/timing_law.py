@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from math import isnan
 from statistics import pstdev
 
-from grokscope.runs.records import RunRecord
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import intervention, readings
 from grokscope.studies.synchronization.forks import law
 from grokscope.studies.synchronization.reported import REPORTED
@@ -43,7 +42,7 @@ def prediction(decay: str) -> Quantity:
     )
 
 
-def _span(records: Mapping[str, RunRecord], needed: int) -> Measured:
+def _span(records: Records, needed: int) -> Measured:
     """Largest less smallest grok step of repetitions of one fork."""
     found = [float(step) for record in records.values() if (step := record.timeline.grokked) is not None]
     if len(found) < needed:
