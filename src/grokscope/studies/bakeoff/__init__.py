@@ -29,5 +29,6 @@ STUDY = Study(
 
 def bakeoff_study(tasks: Iterable[str] = TASKS, budget: int = BUDGET) -> Study:
     """The bake-off on these tasks, with this budget in steps."""
-    runs = partial(bakeoff_runs, tasks=tuple(tasks), budget=budget)
-    return replace(STUDY, experiments={**STUDY.experiments, "bakeoff": runs})
+    return replace(
+        STUDY, experiments={**STUDY.experiments, "bakeoff": partial(bakeoff_runs, tasks=tuple(tasks), budget=budget)}
+    )

@@ -41,8 +41,14 @@ def _panel(evidence: Evidence, task: str) -> Panel:
         family, _, weight_decay = name.partition("λ = ")
         families.setdefault(family.rstrip(), {})[place] = name
         ticks.append((place, weight_decay))
-    bars = tuple(_bars(evidence, task, family, names) for family, names in families.items())
-    return Panel(task, "λ", "median steps to grok", bars, tuple(ticks), x_range=(-0.6, len(ticks) - 0.4))
+    return Panel(
+        task,
+        "λ",
+        "median steps to grok",
+        series=tuple(_bars(evidence, task, family, names) for family, names in families.items()),
+        x_ticks=tuple(ticks),
+        x_range=(-0.6, len(ticks) - 0.4),
+    )
 
 
 def _bars(evidence: Evidence, task: str, family: str, names: dict[int, str]) -> Series:

@@ -34,8 +34,12 @@ def outcome(task: str, name: str) -> Quantity:
 
 def seconds(task: str, name: str, seconds_per_step: float) -> Quantity:
     """The median time to grok in seconds of one run in a full stack."""
-    runs = Selection(("bakeoff",), configuration=f"{task}/{name}")
-    return Quantity("seconds to grok", runs, _seconds, options={"seconds_per_step": seconds_per_step})
+    return Quantity(
+        "seconds to grok",
+        Selection(("bakeoff",), configuration=f"{task}/{name}"),
+        _seconds,
+        options={"seconds_per_step": seconds_per_step},
+    )
 
 
 def compare(task: str) -> Quantity:
@@ -45,8 +49,9 @@ def compare(task: str) -> Quantity:
 
 def outcome_of_setting(family: str, setting: str) -> Quantity:
     """What became of the tuning runs of a setting."""
-    runs = Selection(("tuning",), configuration=f"{family}/{setting}")
-    return Quantity("outcome", runs, _outcome, options={"fell": FELL})
+    return Quantity(
+        "outcome", Selection(("tuning",), configuration=f"{family}/{setting}"), _outcome, options={"fell": FELL}
+    )
 
 
 def _times(records: Records) -> tuple[list[int], list[bool]]:

@@ -52,12 +52,13 @@ def _drops(records: Records, close: float) -> Measured:
             abs(value - float(reported.get(name, "drop") or nan)) <= close for name, value in values.items()
         ),
     }
-    shown = " < ".join(f"{name} {values[name] / 100:.3f}" for name in sorted(values, key=values.__getitem__))
-    note = (
-        f"{sum(first)} of {len(whole)} lose most without block-1 attention, {sum(last)} least without the block-0 MLP; "
-        f"{counts['drops as reported']} of 4 drops are within {close:g} points."
+    return Measured(
+        parts | counts,
+        text=" < ".join(f"{name} {values[name] / 100:.3f}" for name in sorted(values, key=values.__getitem__)),
+        n=len(whole),
+        note=f"{sum(first)} of {len(whole)} lose most without block-1 attention, {sum(last)} least without the block-0 "
+        f"MLP; {counts['drops as reported']} of 4 drops are within {close:g} points.",
     )
-    return Measured(parts | counts, shown, len(whole), note)
 
 
 def drops(runs: Selection) -> Quantity:
@@ -89,8 +90,12 @@ def _later_block(records: Records, at_least: float) -> Measured:
             later.append(first is not None and (step is None or step > first))
     if len(later) < len(records):
         return Measured.lacking(len(later), len(records), "runs with the last block's map")
-    shown = f"{sum(later)} of {len(later)}"
-    return Measured({"such runs": sum(later)}, shown, len(later), "Never crossing counts as later.")
+    return Measured(
+        {"such runs": sum(later)},
+        text=f"{sum(later)} of {len(later)}",
+        n=len(later),
+        note="Never crossing counts as later.",
+    )
 
 
 def _later(runs: Selection) -> Quantity:
@@ -113,13 +118,19 @@ def _tab_ablation(evidence: Evidence) -> Table:
     columns = [Column("Ablated component"), Column("Accuracy (%)", digits=2), Column("Drop (pp)", digits=1)]
     columns += [Column("Drop (pp), all seeds", digits=1)] if is_widened else []
     unmeasured = [name for name in RUN.names if name in runs and evidence.measure(drops(RUN)).missing]
-    notes = (
-        "Over all pairs, at the first checkpoint at or after grokking, which is step 4,000 in the paper.",
-        *(("All seeds of add_mod97: medians with 95 % percentile-bootstrap intervals.",) if is_widened else ()),
-        *not_measured("The ablations at that checkpoint were", unmeasured),
-        *not_trained(set(RUN.names) - runs.keys()),
+    return Table(
+        "tab-ablation",
+        reported.label,
+        "Zero-ablation, addition mod 97",
+        tuple(columns),
+        tuple(rows),
+        notes=(
+            "Over all pairs, at the first checkpoint at or after grokking, which is step 4,000 in the paper.",
+            *(("All seeds of add_mod97: medians with 95 % percentile-bootstrap intervals.",) if is_widened else ()),
+            *not_measured("The ablations at that checkpoint were", unmeasured),
+            *not_trained(set(RUN.names) - runs.keys()),
+        ),
     )
-    return Table("tab-ablation", reported.label, "Zero-ablation, addition mod 97", tuple(columns), tuple(rows), notes)
 
 
 CLAIMS = (

@@ -80,12 +80,14 @@ def saved(runs: Selection, name: str, against: str = "fixed") -> Quantity:
 
 def _savings(found: Mapping[str, Measured], suffix: str) -> Measured:
     """Steps saved, side by side, with how often λ rose too late to do anything."""
-    missing = next((one.missing for one in found.values() if one.missing), "")
     late = {name: text for one in found.values() for name, text in one.parts.items() if name.startswith("late in ")}
-    shown = ", ".join(f"{name}: {one.text}{suffix * (one.text != 'none')}" for name, one in found.items())
-    values = {name: one.parts.get("value") for name, one in found.items()}
-    note = f"Over the seeds at which both grok. {_late_note(late.values())}".rstrip()
-    return Measured(values, shown, sum(one.n for one in found.values()), note, missing)
+    return Measured(
+        {name: one.parts.get("value") for name, one in found.items()},
+        text=", ".join(f"{name}: {one.text}{suffix * (one.text != 'none')}" for name, one in found.items()),
+        n=sum(one.n for one in found.values()),
+        note=f"Over the seeds at which both grok. {_late_note(late.values())}".rstrip(),
+        missing=next((one.missing for one in found.values() if one.missing), ""),
+    )
 
 
 def _late_note(late: Iterable[Part]) -> str:
@@ -96,26 +98,38 @@ def _late_note(late: Iterable[Part]) -> str:
 def savings(names: Mapping[str, str], is_reported: bool, against: str = "fixed", suffix: str = "") -> Quantity:
     """Steps that several configurations, by what they are called, save against another."""
     select = reported_seeds if is_reported else every_seed
-    members = {label: saved(select(name, against), name, against) for label, name in names.items()}
-    title = f"share of the steps of {against} that are saved by {' and '.join(names.values())}"
-    return Quantity(title, select(*names.values()), _savings, None, {"suffix": suffix}, members)
+    return Quantity(
+        f"share of the steps of {against} that are saved by {' and '.join(names.values())}",
+        select(*names.values()),
+        _savings,
+        None,
+        {"suffix": suffix},
+        members={label: saved(select(name, against), name, against) for label, name in names.items()},
+    )
 
 
 def _counts(found: Mapping[str, Measured]) -> Measured:
     """How many runs grok, by configuration and in all."""
-    missing = next((one.missing for one in found.values() if one.missing), "")
     n, grok = sum(one.n for one in found.values()), sum(one.number("grok") for one in found.values())
-    shown = ", ".join(f"{name}: {one.number('grok'):g} of {one.n} grok" for name, one in found.items())
     late = [f"{name} {one.number('late'):g} of {one.n}" for name, one in found.items() if one.number("late") > 0]
-    note = f"{grok:g} of {n} grok. {_late_note(late)}".rstrip()
-    return Measured({"grok": grok, "never grok": n - grok}, shown, n, note, missing)
+    return Measured(
+        {"grok": grok, "never grok": n - grok},
+        text=", ".join(f"{name}: {one.number('grok'):g} of {one.n} grok" for name, one in found.items()),
+        n=n,
+        note=f"{grok:g} of {n} grok. {_late_note(late)}".rstrip(),
+        missing=next((one.missing for one in found.values() if one.missing), ""),
+    )
 
 
 def counts(names: tuple[str, ...], is_reported: bool) -> Quantity:
     """How many runs of configurations grok, at the reported seeds or at all."""
     select = reported_seeds if is_reported else every_seed
-    members = {name: grokking(select(name)) for name in names}
-    return Quantity(f"runs of {' and '.join(names)} that grok", select(*names), _counts, members=members)
+    return Quantity(
+        f"runs of {' and '.join(names)} that grok",
+        select(*names),
+        _counts,
+        members={name: grokking(select(name)) for name in names},
+    )
 
 
 def _figure_8(evidence: Evidence) -> Figure:
@@ -128,18 +142,25 @@ def _figure_8(evidence: Evidence) -> Figure:
         title = f"Median of all seeds, {seeds} a trigger, with 95 % intervals"
         panels.append(_panel(evidence, title, is_mean=False))
     counted = f"{sum(sizes)} runs, {seeds} seeds a trigger" if runs else "no runs"
-    notes = (
-        "Above each bar: runs that grokked, of those trained. Grokking is evaluated every 100 steps.",
-        "The paper's band is 36 to 43 % below our mean at fixed λ = 1. It reports no steps, and says that none of "
-        "three seeds groks where λ is raised to 10 at memorisation or at an early step.",
-        "Means are of the runs that grokked, so a configuration in which few did looks better than it is; medians "
-        "count all.",
-        *_savings_notes(evidence),
-        *((series.OPEN,) if is_widened else ()),
-        *not_trained({*reported_seeds("fixed", *RAISED).names} - runs.keys()),
-    )
     title = f"Weight decay raised once, addition mod 97: {counted}"
-    return Figure("fig-accelerator", "fig:accelerator", title, tuple(panels), notes, 1, (5.2, 2.2))
+    return Figure(
+        "fig-accelerator",
+        "fig:accelerator",
+        title,
+        tuple(panels),
+        notes=(
+            "Above each bar: runs that grokked, of those trained. Grokking is evaluated every 100 steps.",
+            "The paper's band is 36 to 43 % below our mean at fixed λ = 1. It reports no steps, and says that none of "
+            "three seeds groks where λ is raised to 10 at memorisation or at an early step.",
+            "Means are of the runs that grokked, so a configuration in which few did looks better than it is; medians "
+            "count all.",
+            *_savings_notes(evidence),
+            *((series.OPEN,) if is_widened else ()),
+            *not_trained({*reported_seeds("fixed", *RAISED).names} - runs.keys()),
+        ),
+        columns=1,
+        panel_size=(5.2, 2.2),
+    )
 
 
 def _savings_notes(evidence: Evidence) -> tuple[str, ...]:
@@ -162,9 +183,14 @@ def _panel(evidence: Evidence, title: str, is_mean: bool) -> Panel:
             values, lows, highs, keys = _ends(cell(evidence, quantity, part) for quantity in quantities)
             ends = ((), ()) if is_mean else (lows, highs)
             drawn.append(Series(label, "bars", trigger, "run", x, values, *ends, texts, 0.9 * WIDTH, quantity=keys))
-    ticks = tuple((GROUP * i, f"λ → {high}") for i, high in enumerate(HIGHS))
-    axes = "weight decay after the trigger", "steps to grokking"
-    return Panel(title, *axes, tuple(drawn), ticks, x_range=(-0.5, 2.5))
+    return Panel(
+        title,
+        "weight decay after the trigger",
+        "steps to grokking",
+        tuple(drawn),
+        tuple((GROUP * i, f"λ → {high}") for i, high in enumerate(HIGHS)),
+        x_range=(-0.5, 2.5),
+    )
 
 
 def _ends(cells: Iterable[Cell]) -> tuple[Numbers, Numbers, Numbers, str]:

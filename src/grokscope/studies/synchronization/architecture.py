@@ -79,9 +79,11 @@ def _count_grokked(records: Records) -> Measured:
     best = readings.mean_known(
         max(readings.known(record.evaluations["train_accuracy"]), default=0.0) for record in records.values()
     )
-    note = f"The best train accuracy is {format_number(best, 2)} on average."
     return Measured(
-        {"such runs": count}, f"{count} of {len(records)} grok{'s' * (len(records) == 1)}", len(records), note
+        {"such runs": count},
+        f"{count} of {len(records)} grok{'s' * (len(records) == 1)}",
+        len(records),
+        note=f"The best train accuracy is {format_number(best, 2)} on average.",
     )
 
 
@@ -120,20 +122,25 @@ def _tab_arch(evidence: Evidence) -> Table:
             medians = [cell(evidence, median_events(seeds), part) for part in ("grok", "sync")]
             leads = [cell(evidence, lead(seeds), part) for part in ("value", "precursor")]
             rows.append((text(f"{title}, all seeds"), *medians, *leads))
-    columns = (
-        *map(Column, ("Architecture", "Grok step", "FSD sync")),
-        Column("Lead", signed=True),
-        Column("FSD precursor?", digits=2),
+    return Table(
+        "tab-arch",
+        reported.label,
+        "Architecture ablation",
+        columns=(
+            *map(Column, ("Architecture", "Grok step", "FSD sync")),
+            Column("Lead", signed=True),
+            Column("FSD precursor?", digits=2),
+        ),
+        rows=tuple(rows),
+        notes=(
+            EVERY_EVENT,
+            SITES,
+            BLIND,
+            *doubt_notes(evidence, {f"{variant}_s42": _events(variant) for variant in VARIANTS}),
+            *((POOLED,) if len(runs) > len(VARIANTS) else ()),
+            *not_trained({f"{variant}_s42" for variant in VARIANTS} - runs.keys()),
+        ),
     )
-    notes = (
-        EVERY_EVENT,
-        SITES,
-        BLIND,
-        *doubt_notes(evidence, {f"{variant}_s42": _events(variant) for variant in VARIANTS}),
-        *((POOLED,) if len(runs) > len(VARIANTS) else ()),
-        *not_trained({f"{variant}_s42" for variant in VARIANTS} - runs.keys()),
-    )
-    return Table("tab-arch", reported.label, "Architecture ablation", columns, tuple(rows), notes)
 
 
 def _fig_arch(evidence: Evidence) -> Figure:
@@ -149,28 +156,43 @@ def _fig_arch(evidence: Evidence) -> Figure:
         cells = [cell(evidence, lead(_seeds(variant))) for variant in VARIANTS]
         drawn.append(series.medians(cells, "validation", "median of all seeds that grokked"))
     drawn.append(series.reported_points({i: reported.get(name, "lead") for i, name in enumerate(VARIANTS)}))
-    ticks = tuple(
-        (place, f"{name}\n{count.number('such runs'):.0f}/{count.n}" if count.n else name)
-        for place, ((_, name), count) in enumerate(zip(VARIANTS.values(), counts, strict=True))
-    )
     title = "Lead of FSD; below each: runs that grokked"
-    panel = Panel(title, "architecture", "lead over grokking (steps)", tuple(drawn), ticks)
-    notes = (
-        EVERY_EVENT,
-        SITES,
-        f"{BLIND} The paper has no such model.",
-        *((series.MEDIANS, series.OPEN) if is_widened else ()),
-        *not_trained({f"{variant}_s42" for variant in VARIANTS} - runs.keys()),
+    panel = Panel(
+        title,
+        "architecture",
+        "lead over grokking (steps)",
+        tuple(drawn),
+        x_ticks=tuple(
+            (place, f"{name}\n{count.number('such runs'):.0f}/{count.n}" if count.n else name)
+            for place, ((_, name), count) in enumerate(zip(VARIANTS.values(), counts, strict=True))
+        ),
     )
     title = f"Lead of FSD by architecture{f', addition mod 97, {len(runs)} runs' if runs else ': no runs'}"
-    return Figure("fig-arch", "fig:arch_ablation", title, (panel,), notes, 1, (4.2, 2.5))
+    return Figure(
+        "fig-arch",
+        "fig:arch_ablation",
+        title,
+        (panel,),
+        notes=(
+            EVERY_EVENT,
+            SITES,
+            f"{BLIND} The paper has no such model.",
+            *((series.MEDIANS, series.OPEN) if is_widened else ()),
+            *not_trained({f"{variant}_s42" for variant in VARIANTS} - runs.keys()),
+        ),
+        columns=1,
+        panel_size=(4.2, 2.5),
+    )
 
 
 def _magnitudes(records: Records) -> Measured:
     """The leads of two models side by side."""
     leads = {name: readings.lead_bound(record) for name, record in records.items()}
-    shown = ", ".join(f"{name.removesuffix('_s42')} {format_number(lead)}" for name, lead in leads.items())
-    return Measured(leads, shown, len(readings.known(leads.values())))
+    return Measured(
+        leads,
+        text=", ".join(f"{name.removesuffix('_s42')} {format_number(lead)}" for name, lead in leads.items()),
+        n=len(readings.known(leads.values())),
+    )
 
 
 NEVER = Rule(rule.equals(0, "such runs"), rule.more_than(1 / 2, "such runs", operator="<"))

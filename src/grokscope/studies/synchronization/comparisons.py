@@ -59,8 +59,9 @@ def _log_rank(records: Records, against: str) -> Measured:
 
 def log_rank(experiment: str, name: str, against: str) -> Quantity:
     """Whether two configurations of an experiment grok at different steps."""
-    runs = Selection((experiment,), configuration=f"{name}|{against}")
-    return Quantity("log-rank p", runs, _log_rank, None, {"against": against})
+    return Quantity(
+        "log-rank p", Selection((experiment,), configuration=f"{name}|{against}"), _log_rank, None, {"against": against}
+    )
 
 
 def _holm(found: Mapping[str, Measured]) -> Measured:

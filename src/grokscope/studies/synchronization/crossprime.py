@@ -52,10 +52,18 @@ def _flattening(found: Mapping[str, Measured]) -> Measured:
     missing = times.missing or fitted.missing
     if not isinstance(mean, Estimate) or mean.items < 2:
         return Measured(text="too few grok to have a mean", n=fitted.n, missing=missing)
-    ratio = replace(mean, value=mean.value / predicted, low=mean.low / predicted, high=mean.high / predicted)
-    shown = f"{format_estimate(mean)} against C/5 = {format_number(predicted)}"
-    note = f"{mean.items} runs grokked at λ = 5."
-    return Measured({"value": mean, "Δt over C/5": ratio}, shown, fitted.n, note, missing)
+    return Measured(
+        {
+            "value": mean,
+            "Δt over C/5": replace(
+                mean, value=mean.value / predicted, low=mean.low / predicted, high=mean.high / predicted
+            ),
+        },
+        text=f"{format_estimate(mean)} against C/5 = {format_number(predicted)}",
+        n=fitted.n,
+        note=f"{mean.items} runs grokked at λ = 5.",
+        missing=missing,
+    )
 
 
 def _grokked_draws(found: Mapping[str, Measured]) -> Measured:
@@ -65,9 +73,12 @@ def _grokked_draws(found: Mapping[str, Measured]) -> Measured:
         for name, one in found.items()
     }
     shown = ", ".join(f"{name}: {count:g} of {n} grok at λ = 5" for name, (count, n) in counts.items() if n)
-    missing = "" if shown else "No fork at λ = 5 is there."
     return Measured(
-        {name: count for name, (count, _) in counts.items()}, shown, sum(n for _, n in counts.values()), "", missing
+        {name: count for name, (count, _) in counts.items()},
+        shown,
+        sum(n for _, n in counts.values()),
+        "",
+        missing="" if shown else "No fork at λ = 5 is there.",
     )
 
 
@@ -82,17 +93,25 @@ def _table_10(evidence: Evidence) -> Table:
         parts = ((fit, "C", "constant"), (fit, "R²", "r_squared"), (draws, "lowest", "low"), (draws, "highest", "high"))
         cells += [cell(evidence, quantity, part, reported.get(prime, name)) for quantity, part, name in parts]
         rows.append((text(prime), *cells))
-    times = (column for d in DECAYS for column in (Column(f"Δt(λ = {d:g})"), Column(f"std(λ = {d:g})")))
-    ends = (Column(f"{end} R² of a draw", digits=2) for end in ("Lowest", "Highest"))
-    columns = (Column("p"), *times, Column("C_p"), Column("R²", digits=2), *ends)
-    notes = (
-        NOTES[0],
-        f"{NOTES[1]}; intervals are percentile bootstraps over draws.",
-        *_left_out(evidence),
-        *not_trained(_reported_forks() - evidence.experiment("crossprime").keys()),
+    return Table(
+        "tab-crossprime",
+        reported.label,
+        "The timing law across primes",
+        columns=(
+            Column("p"),
+            *(column for d in DECAYS for column in (Column(f"Δt(λ = {d:g})"), Column(f"std(λ = {d:g})"))),
+            Column("C_p"),
+            Column("R²", digits=2),
+            *(Column(f"{end} R² of a draw", digits=2) for end in ("Lowest", "Highest")),
+        ),
+        rows=tuple(rows),
+        notes=(
+            NOTES[0],
+            f"{NOTES[1]}; intervals are percentile bootstraps over draws.",
+            *_left_out(evidence),
+            *not_trained(_reported_forks() - evidence.experiment("crossprime").keys()),
+        ),
     )
-    title = "The timing law across primes"
-    return Table("tab-crossprime", reported.label, title, columns, tuple(rows), notes)
 
 
 def _mean_and_spread(evidence: Evidence, prime: str, decay: float) -> tuple[Cell, Cell]:
@@ -124,23 +143,31 @@ def _figure_6(evidence: Evidence) -> Figure:
     for prime in PRIMES:
         drawn += [*_law_line(evidence, prime), _means(evidence, prime), _reported_means(prime)]
     axes = {"x_label": "λ after the fork", "y_label": "Δt (steps)", "x_ticks": tuple((d, f"{d:g}") for d in DECAYS)}
-    logarithmic = {"log_x": True, "log_y": True, "x_range": (0.85, 6.0)}
-    both = (*_reference(evidence), *drawn)
     panels = (
         Panel("Δt against λ, mean ± std of draws", series=tuple(drawn), x_range=(0.6, 5.4), **axes),  # type: ignore[arg-type]
-        Panel("The same on logarithmic axes", series=both, **logarithmic, **axes),  # type: ignore[arg-type]
+        Panel(
+            "The same on logarithmic axes",
+            series=(*_reference(evidence), *drawn),
+            **{"log_x": True, "log_y": True, "x_range": (0.85, 6.0)},
+            **axes,
+        ),  # type: ignore[arg-type]
     )
     runs = {p: readings.forked_runs(forks(f"add_mod{p}").select(evidence.records)) for p in PRIMES}
     draws = format_range(len({run.draw for run in own}) for own in runs.values() if own)
     total = sum(map(len, runs.values()))
-    title = f"Δt = C/λ across primes: {f'{total} forks, {draws} draws a prime' if total else 'no runs'}"
-    notes = (
-        NOTES[0],
-        f"{NOTES[1]}. C = mean(λΔt) over λ, the paper's estimator.",
-        *_left_out(evidence),
-        *not_trained({f"add_mod{prime}" for prime, own in runs.items() if not own}),
+    return Figure(
+        "fig-crossprime",
+        "fig:crossprime",
+        f"Δt = C/λ across primes: {f'{total} forks, {draws} draws a prime' if total else 'no runs'}",
+        panels,
+        notes=(
+            NOTES[0],
+            f"{NOTES[1]}. C = mean(λΔt) over λ, the paper's estimator.",
+            *_left_out(evidence),
+            *not_trained({f"add_mod{prime}" for prime, own in runs.items() if not own}),
+        ),
+        columns=2,
     )
-    return Figure("fig-crossprime", "fig:crossprime", title, panels, notes, 2)
 
 
 def _law_line(evidence: Evidence, prime: str) -> list[Series]:
@@ -158,8 +185,7 @@ def _means(evidence: Evidence, prime: str) -> Series:
     quantities = {decay: times_at(f"add_mod{prime}", decay) for decay in DECAYS}
     found = {decay: evidence.measure(quantity) for decay, quantity in quantities.items()}
     rows = {d: (one.number("mean"), one.number("std")) for d, one in found.items() if not isnan(one.number("std"))}
-    keys = "; ".join(quantities[decay].key for decay in rows)
-    return _points(f"p = {prime}, ours", prime, "run", rows, keys)
+    return _points(f"p = {prime}, ours", prime, "run", rows, "; ".join(quantities[decay].key for decay in rows))
 
 
 def _reported_means(prime: str) -> Series:

@@ -35,17 +35,20 @@ def _fit(records: Records, column: str, before: int | None) -> Measured:
     known = readings.known(values)
     if not known:
         return Measured.lacking(0, len(records), "runs with this value")
-    found = known[0] if len(records) == 1 else readings.median_value(known)
-    note = "At the first checkpoint at or after grokking." if before is None else f"At step {before}."
-    measured = Measured.of(found, n=len(known), note=note)
+    measured = Measured.of(
+        known[0] if len(records) == 1 else readings.median_value(known),
+        n=len(known),
+        note="At the first checkpoint at or after grokking." if before is None else f"At step {before}.",
+    )
     return replace(measured, text=format_number(measured.number(), 3))
 
 
 def fit(name: str, runs: Selection) -> Quantity:
     """A column of Table 6, by its name in the reported table."""
     heading, _, column = FITS[name]
-    before = BEFORE if name == "rank_before" else None
-    return Quantity(heading, runs, _fit, options={"column": column, "before": before})
+    return Quantity(
+        heading, runs, _fit, options={"column": column, "before": BEFORE if name == "rank_before" else None}
+    )
 
 
 def _count_fits(records: Records, column: str, operator: str, bound: float, form: str) -> Measured:
@@ -54,11 +57,15 @@ def _count_fits(records: Records, column: str, operator: str, bound: float, form
     if len(values) < len(records):
         return Measured.lacking(len(values), len(records), "grokked runs with a fit")
     good, n = sum(rule.OPERATORS[operator](value, bound) for value in values), len(values)
-    note = (
-        f"{good} of {n} have {column} {operator} {bound}; the mean is {format_number(readings.mean_known(values), 3)}."
+    return Measured(
+        {"such runs": good},
+        text=form.format(good=good, n=n, low=min(values), high=max(values)),
+        n=n,
+        note=(
+            f"{good} of {n} have {column} {operator} {bound}; the mean is "
+            f"{format_number(readings.mean_known(values), 3)}."
+        ),
     )
-    shown = form.format(good=good, n=n, low=min(values), high=max(values))
-    return Measured({"such runs": good}, shown, n, note)
 
 
 def _count_ranks(records: Records, rank: float, without: str) -> Measured:
@@ -73,8 +80,12 @@ def _count_ranks(records: Records, rank: float, without: str) -> Measured:
     if len(ranks) < len(asked):
         return Measured.lacking(len(ranks), len(asked), "runs with a rank after grokking")
     good = sum(one == rank for one in ranks)
-    note = "The median rank over the evaluations after grokking."
-    return Measured({"such runs": good}, f"{good} of {len(ranks)} have rank {rank:g}", len(ranks), note)
+    return Measured(
+        {"such runs": good},
+        f"{good} of {len(ranks)} have rank {rank:g}",
+        len(ranks),
+        note="The median rank over the evaluations after grokking.",
+    )
 
 
 def _amplitude(records: Records) -> Measured:
@@ -105,15 +116,23 @@ def _frequencies(records: Records) -> Measured:
 
 
 def _count(column: str, operator: str, bound: float, form: str, runs: Selection) -> Quantity:
-    options = {"column": column, "operator": operator, "bound": bound, "form": form}
     heading = next(heading for heading, _, own in FITS.values() if own == column)
-    return Quantity(f"runs with {heading} {operator} {bound} after grokking", runs, _count_fits, options=options)
+    return Quantity(
+        f"runs with {heading} {operator} {bound} after grokking",
+        runs,
+        _count_fits,
+        options={"column": column, "operator": operator, "bound": bound, "form": form},
+    )
 
 
 def _ranks(rank: float, runs: Selection, without: str = "") -> Quantity:
-    options = {"rank": rank, "without": without}
     left_out = f" without {without}" if without else ""
-    return Quantity(f"runs with median rank {rank:g} after grokking{left_out}", runs, _count_ranks, options=options)
+    return Quantity(
+        f"runs with median rank {rank:g} after grokking{left_out}",
+        runs,
+        _count_ranks,
+        options={"rank": rank, "without": without},
+    )
 
 
 def _agreement(runs: Selection) -> Quantity:
@@ -139,18 +158,23 @@ def _tab_kan(evidence: Evidence) -> Table:
             runs = readings.all_seeds(task)
             pooled = (Cell() if name == "mode" else cell(evidence, fit(name, runs)) for name in FITS)
             rows.append((text(f"{task}, all seeds"), *pooled))
-    columns = (Column("Experiment"), *(Column(heading, digits=digits) for heading, digits, _ in FITS.values()))
     unfitted = [
         run for run in reported.rows if run in base and evidence.measure(fit("kan_r2", readings.one_run(run))).missing
     ]
-    notes = (
-        f"Before: step {BEFORE}. After: the first checkpoint, every {readings.CADENCE} steps, at or after grokking.",
-        "KAN R² is that of the trained fit, as in the paper; the closed form converges for every prime.",
-        *not_measured("The fits at that checkpoint were", unfitted),
-        *not_trained(reported.rows.keys() - base.keys()),
+    return Table(
+        "tab-kan",
+        reported.label,
+        "Fourier fits of the neurons of nine additions",
+        columns=(Column("Experiment"), *(Column(heading, digits=digits) for heading, digits, _ in FITS.values())),
+        rows=tuple(rows),
+        notes=(
+            f"Before: step {BEFORE}. After: the first checkpoint, every {readings.CADENCE} steps, at or after "
+            "grokking.",
+            "KAN R² is that of the trained fit, as in the paper; the closed form converges for every prime.",
+            *not_measured("The fits at that checkpoint were", unfitted),
+            *not_trained(reported.rows.keys() - base.keys()),
+        ),
     )
-    title = "Fourier fits of the neurons of nine additions"
-    return Table("tab-kan", reported.label, title, columns, tuple(rows), notes)
 
 
 MOST = Rule(rule.more_than(8 / 9, "such runs", operator="≥"), rule.more_than(1 / 2, "such runs"))

@@ -89,8 +89,12 @@ def _control_leads(records: Records, thresholds: tuple[float, float]) -> Measure
     if len(found) < len(records):
         return replace(Measured.lacking(len(found), len(records), "runs with the Fourier control"), parts=means)
     count = sum(lead.is_precursor for lead in found)
-    shown = f"{count} of {len(found)} lead"
-    return Measured(means | {"such runs": count}, shown, len(found), "FSD over the elements' index, at checkpoints.")
+    return Measured(
+        means | {"such runs": count},
+        text=f"{count} of {len(found)} lead",
+        n=len(found),
+        note="FSD over the elements' index, at checkpoints.",
+    )
 
 
 def control_leads(runs: Selection) -> Quantity:
@@ -101,23 +105,27 @@ def control_leads(runs: Selection) -> Quantity:
 def _tab_transfer(evidence: Evidence) -> Table:
     """Table 11: FSD_gen on S5, with the Fourier control."""
     rows = [row for fraction in FRACTIONS for row in _fraction_rows(evidence, fraction)]
-    columns = (
-        *map(Column, ("Seed", "Grok", "FSD_gen sync")),
-        Column("Lead", signed=True),
-        Column("Dominant irrep"),
-        *(Column(f"Fourier control lead, {at:g}", signed=True) for at in CONTROLS),
-        Column("Positive", digits=2),
-        Column("Sign-test p", digits=4),
+    return Table(
+        "tab-transfer",
+        "tab:transfer",
+        "Transfer to the symmetric group S5",
+        columns=(
+            *map(Column, ("Seed", "Grok", "FSD_gen sync")),
+            Column("Lead", signed=True),
+            Column("Dominant irrep"),
+            *(Column(f"Fourier control lead, {at:g}", signed=True) for at in CONTROLS),
+            Column("Positive", digits=2),
+            Column("Sign-test p", digits=4),
+        ),
+        rows=tuple(rows),
+        notes=(
+            "Grokking and FSD_gen are evaluated every 100 steps; the control and its lead at the checkpoints.",
+            "The paper's values are shown with runs trained on 70 % of the pairs, which is 30 % held out.",
+            "The irrep is FSD_gen's mode at the evaluation at which the run had grokked.",
+            *doubt_notes(evidence, {name: events(replace(SIX, names=(name,))) for name in SIX.names}),
+            *not_trained(set(SIX.names) - evidence.experiment("symmetric").keys()),
+        ),
     )
-    notes = (
-        "Grokking and FSD_gen are evaluated every 100 steps; the control and its lead at the checkpoints.",
-        "The paper's values are shown with runs trained on 70 % of the pairs, which is 30 % held out.",
-        "The irrep is FSD_gen's mode at the evaluation at which the run had grokked.",
-        *doubt_notes(evidence, {name: events(replace(SIX, names=(name,))) for name in SIX.names}),
-        *not_trained(set(SIX.names) - evidence.experiment("symmetric").keys()),
-    )
-    title = "Transfer to the symmetric group S5"
-    return Table("tab-transfer", "tab:transfer", title, columns, tuple(rows), notes)
 
 
 def _fraction_rows(evidence: Evidence, fraction: float) -> list[Row]:
@@ -169,10 +177,12 @@ def _dimensions(records: Records, reported: tuple[int, int]) -> Measured:
         return Measured({}, "none synchronised", len(records), "No run has an irrep to name.")
     inside, later = (sum(one in reported for one in found) for found in (at_sync, at_grok))
     wanted = " or ".join(map(str, reported))
-    parts = {f"runs of dimension {wanted}": inside, "runs of dimension > 1": sum(one > 1 for one in at_sync)}
-    shown = ", ".join(f"{at_sync.count(one)} of dimension {one}" for one in sorted({*at_sync}))
-    note = f"{inside} of {len(records)} have dimension {wanted} at the crossing, {later} at grokking."
-    return Measured(parts, shown, len(records), note)
+    return Measured(
+        {f"runs of dimension {wanted}": inside, "runs of dimension > 1": sum(one > 1 for one in at_sync)},
+        text=", ".join(f"{at_sync.count(one)} of dimension {one}" for one in sorted({*at_sync})),
+        n=len(records),
+        note=f"{inside} of {len(records)} have dimension {wanted} at the crossing, {later} at grokking.",
+    )
 
 
 def _memorization(records: Records) -> Measured:
@@ -192,8 +202,12 @@ def _grokking(records: Records, low: int, high: int) -> Measured:
     if not steps:
         return Measured({}, "none grokked", len(records), "No run grokked.")
     inside = sum(low <= step <= high for step in steps)
-    shown = f"{len(steps)} of {len(records)} grok, {format_number(min(steps))} to {format_number(max(steps))}"
-    return Measured({"runs that grok": len(steps), "runs inside": inside}, shown, len(records), f"{inside} lie inside.")
+    return Measured(
+        {"runs that grok": len(steps), "runs inside": inside},
+        text=f"{len(steps)} of {len(records)} grok, {format_number(min(steps))} to {format_number(max(steps))}",
+        n=len(records),
+        note=f"{inside} lie inside.",
+    )
 
 
 def _plateau(records: Records) -> Measured:
@@ -203,8 +217,12 @@ def _plateau(records: Records) -> Measured:
         found = record.timeline
         steps = [step for step in (found.memorized, found.sync.step, found.grokked) if step is not None]
         good += len(steps) == 3 and steps[0] <= steps[1] < steps[2]
-    note = "Memorised, then synchronised, then grokked."
-    return Measured({"such runs": good}, f"{good} of {len(records)}", len(records), note)
+    return Measured(
+        {"such runs": good},
+        f"{good} of {len(records)}",
+        len(records),
+        note="Memorised, then synchronised, then grokked.",
+    )
 
 
 def _other_groups(records: Records, fewest: int) -> Measured:
@@ -216,13 +234,17 @@ def _other_groups(records: Records, fewest: int) -> Measured:
         return Measured.lacking(total, fewest, "grokked runs of other groups")
     ahead = {group: sum(lead.is_precursor for lead in found) for group, found in known.items()}
     pooled = share(sum(ahead.values()), total)
-    shown = ", ".join(
-        f"{group}: {f'{ahead[group]} of {len(found)}' if found else 'none groks'}" for group, found in known.items()
-    )
     others = [record.timeline.sync.step for record in records.values() if record.timeline.grokked is None]
     false = sum(step is not None for step in others)
     note = f"; it also crosses in {false} of {len(others)} that do not grok" if others else ""
-    return Measured.of(pooled, shown, total, f"Pooled {format_estimate(pooled, 2)}{note}.")
+    return Measured.of(
+        pooled,
+        text=", ".join(
+            f"{group}: {f'{ahead[group]} of {len(found)}' if found else 'none groks'}" for group, found in known.items()
+        ),
+        n=total,
+        note=f"Pooled {format_estimate(pooled, 2)}{note}.",
+    )
 
 
 ALL = Rule(rule.more_than(1, "such runs", operator="="), rule.more_than(1 / 2, "such runs"))

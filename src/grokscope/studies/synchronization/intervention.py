@@ -60,8 +60,13 @@ def _speedup(found: Mapping[str, Measured]) -> Measured:
 
 def speedup(decay: str) -> Quantity:
     """Δt at λ = 1 over Δt at another λ."""
-    members = {"control": branch("1"), "branch": branch(decay)}
-    return Quantity("speedup", branches("1", decay), _speedup, readings.CADENCE, members=members)
+    return Quantity(
+        "speedup",
+        branches("1", decay),
+        _speedup,
+        readings.CADENCE,
+        members={"control": branch("1"), "branch": branch(decay)},
+    )
 
 
 def _order(found: Mapping[str, Measured]) -> Measured:
@@ -85,16 +90,23 @@ def _falls(parents: list[list[float]]) -> Measured:
     ends = sum(steps[0] > steps[2] for steps in parents)
     one = ", ".join(map(format_number, parents[0])) if len(parents) == 1 else ""
     later = sum(first < second or second < third for first, second, third in parents)
-    shown = one or f"strictly earlier in {strict} of {len(parents)} parents, later in {later}"
-    note = f"Δt at λ = 3 is shorter than at λ = 1 in {ends} of {len(parents)} {'parent' if one else 'parents'}."
-    parts = {"strictly falling": strict, "falling from 1 to 3": ends, "parents": len(parents)}
-    return Measured(parts, shown, 3 * len(parents), note)
+    return Measured(
+        {"strictly falling": strict, "falling from 1 to 3": ends, "parents": len(parents)},
+        text=one or f"strictly earlier in {strict} of {len(parents)} parents, later in {later}",
+        n=3 * len(parents),
+        note=f"Δt at λ = 3 is shorter than at λ = 1 in {ends} of {len(parents)} {'parent' if one else 'parents'}.",
+    )
 
 
 def order() -> Quantity:
     """Whether Δt of the reported run falls with λ."""
-    members = {decay: branch(decay) for decay in DECAYS[:3]}
-    return Quantity("order of Δt", branches(*DECAYS[:3]), _order, readings.CADENCE, members=members)
+    return Quantity(
+        "order of Δt",
+        branches(*DECAYS[:3]),
+        _order,
+        readings.CADENCE,
+        members={decay: branch(decay) for decay in DECAYS[:3]},
+    )
 
 
 def _unstable(found: Mapping[str, Measured]) -> Measured:
@@ -127,14 +139,19 @@ def _table_4(evidence: Evidence) -> Table:
         )
         seeds = (cell(evidence, everyone, "median"), cell(evidence, everyone, str(Ending.GROKKED)))
         rows.append((text(decay), *cells, *(seeds if is_widened else ())))
-    columns = (
-        *map(Column, ("λ", "Grok step", "Δt from fork")),
-        Column("Speedup vs. λ = 1", digits=2),
-        Column("Outcome"),
-        *((Column("Δt, all seeds"), Column("Grokked, all seeds", digits=2)) if is_widened else ()),
+    return Table(
+        "tab-wd",
+        reported.label,
+        "Intervention on weight decay",
+        columns=(
+            *map(Column, ("λ", "Grok step", "Δt from fork")),
+            Column("Speedup vs. λ = 1", digits=2),
+            Column("Outcome"),
+            *((Column("Δt, all seeds"), Column("Grokked, all seeds", digits=2)) if is_widened else ()),
+        ),
+        rows=tuple(rows),
+        notes=(SEEN, *((POOLED,) if is_widened else ()), *untrained_branches(evidence)),
     )
-    notes = (SEEN, *((POOLED,) if is_widened else ()), *untrained_branches(evidence))
-    return Table("tab-wd", reported.label, "Intervention on weight decay", columns, tuple(rows), notes)
 
 
 def _is_widened(evidence: Evidence) -> bool:
@@ -149,8 +166,9 @@ def _share_grokked(records: Records) -> Measured:
     found = kaplan_meier(steps, [run.grokked is not None for run in runs])
     highs = [0.0 if isnan(high) else high for high in found.high.tolist()]
     rows = zip(found.times.tolist(), found.survival.tolist(), found.low.tolist(), highs, strict=True)
-    parts = {str(int(time)): Estimate(1 - at, 1 - high, 1 - low, len(runs)) for time, at, low, high in rows}
-    return Measured(parts, n=len(runs))
+    return Measured(
+        {str(int(time)): Estimate(1 - at, 1 - high, 1 - low, len(runs)) for time, at, low, high in rows}, n=len(runs)
+    )
 
 
 def _figure_3(evidence: Evidence) -> Figure:
@@ -167,25 +185,40 @@ def _figure_3(evidence: Evidence) -> Figure:
     panels = [Panel("Seed 42 by λ", "step", "validation accuracy", curves, **axes)]  # type: ignore[arg-type]
     seeds = format_range(Counter(name.rpartition("_x")[2] for name in runs).values())
     if _is_widened(evidence):
-        shares = tuple(
-            _share_series(evidence, decay, until) for decay in DECAYS if all_branches(decay).select(evidence.records)
-        )
         title = f"All seeds, {seeds} a λ, 95 % bands"
-        panels.append(Panel(title, "step", "share grokked", shares, **axes))  # type: ignore[arg-type]
+        panels.append(
+            Panel(
+                title,
+                "step",
+                "share grokked",
+                series=tuple(
+                    _share_series(evidence, decay, until)
+                    for decay in DECAYS
+                    if all_branches(decay).select(evidence.records)
+                ),
+                **axes,
+            )
+        )  # type: ignore[arg-type]
     panels.append(_times_panel(evidence))
     others = f" and all seeds, {seeds} a λ" if _is_widened(evidence) else ""
     counts = f"seed 42{others}, {len(runs)} branches" if runs else "no runs"
     title = f"Weight decay raised at step 1,000: {counts}"
-    notes = (
-        f"Δt is evaluated every {readings.CADENCE} steps, as in the paper, the curves every 100; Adam's moments are "
-        "kept.",
-        "Of many seeds: the share grokked is 1 − Kaplan–Meier, and a branch that became unstable stays among those "
-        "that may yet grok; Δt is the median with its 95 % interval.",
-        *((series.OPEN,) if _is_widened(evidence) else ()),
-        *untrained_branches(evidence),
+    return Figure(
+        "fig-wd",
+        "fig:wd_intervention",
+        title,
+        tuple(panels),
+        notes=(
+            f"Δt is evaluated every {readings.CADENCE} steps, as in the paper, the curves every 100; Adam's moments "
+            "are kept.",
+            "Of many seeds: the share grokked is 1 − Kaplan–Meier, and a branch that became unstable stays among those "
+            "that may yet grok; Δt is the median with its 95 % interval.",
+            *((series.OPEN,) if _is_widened(evidence) else ()),
+            *untrained_branches(evidence),
+        ),
+        columns=len(panels),
+        panel_size=(3.3, 2.4) if len(panels) < 3 else (2.6, 2.2),
     )
-    size = (3.3, 2.4) if len(panels) < 3 else (2.6, 2.2)
-    return Figure("fig-wd", "fig:wd_intervention", title, tuple(panels), notes, len(panels), size)
 
 
 def _share_series(evidence: Evidence, decay: str, until: int) -> Series:

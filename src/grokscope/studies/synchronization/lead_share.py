@@ -84,19 +84,24 @@ def _lead_shares(evidence: Evidence) -> Table:
         *(Column(name, digits=4) for name in ("Sign-test p", "p by Holm")),
     )
     rows = [_share_row(evidence, name, len(columns)) for name in CONFIGURATIONS]
-    notes = (
-        "FSD ≥ 0.80, of groups FSD_gen ≥ 0.50, against validation accuracy ≥ 0.95, evaluated every 100 steps.",
-        LEADS,
-        MEANS,
-        "Doubtful are crossings of grokked runs at the first evaluation, or before the training set was learnt.",
-        "The alternative is a crossing that does not depend on its run's grokking and only tends to come early: paired "
-        "at random is the share of positive leads when each run's grok step meets another seed's crossing, over all "
-        "such pairs. A share no higher than that shows order, not prediction.",
-        "Sign tests are exact and two-sided, ties left out; Holm's rule is over the rows of this table.",
-        "S5 is trained on the share of pairs in its name; the other groups on 0.5, everything else on 0.3.",
+    return Table(
+        "sup-lead-share",
+        "sup:lead-share",
+        "How often does FSD lead grokking when there are many seeds?",
+        columns,
+        tuple(rows),
+        notes=(
+            "FSD ≥ 0.80, of groups FSD_gen ≥ 0.50, against validation accuracy ≥ 0.95, evaluated every 100 steps.",
+            LEADS,
+            MEANS,
+            "Doubtful are crossings of grokked runs at the first evaluation, or before the training set was learnt.",
+            "The alternative is a crossing that does not depend on its run's grokking and only tends to come early: "
+            "paired at random is the share of positive leads when each run's grok step meets another seed's crossing, "
+            "over all such pairs. A share no higher than that shows order, not prediction.",
+            "Sign tests are exact and two-sided, ties left out; Holm's rule is over the rows of this table.",
+            "S5 is trained on the share of pairs in its name; the other groups on 0.5, everything else on 0.3.",
+        ),
     )
-    title = "How often does FSD lead grokking when there are many seeds?"
-    return Table("sup-lead-share", "sup:lead-share", title, columns, tuple(rows), notes)
 
 
 def _share_row(evidence: Evidence, name: str, columns: int) -> Row:

@@ -83,10 +83,14 @@ def _supplement(evidence: Evidence) -> Table:
         f"{elsewhere} of {forks} forks begin in another run of their parent than the one in the first row: the same "
         "spec and seed, rounded otherwise. Configurations are compared as groups, not seed by seed."
     )
-    notes = (*NOTES, other_parents) if elsewhere else NOTES
-    rows = tuple(_row(evidence, name) for name in CONFIGURATIONS)
-    title = "Is the norm at which runs grok a threshold or a consequence?"
-    return Table("sup-thresholds-mechanism", "sup:thresholds-mechanism", title, COLUMNS, rows, notes)
+    return Table(
+        "sup-thresholds-mechanism",
+        "sup:thresholds-mechanism",
+        "Is the norm at which runs grok a threshold or a consequence?",
+        COLUMNS,
+        rows=tuple(_row(evidence, name) for name in CONFIGURATIONS),
+        notes=(*NOTES, other_parents) if elsewhere else NOTES,
+    )
 
 
 def _row(evidence: Evidence, name: str) -> Row:

@@ -53,9 +53,12 @@ def _shared_frequencies(records: Records) -> Measured:
     if len(known) < len(pairs):
         return Measured.lacking(len(known), len(pairs), "pairs of a subtraction and an addition run")
     same = sum(one == other for one, other in known)
-    shown = ", ".join(f"{one:.0f} and {other:.0f}" for one, other in known)
-    note = f"{same} of {len(known)} pairs share their frequency at the last evaluation."
-    return Measured.of(same, shown, len(known), note)
+    return Measured.of(
+        same,
+        text=", ".join(f"{one:.0f} and {other:.0f}" for one, other in known),
+        n=len(known),
+        note=f"{same} of {len(known)} pairs share their frequency at the last evaluation.",
+    )
 
 
 def _timelines(records: Records, column: str) -> list[Timeline]:
@@ -91,16 +94,23 @@ def _leads(records: Records, column: str, fewest: int, about: int, tolerance: fl
     if not isfinite(median.value):
         shown = f"never crosses in {format_number(runs[0].last)} steps" if n == 1 else "most never cross"
     late, close = (parts[name] for name in ("runs that lag or never cross", "leads as reported"))
-    note = f"{late} of {n} lag or never cross, {close} by about {format_number(-about)} steps."
-    return Measured(parts, f"{positive} of {n} lead{'s' * (n == 1)}, {shown}", n, note)
+    return Measured(
+        parts,
+        f"{positive} of {n} lead{'s' * (n == 1)}, {shown}",
+        n,
+        note=f"{late} of {n} lag or never cross, {close} by about {format_number(-about)} steps.",
+    )
 
 
 def leads(column: str, runs: Selection, fewest: int = 5) -> Quantity:
     """Crossings and leads of multiplication in the reading of a column."""
-    options = {"column": column, "fewest": fewest, "about": -10_000, "tolerance": 0.2}
     how = next(how for how, own in READINGS.items() if own == column)
-    what = f"share of positive leads ({how}; as reported: −10,000 ± 20 %; at least {fewest} runs)"
-    return Quantity(what, runs, _leads, options=options)
+    return Quantity(
+        f"share of positive leads ({how}; as reported: −10,000 ± 20 %; at least {fewest} runs)",
+        runs,
+        _leads,
+        options={"column": column, "fewest": fewest, "about": -10_000, "tolerance": 0.2},
+    )
 
 
 def _sign_tests(records: Records, columns: tuple[str, ...]) -> Measured:
@@ -110,8 +120,10 @@ def _sign_tests(records: Records, columns: tuple[str, ...]) -> Measured:
         signs = [run.sync.lead.sign for run in _timelines(records, column) if run.sync.lead.sign is not None]
         found[column] = sign_test(signs).p_value if signs else None
     adjusted = readings.holm_parts(found)
-    parts = {f"p {name}": p for name, p in found.items()} | {f"Holm {name}": p for name, p in adjusted.items()}
-    return Measured(parts, n=len(records))
+    return Measured(
+        {f"p {name}": p for name, p in found.items()} | {f"Holm {name}": p for name, p in adjusted.items()},
+        n=len(records),
+    )
 
 
 SIGNS = Quantity("sign tests of multiplication", SEEDS, _sign_tests, options={"columns": tuple(READINGS.values())})
@@ -119,34 +131,38 @@ SIGNS = Quantity("sign tests of multiplication", SEEDS, _sign_tests, options={"c
 
 def _multiplication(evidence: Evidence) -> Table:
     """Leads of multiplication in its own basis and in the two that it does not have."""
-    columns = (
-        *map(Column, ("Read", "Seeds")),
-        Column("Grokked", digits=2),
-        Column("First crossing (median step)"),
-        Column("Positive lead", digits=2),
-        *map(Column, ("Ties", "Never crossed")),
-        *(Column(name, signed=True) for name in ("Mean lead (steps)", "Median lead (steps)")),
-        *(Column(name, digits=4) for name in ("Sign-test p", "p by Holm")),
-    )
     rows = [_reading_row(evidence, how, leads(column, SEEDS), column) for how, column in READINGS.items()]
     rows += [
         _reading_row(evidence, f"{how}, one seed to the reported 55,000 steps", leads(column, LONG, 1), None)
         for how, column in READINGS.items()
     ]
-    notes = (
-        "FSD ≥ 0.80 of the same activations in three readings. The own basis is the characters of the multiplicative "
-        "group, over the nonzero answers in the order of their discrete logarithms: the basis in which every run of "
-        "multiplication is evaluated. The additive one has the answers in the order of the integers; by a + b is as in "
-        "the paper.",
-        "At checkpoints, every 500 steps, grokking is seen at the same checkpoints. Runs that were not so measured are "
-        "not counted.",
-        LEADS,
-        MEANS,
-        "A crossing that was not reached is later than the last evaluation: such medians are Kaplan–Meier's.",
-        "Sign tests are exact and two-sided; Holm's rule is over the readings of all seeds.",
+    return Table(
+        "sup-multiplication",
+        "sup:multiplication",
+        "Has multiplication a precursor in its own basis?",
+        columns=(
+            *map(Column, ("Read", "Seeds")),
+            Column("Grokked", digits=2),
+            Column("First crossing (median step)"),
+            Column("Positive lead", digits=2),
+            *map(Column, ("Ties", "Never crossed")),
+            *(Column(name, signed=True) for name in ("Mean lead (steps)", "Median lead (steps)")),
+            *(Column(name, digits=4) for name in ("Sign-test p", "p by Holm")),
+        ),
+        rows=tuple(rows),
+        notes=(
+            "FSD ≥ 0.80 of the same activations in three readings. The own basis is the characters of the "
+            "multiplicative group, over the nonzero answers in the order of their discrete logarithms: the basis in "
+            "which every run of multiplication is evaluated. The additive one has the answers in the order of the "
+            "integers; by a + b is as in the paper.",
+            "At checkpoints, every 500 steps, grokking is seen at the same checkpoints. Runs that were not so measured "
+            "are not counted.",
+            LEADS,
+            MEANS,
+            "A crossing that was not reached is later than the last evaluation: such medians are Kaplan–Meier's.",
+            "Sign tests are exact and two-sided; Holm's rule is over the readings of all seeds.",
+        ),
     )
-    title = "Has multiplication a precursor in its own basis?"
-    return Table("sup-multiplication", "sup:multiplication", title, columns, tuple(rows), notes)
 
 
 def _reading_row(evidence: Evidence, title: str, quantity: Quantity, tested: str | None) -> Row:

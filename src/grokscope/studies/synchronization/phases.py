@@ -92,9 +92,12 @@ def _rank_collapse(records: Records) -> Measured:
     middle = [
         median_step(path[step] for path in paths if not isnan(path.get(step, nan))) for step in list(paths[0])[:8]
     ]
-    note = f"{monotone} of {len(paths)} fall monotonically, {reaching} reach 1 before grokking."
-    parts = {"falling monotonically to 1": monotone, "reaching 1 before grokking": reaching}
-    return Measured(parts, " → ".join(map(format_number, middle)) or "undefined", len(paths), note)
+    return Measured(
+        {"falling monotonically to 1": monotone, "reaching 1 before grokking": reaching},
+        " → ".join(map(format_number, middle)) or "undefined",
+        len(paths),
+        note=f"{monotone} of {len(paths)} fall monotonically, {reaching} reach 1 before grokking.",
+    )
 
 
 def _validation_in_phase_2(records: Records, at_most: float) -> Measured:
@@ -108,17 +111,24 @@ def _validation_in_phase_2(records: Records, at_most: float) -> Measured:
     if not peaks:
         return Measured({}, "undefined", len(records), "There is no Phase 2.")
     kept = sum(peak <= at_most for peak in peaks)
-    shown = format_number(max(peaks), 2) + _without(len(records) - len(peaks))
-    parts = {"value": max(peaks), "runs that stay below": kept, "mean peak": mean_known(peaks)}
-    return Measured(parts, shown, len(peaks), f"{kept} of {len(peaks)} stay below.")
+    return Measured(
+        {"value": max(peaks), "runs that stay below": kept, "mean peak": mean_known(peaks)},
+        text=format_number(max(peaks), 2) + _without(len(records) - len(peaks)),
+        n=len(peaks),
+        note=f"{kept} of {len(peaks)} stay below.",
+    )
 
 
 def _memorized(records: Records, by: int) -> Measured:
     """How many runs memorise by a step, and at all."""
     steps = [record.timeline.memorized for record in records.values()]
     in_time, ever = sum(step is not None and step <= by for step in steps), sum(step is not None for step in steps)
-    shown = format_step(steps[0]) if len(steps) == 1 else f"{in_time} of {len(steps)} by step {by:,}"
-    return Measured({"in time": in_time, "at all": ever}, shown, len(steps), f"{ever} memorise at all.")
+    return Measured(
+        {"in time": in_time, "at all": ever},
+        text=format_step(steps[0]) if len(steps) == 1 else f"{in_time} of {len(steps)} by step {by:,}",
+        n=len(steps),
+        note=f"{ever} memorise at all.",
+    )
 
 
 def _gap(record: RunRecord, step: int) -> float:
@@ -134,8 +144,11 @@ def _gap_peak(records: Records, every: int) -> Measured:
         )
         for one in (every, 1)
     ]
-    shown = f"{format_number(values[0], 3)}, at every evaluation {format_number(values[1], 3)}"
-    return Measured.of(values[0], shown, len(records))
+    return Measured.of(
+        values[0],
+        text=f"{format_number(values[0], 3)}, at every evaluation {format_number(values[1], 3)}",
+        n=len(records),
+    )
 
 
 def _gap_in_phase_2(records: Records, every: int) -> Measured:
@@ -165,8 +178,13 @@ def _gap_collapse(records: Records, every: int, at_least: float) -> Measured:
     if not falls:
         return Measured({}, "undefined", len(records), "No checkpoint before a grokked one.")
     kept, mean = sum(fall >= at_least for fall in falls), mean_known(falls)
-    note = f"{kept} of {len(falls)} lose nine tenths."
-    return Measured.of(mean, format_percent(-mean, 1), len(falls), note, **{"falling by 90 %": kept})
+    return Measured.of(
+        mean,
+        format_percent(-mean, 1),
+        len(falls),
+        note=f"{kept} of {len(falls)} lose nine tenths.",
+        **{"falling by 90 %": kept},
+    )
 
 
 def _norm_minimum(records: Records, steps: int, tolerance: float) -> Measured:
@@ -183,17 +201,23 @@ def _norm_minimum(records: Records, steps: int, tolerance: float) -> Measured:
     if not places:
         return Measured({}, "undefined", len(records), "No run grokked with a norm.")
     n = len(places)
-    shown = f"least at step {places[0]:,}" if n == 1 else f"{near} of {n} within {steps} steps"
-    note = f"{low} of {n} are within {100 * tolerance:g} % of their least norm."
-    return Measured({"near in steps": near, "near in norm": low}, shown, n, note)
+    return Measured(
+        {"near in steps": near, "near in norm": low},
+        text=f"least at step {places[0]:,}" if n == 1 else f"{near} of {n} within {steps} steps",
+        n=n,
+        note=f"{low} of {n} are within {100 * tolerance:g} % of their least norm.",
+    )
 
 
 def _formation(records: Records) -> Measured:
     """The median steps of the FSD crossing and of the first median rank 1."""
     crossing = median_step(record.timeline.sync.step for record in records.values())
     rank_one = median_step(map(_rank_one, records.values()))
-    shown = f"FSD at {format_number(crossing)}, rank 1 at {format_number(rank_one)}"
-    return Measured({"FSD": crossing, "rank 1": rank_one}, shown, len(records))
+    return Measured(
+        {"FSD": crossing, "rank 1": rank_one},
+        text=f"FSD at {format_number(crossing)}, rank 1 at {format_number(rank_one)}",
+        n=len(records),
+    )
 
 
 def _claim(

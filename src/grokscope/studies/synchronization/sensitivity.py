@@ -58,9 +58,14 @@ def _leads(records: Records) -> Measured:
 
 def _supplement(evidence: Evidence) -> Table:
     """Every open choice against the default: when runs grok, whether they do, and the sign of the lead."""
-    title = "Which open choice of the paper matters?"
-    rows = tuple(_row(evidence, name) for name in CHANGES)
-    return Table("sup-sensitivity", "sup:sensitivity", title, COLUMNS, rows, NOTES)
+    return Table(
+        "sup-sensitivity",
+        "sup:sensitivity",
+        "Which open choice of the paper matters?",
+        COLUMNS,
+        rows=tuple(_row(evidence, name) for name in CHANGES),
+        notes=NOTES,
+    )
 
 
 def _row(evidence: Evidence, name: str) -> Row:

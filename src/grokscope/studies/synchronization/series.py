@@ -68,8 +68,10 @@ def _quartiles(records: Records, column: str, minus: str = "") -> Measured:
     }
     kept = {step: found for step, found in values.items() if 2 * len(found) >= len(curves)}
     ends = {step: np.quantile(found, (0.25, 0.5, 0.75)).tolist() for step, found in kept.items()}
-    parts = {str(step): Estimate(middle, low, high, len(kept[step]), 0.5) for step, (low, middle, high) in ends.items()}
-    return Measured(parts, n=len(curves))
+    return Measured(
+        {str(step): Estimate(middle, low, high, len(kept[step]), 0.5) for step, (low, middle, high) in ends.items()},
+        n=len(curves),
+    )
 
 
 def _untrained(records: Records, column: str) -> Measured:

@@ -58,8 +58,13 @@ def _norm_rate(records: Records) -> Measured:
         if len(kept) > 1:
             steps, norms = ([row[i] for row in kept] for i in (0, 1))
             found.append(norm_decay(steps, norms, training.weight_decay, training.learning_rate))
-    kappa = fmean(one.efficiency for one in found) if found else None
-    return Measured({"rate": _mean([SCALE * one.rate for one in found]), "κ": kappa}, n=len(found))
+    return Measured(
+        {
+            "rate": _mean([SCALE * one.rate for one in found]),
+            "κ": fmean(one.efficiency for one in found) if found else None,
+        },
+        n=len(found),
+    )
 
 
 def norm_rate(runs: Selection) -> Quantity:
@@ -75,9 +80,13 @@ def _threshold(found: Mapping[str, Measured]) -> Measured:
     if not cells:
         return lacking
     tau = threshold_norm([*cells.values()], seed=readings.SEED, resamples=readings.RESAMPLES)
-    shown = f"τ = {format_estimate(tau.mean, 1)}, variation {format_number(tau.variation, 2)}"
-    note = f"Norms at grokking: {', '.join(f'{name}: {format_number(norm, 1)}' for name, norm in cells.items())}."
-    measured = Measured.of(tau.mean, shown, n, note, variation=tau.variation)
+    measured = Measured.of(
+        tau.mean,
+        text=f"τ = {format_estimate(tau.mean, 1)}, variation {format_number(tau.variation, 2)}",
+        n=n,
+        note=f"Norms at grokking: {', '.join(f'{name}: {format_number(norm, 1)}' for name, norm in cells.items())}.",
+        variation=tau.variation,
+    )
     return measured if n > 3 and len(cells) > 2 else replace(measured, missing=lacking.missing)
 
 
@@ -89,9 +98,12 @@ def _decay(found: Mapping[str, Measured]) -> Measured:
         return Measured.lacking(len(cells), 3, "values of λ with grokked forks")
     mean = sum(one.n * one.number("κ") for one in cells.values()) / n
     rises = all(before.number("rate") < after.number("rate") for before, after in pairwise(cells.values()))
-    shown = ", ".join(f"{name}: κ = {format_number(one.number('κ'), 2)}" for name, one in cells.items())
-    note = f"Mean κ = {format_number(mean, 2)}; the rate {'rises' if rises else 'does not rise'} with λ throughout."
-    return Measured({"mean κ": mean}, shown, n, note)
+    return Measured(
+        {"mean κ": mean},
+        text=", ".join(f"{name}: κ = {format_number(one.number('κ'), 2)}" for name, one in cells.items()),
+        n=n,
+        note=f"Mean κ = {format_number(mean, 2)}; the rate {'rises' if rises else 'does not rise'} with λ throughout.",
+    )
 
 
 def at_decay(decay: float) -> Selection:
@@ -122,19 +134,28 @@ def _figure_7(evidence: Evidence) -> Figure:
     """The norm along forks of p = 97, its value at grokking, and its rate against ηλ."""
     sizes = [len(at_decay(decay).select(evidence.records)) for decay in DECAYS]
     total, most = sum(sizes), max(sizes)
-    panels = (_along(evidence), _at_grokking(evidence, most), _rates(evidence, most))
     seeds = f"seed 42 and all {most} seeds, {total} forks" if most > 1 else f"seed 42, {total} forks"
     title = "Norm at grokking, forks of addition mod 97: " + (seeds if total else "no runs")
     found = evidence.measure(THRESHOLD)
     if found.estimate:
         title += f"; τ = {found.number():.1f}, variation {found.number('variation'):.2f} across λ"
-    notes = (
-        "τ is the mean over λ of the mean norm at the evaluation at which a fork had grokked; its band resamples λ.",
-        "A rate is the slope of log ‖W‖ from the fork to grokking, by least squares; without grokking there is none.",
-        "Of many seeds: medians with quartiles in (a), means with 95 % percentile-bootstrap intervals in (b) and (c).",
-        *not_trained({own_fork(decay).names[0] for decay in DECAYS} - evidence.experiment("crossprime").keys()),
+    return Figure(
+        "fig-threshold",
+        "fig:normthresh",
+        title,
+        panels=(_along(evidence), _at_grokking(evidence, most), _rates(evidence, most)),
+        notes=(
+            "τ is the mean over λ of the mean norm at the evaluation at which a fork had grokked; its band resamples "
+            "λ.",
+            "A rate is the slope of log ‖W‖ from the fork to grokking, by least squares; without grokking there is "
+            "none.",
+            "Of many seeds: medians with quartiles in (a), means with 95 % percentile-bootstrap intervals in (b) and "
+            "(c).",
+            *not_trained({own_fork(decay).names[0] for decay in DECAYS} - evidence.experiment("crossprime").keys()),
+        ),
+        columns=3,
+        panel_size=(2.6, 2.2),
     )
-    return Figure("fig-threshold", "fig:normthresh", title, panels, notes, 3, (2.6, 2.2))
 
 
 def _lines(evidence: Evidence, ends: Ends) -> tuple[Series, ...]:
@@ -166,24 +187,35 @@ def _along(evidence: Evidence) -> Panel:
 
 
 def _at_grokking(evidence: Evidence, seeds: int) -> Panel:
-    drawn = (
-        *_lines(evidence, (0.5, 5.5)),
-        *_seeds(evidence, {decay: norm_at_grokking(at_decay(decay)) for decay in DECAYS}, "value", seeds),
-        _own(evidence, {d: norm_at_grokking(own_fork(d)) for d in DECAYS}, "value", "grokked, seed 42", "grokked"),
+    return Panel(
+        "At grokking",
+        "λ after the fork",
+        "‖W‖",
+        series=(
+            *_lines(evidence, (0.5, 5.5)),
+            *_seeds(evidence, {decay: norm_at_grokking(at_decay(decay)) for decay in DECAYS}, "value", seeds),
+            _own(evidence, {d: norm_at_grokking(own_fork(d)) for d in DECAYS}, "value", "grokked, seed 42", "grokked"),
+        ),
+        x_ticks=_ticks(),
+        x_range=(0.5, 5.5),
     )
-    return Panel("At grokking", "λ after the fork", "‖W‖", drawn, _ticks(), x_range=(0.5, 5.5))
 
 
 def _rates(evidence: Evidence, seeds: int) -> Panel:
     pure = tuple(SCALE * LEARNING_RATE * decay for decay in DECAYS)
-    drawn = (
-        Series("decay alone, ηλ", "line", "theory", "fit", DECAYS, pure),
-        Series(f"{DECAY_SHARE} ηλ, paper", "line", "theory", "paper", DECAYS, tuple(DECAY_SHARE * x for x in pure)),
-        *_seeds(evidence, {decay: norm_rate(at_decay(decay)) for decay in DECAYS}, "rate", seeds),
-        _own(evidence, {decay: norm_rate(own_fork(decay)) for decay in DECAYS}, "rate", "rate, seed 42", "norm"),
+    return Panel(
+        "How fast it falls",
+        "λ after the fork",
+        "rate (per 1,000 steps)",
+        (
+            Series("decay alone, ηλ", "line", "theory", "fit", DECAYS, pure),
+            Series(f"{DECAY_SHARE} ηλ, paper", "line", "theory", "paper", DECAYS, tuple(DECAY_SHARE * x for x in pure)),
+            *_seeds(evidence, {decay: norm_rate(at_decay(decay)) for decay in DECAYS}, "rate", seeds),
+            _own(evidence, {decay: norm_rate(own_fork(decay)) for decay in DECAYS}, "rate", "rate, seed 42", "norm"),
+        ),
+        _ticks(),
+        x_range=(0.5, 5.5),
     )
-    axes = "λ after the fork", "rate (per 1,000 steps)"
-    return Panel("How fast it falls", *axes, drawn, _ticks(), x_range=(0.5, 5.5))
 
 
 def _ticks() -> tuple[tuple[float, str], ...]:
