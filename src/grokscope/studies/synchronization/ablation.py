@@ -4,6 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import nan
 
+from grokscope.stats import known
 from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.reported import REPORTED
@@ -30,7 +31,7 @@ def _drops(records: Records, close: float) -> Measured:
         {name: 100 * readings.after_grokking(record, f"drop_{name}_zero") for name in COMPONENTS}
         for record in records.values()
     ]
-    whole = [drops for drops in found if len(readings.known(drops.values())) == len(COMPONENTS)]
+    whole = [drops for drops in found if len(known(drops.values())) == len(COMPONENTS)]
     parts: dict[str, Part] = {
         name: found[0][name] if len(found) == 1 else readings.median_value(drops[name] for drops in found)
         for name in COMPONENTS

@@ -2,6 +2,7 @@
 
 from math import isfinite
 
+from grokscope.stats import known, mean_known
 from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings, series
 from grokscope.studies.synchronization.events import (
@@ -50,9 +51,7 @@ def _lead(records: Records) -> Measured:
     known = [lead for lead in found if lead.sign is not None]
     median = readings.median_lead(known)
     is_one = len(found) == 1
-    bound = (
-        readings.mean_known(map(readings.lead_bound, records.values())) if is_one or median is None else median.value
-    )
+    bound = mean_known(lead.bound for lead in found) if is_one or median is None else median.value
     parts: dict[str, Part] = {
         "value": readings.lead_part(found[0]) if is_one else median,
         "precursor": readings.precursor_part(found[0]) if is_one else readings.precursor_share(known),
@@ -76,9 +75,7 @@ def lead(runs: Selection) -> Quantity:
 def _count_grokked(records: Records) -> Measured:
     """How many runs grok."""
     count = len(readings.grokked_runs(records.values()))
-    best = readings.mean_known(
-        max(readings.known(record.evaluations["train_accuracy"]), default=0.0) for record in records.values()
-    )
+    best = mean_known(max(known(record.evaluations["train_accuracy"]), default=0.0) for record in records.values())
     return Measured(
         {"such runs": count},
         f"{count} of {len(records)} grok{'s' * (len(records) == 1)}",
@@ -94,7 +91,7 @@ def grokked_count(runs: Selection) -> Quantity:
 
 def _count_defined(records: Records) -> Measured:
     """In how many runs FSD is defined at any evaluation."""
-    count = sum(bool(readings.known(record.evaluations.get("fsd", []))) for record in records.values())
+    count = sum(bool(known(record.evaluations.get("fsd", []))) for record in records.values())
     return Measured.of(count, f"FSD defined in {count} of {len(records)}", len(records))
 
 
@@ -148,30 +145,26 @@ def _fig_arch(evidence: Evidence) -> Figure:
     reported, runs = REPORTED["tab:arch_ablation"], evidence.experiment("architecture")
     counts = [evidence.measure(grokked_count(_seeds(variant))) for variant in VARIANTS]
     is_widened = max(count.n for count in counts) > 1
-    drawn = []
-    if runs:
-        own = [lead(_reported(variant)) for variant in VARIANTS]
-        drawn.append(series.lead_bars(evidence, own, "value", "seed 42", "fsd", width=0.5))
-    if is_widened:
-        cells = [cell(evidence, lead(_seeds(variant))) for variant in VARIANTS]
-        drawn.append(series.medians(cells, "validation", "median of all seeds that grokked"))
-    drawn.append(series.reported_points({i: reported.get(name, "lead") for i, name in enumerate(VARIANTS)}))
-    title = "Lead of FSD; below each: runs that grokked"
+    own = [lead(_reported(variant)) for variant in VARIANTS]
+    cells = [cell(evidence, lead(_seeds(variant))) for variant in VARIANTS]
     panel = Panel(
-        title,
+        "Lead of FSD; below each: runs that grokked",
         "architecture",
         "lead over grokking (steps)",
-        tuple(drawn),
+        series=(
+            *((series.lead_bars(evidence, own, "value", "seed 42", "fsd", width=0.5),) if runs else ()),
+            *((series.medians(cells, "validation", "median of all seeds that grokked"),) if is_widened else ()),
+            series.reported_points({i: reported.get(name, "lead") for i, name in enumerate(VARIANTS)}),
+        ),
         x_ticks=tuple(
             (place, f"{name}\n{count.number('such runs'):.0f}/{count.n}" if count.n else name)
             for place, ((_, name), count) in enumerate(zip(VARIANTS.values(), counts, strict=True))
         ),
     )
-    title = f"Lead of FSD by architecture{f', addition mod 97, {len(runs)} runs' if runs else ': no runs'}"
     return Figure(
         "fig-arch",
         "fig:arch_ablation",
-        title,
+        f"Lead of FSD by architecture{f', addition mod 97, {len(runs)} runs' if runs else ': no runs'}",
         (panel,),
         notes=(
             EVERY_EVENT,
@@ -187,11 +180,11 @@ def _fig_arch(evidence: Evidence) -> Figure:
 
 def _magnitudes(records: Records) -> Measured:
     """The leads of two models side by side."""
-    leads = {name: readings.lead_bound(record) for name, record in records.items()}
+    leads = {name: record.timeline.sync.lead.bound for name, record in records.items()}
     return Measured(
         leads,
         text=", ".join(f"{name.removesuffix('_s42')} {format_number(lead)}" for name, lead in leads.items()),
-        n=len(readings.known(leads.values())),
+        n=len(known(leads.values())),
     )
 
 

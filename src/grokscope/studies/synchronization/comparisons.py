@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from operator import itemgetter
 from statistics import fmean
 
-from grokscope.stats import logrank
+from grokscope.stats import logrank, share_that
 from grokscope.studies import Measured, Quantity, Records, Selection, configuration
 from grokscope.studies.synchronization import readings
 
@@ -26,7 +26,7 @@ def measure_grokking(records: Records) -> Measured:
         {
             "runs": len(runs),
             "grok": len(grokked),
-            "share": readings.share_that(step is not None for step in steps),
+            "share": share_that(step is not None for step in steps),
             "mean": fmean(grokked) if grokked else None,
             "median": median,
             "late": len(runs) - len(in_time),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from grokscope.runs.records import RunRecord
 from grokscope.specs import Architecture, Initialization
-from grokscope.stats import share, sign_test
+from grokscope.stats import share, share_that, sign_test
 from grokscope.studies import (
     Claim,
     Evidence,
@@ -80,7 +80,7 @@ def _warnings(records: Records, rate: float, is_cut: bool) -> Measured:
     for one in found:
         title = one.candidate.title
         own = _reading_parts(one) | {
-            "earlier": readings.share_that(sign > 0 for sign in signs[title]),
+            "earlier": share_that(sign > 0 for sign in signs[title]),
             "p": p_values[title],
             "Holm": adjusted.get(title),
         }
@@ -97,7 +97,7 @@ def _reading_parts(one: Reading) -> dict[str, Part]:
         "alarm": "above" if rises else "below",
         "threshold": one.threshold if rises else -one.threshold,
         "chosen": len(one.chosen_on),
-        "alarms": readings.share_that(run.crossing(one.threshold) is not None for run in one.judged_on),
+        "alarms": share_that(run.crossing(one.threshold) is not None for run in one.judged_on),
         "judged": "the same runs" if one.judged_on is one.chosen_on else "other seeds",
         "warned": readings.precursor_share(one.leads),
         "lead": readings.median_lead(one.leads),

@@ -12,7 +12,7 @@ from grokscope.errors import InputError
 from grokscope.law import CensoredFit, Ending, ForkedRun, fit_censored, fit_each_draw, fit_law, forked_run
 from grokscope.law.censored import CensoredForm
 from grokscope.runs.records import RunRecord
-from grokscope.stats import Estimate, bootstrap
+from grokscope.stats import Estimate, bootstrap, known, share_that
 from grokscope.studies import Measured, Part, Quantity, Records, Selection
 from grokscope.studies.synchronization import readings
 from grokscope.timeline import Outcome
@@ -62,7 +62,7 @@ def _times_to_grok(records: Records, start: Start, needed: int) -> Measured:
         "in the fit": endings[Ending.GROKKED] + endings[Ending.CENSORED],
         "before": endings[Ending.BEFORE],
         **{
-            str(kind): readings.share_that(run.ending is kind for run in waiting)
+            str(kind): share_that(run.ending is kind for run in waiting)
             for kind in (Ending.GROKKED, Ending.CENSORED, Ending.FAILED)
         },
         "median": readings.median_steps(steps, [longest] * len(steps)),
@@ -154,7 +154,7 @@ def _r_squared_of_draws(records: Records, needed: int) -> Measured:
     """R² of the paper's law fitted to each draw alone: the lowest, the highest, and how far apart they are."""
     runs = readings.forked_runs(records)
     fits = fit_each_draw(runs).values() if any(run.ending is Ending.GROKKED for run in runs) else ()
-    found = readings.known(fit.r_squared for fit in fits)
+    found = known(fit.r_squared for fit in fits)
     measured = _needing(
         Measured(text="none grokked", n=len(runs), note="The law is fitted to each draw alone."), needed
     )

@@ -1,8 +1,10 @@
 """§5.4: what formula the neurons compute, by rank, single sinusoids and FourierKAN (Table 6)."""
 
 from dataclasses import replace
+from statistics import median_high
 
 from grokscope.runs.records import RunRecord
+from grokscope.stats import known, mean_known
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.reported import REPORTED
@@ -28,16 +30,15 @@ EXCEPTION = "add_mod113"  # the prime of rank 2
 
 def _fit(records: Records, column: str, before: int | None) -> Measured:
     """A column at the first checkpoint at or after grokking, or at an early step: a run's own, or the median."""
-    values = [
+    values = known(
         readings.after_grokking(record, column) if before is None else record.at(before, column)
         for record in records.values()
-    ]
-    known = readings.known(values)
-    if not known:
+    )
+    if not values:
         return Measured.lacking(0, len(records), "runs with this value")
     measured = Measured.of(
-        known[0] if len(records) == 1 else readings.median_value(known),
-        n=len(known),
+        values[0] if len(records) == 1 else readings.median_value(values),
+        n=len(values),
         note="At the first checkpoint at or after grokking." if before is None else f"At step {before}.",
     )
     return replace(measured, text=format_number(measured.number(), 3))
@@ -53,7 +54,7 @@ def fit(name: str, runs: Selection) -> Quantity:
 
 def _count_fits(records: Records, column: str, operator: str, bound: float, form: str) -> Measured:
     """How many runs have a fit beyond a bound at the first checkpoint at or after grokking."""
-    values = readings.known(readings.after_grokking(record, column) for record in records.values())
+    values = known(readings.after_grokking(record, column) for record in records.values())
     if len(values) < len(records):
         return Measured.lacking(len(values), len(records), "grokked runs with a fit")
     good, n = sum(rule.OPERATORS[operator](value, bound) for value in values), len(values)
@@ -61,22 +62,14 @@ def _count_fits(records: Records, column: str, operator: str, bound: float, form
         {"such runs": good},
         text=form.format(good=good, n=n, low=min(values), high=max(values)),
         n=n,
-        note=(
-            f"{good} of {n} have {column} {operator} {bound}; the mean is "
-            f"{format_number(readings.mean_known(values), 3)}."
-        ),
+        note=(f"{good} of {n} have {column} {operator} {bound}; the mean is {format_number(mean_known(values), 3)}."),
     )
 
 
 def _count_ranks(records: Records, rank: float, without: str) -> Measured:
     """How many runs have this median rank over the evaluations after grokking."""
     asked = [record for record in records.values() if record.spec.task != without]
-    ranks = []
-    for record in asked:
-        rows = zip(record.evaluations["step"], record.evaluations.get("rank", []), strict=False)
-        grokked = record.timeline.grokked
-        found = sorted(readings.known(value for step, value in rows if grokked is not None and step > grokked))
-        ranks += found[len(found) // 2 : len(found) // 2 + 1]
+    ranks = [median_high(found) for record in asked if (found := readings.later_values(record, "rank"))]
     if len(ranks) < len(asked):
         return Measured.lacking(len(ranks), len(asked), "runs with a rank after grokking")
     good = sum(one == rank for one in ranks)
@@ -90,15 +83,14 @@ def _count_ranks(records: Records, rank: float, without: str) -> Measured:
 
 def _amplitude(records: Records) -> Measured:
     """The root of the answer share at grokking: the ratio of the sum-dependent amplitude to the activations' scale."""
-    shares = [
+    shares = known(
         record.at(step, "answer_share") for record in records.values() if (step := record.timeline.grokked) is not None
-    ]
-    known = readings.known(shares)
-    if len(known) < len(records):
-        return Measured.lacking(len(known), len(records), "grokked runs with an answer share")
-    ratio = readings.mean_known(share**0.5 for share in known)
+    )
+    if len(shares) < len(records):
+        return Measured.lacking(len(shares), len(records), "grokked runs with an answer share")
+    ratio = mean_known(share**0.5 for share in shares)
     return Measured.of(
-        ratio, f"ratio {format_number(ratio, 4)}", len(known), "The root of the answer share at grokking."
+        ratio, f"ratio {format_number(ratio, 4)}", len(shares), "The root of the answer share at grokking."
     )
 
 
@@ -109,7 +101,7 @@ def last_frequency(record: RunRecord) -> float | int:
 
 def _frequencies(records: Records) -> Measured:
     """The dominant frequency at the last evaluation, of every run that grokked."""
-    modes = [int(mode) for mode in readings.known(map(last_frequency, readings.grokked_runs(records.values())))]
+    modes = [int(mode) for mode in known(map(last_frequency, readings.grokked_runs(records.values())))]
     if not modes:
         return Measured.lacking(0, len(records), "grokked runs with a dominant frequency")
     return Measured(text=f"dominant at the last evaluation: {', '.join(map(str, modes))}", n=len(modes))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from grokscope.specs import ReadingSpec
-from grokscope.stats import share
+from grokscope.stats import share, share_that
 from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.groups import CONTROLS, EVERY, FRACTIONS, seeds_at
@@ -26,16 +26,16 @@ def _fired(records: Records, groks: bool, fewest: int, controls: tuple[float, fl
     parts: dict[str, Part] = {
         "value": found,
         "runs": count,
-        "at start": readings.share_that(Flag.AT_START in run.sync.flags for run in runs),
-        "before memorised": readings.share_that(Flag.BEFORE_MEMORIZED in run.sync.flags for run in runs),
-        "before grokking": readings.share_that(run.sync.lead.is_precursor for run in runs) if groks else "n/a",
+        "at start": share_that(Flag.AT_START in run.sync.flags for run in runs),
+        "before memorised": share_that(Flag.BEFORE_MEMORIZED in run.sync.flags for run in runs),
+        "before grokking": share_that(run.sync.lead.is_precursor for run in runs) if groks else "n/a",
         "step": readings.median_steps([run.sync.step for run in runs], [run.last for run in runs]),
         "delay": readings.median_value(delays),
     }
     for at in controls:
         read = [one for record in own if (one := readings.read_by(record, "control_fsd")) is not None]
         reading = ReadingSpec(fsd_sync=at, fsd_gen_sync=at)
-        parts[f"control {at}"] = readings.share_that(one.timeline_by(reading).sync.step is not None for one in read)
+        parts[f"control {at}"] = share_that(one.timeline_by(reading).sync.step is not None for one in read)
     if count < fewest:
         return replace(Measured.lacking(count, fewest, "runs of S5 that did not grok"), parts=parts)
     return Measured(

@@ -5,7 +5,7 @@ from math import isnan
 
 from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
-from grokscope.stats import share
+from grokscope.stats import mean_known, share
 from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import doubt_notes, lead_signs, mean_lead
@@ -190,7 +190,7 @@ def _memorization(records: Records) -> Measured:
     steps = [float(step) for record in records.values() if (step := record.timeline.memorized) is not None]
     if len(steps) < len(records):
         return Measured({}, f"{len(steps)} of {len(records)} memorise", len(records), "Some never do.")
-    found = readings.mean_known(steps)
+    found = mean_known(steps)
     return Measured.of(
         found, format_number(found), len(steps), f"{format_number(min(steps))} to {format_number(max(steps))}."
     )

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from math import isfinite, isnan, nan
 
 from grokscope.law import Ending
@@ -19,6 +20,7 @@ __all__ = ["CLAIMS", "DECAYS", "FIGURES", "SEEN", "TABLES", "all_branches", "bra
 DECAYS = ("1", "2", "3", "4", "5", "10")
 RUN = "add_mod97_s42"
 THEORY_CONSTANT = 3000  # Figure 3: Δt = 3,000/λ
+MEDIAN = "Δt, median of all seeds"
 SEEN = f"Evaluated every {readings.CADENCE} steps, as in the paper; forked at step 1,000 with Adam's moments kept."
 POOLED = "All seeds: median Δt of the runs forked before grokking; one that did not grok is later than all others."
 WORDS = {str(Ending.CENSORED): "never", str(Ending.FAILED): "unstable", str(Ending.BEFORE): "before"}
@@ -181,32 +183,19 @@ def _figure_3(evidence: Evidence) -> Figure:
         )
         for decay in reversed(DECAYS)  # the steady ones above the unstable
     )
-    axes = {"x_range": (1000, until), "y_range": (-0.06, 1.08)}
-    panels = [Panel("Seed 42 by λ", "step", "validation accuracy", curves, **axes)]  # type: ignore[arg-type]
     seeds = format_range(Counter(name.rpartition("_x")[2] for name in runs).values())
-    if _is_widened(evidence):
-        title = f"All seeds, {seeds} a λ, 95 % bands"
-        panels.append(
-            Panel(
-                title,
-                "step",
-                "share grokked",
-                series=tuple(
-                    _share_series(evidence, decay, until)
-                    for decay in DECAYS
-                    if all_branches(decay).select(evidence.records)
-                ),
-                **axes,
-            )
-        )  # type: ignore[arg-type]
+    shares = [_share_series(evidence, decay, until) for decay in DECAYS if all_branches(decay).select(evidence.records)]
+    panels = [
+        Panel("Seed 42 by λ", "step", "validation accuracy", curves),
+        Panel(f"All seeds, {seeds} a λ, 95 % bands", "step", "share grokked", tuple(shares)),
+    ][: 1 + _is_widened(evidence)]
+    panels = [replace(panel, x_range=(1000, until), y_range=(-0.06, 1.08)) for panel in panels]
     panels.append(_times_panel(evidence))
     others = f" and all seeds, {seeds} a λ" if _is_widened(evidence) else ""
-    counts = f"seed 42{others}, {len(runs)} branches" if runs else "no runs"
-    title = f"Weight decay raised at step 1,000: {counts}"
     return Figure(
         "fig-wd",
         "fig:wd_intervention",
-        title,
+        f"Weight decay raised at step 1,000: {f'seed 42{others}, {len(runs)} branches' if runs else 'no runs'}",
         tuple(panels),
         notes=(
             f"Δt is evaluated every {readings.CADENCE} steps, as in the paper, the curves every 100; Adam's moments "
@@ -233,24 +222,28 @@ def _share_series(evidence: Evidence, decay: str, until: int) -> Series:
 def _times_panel(evidence: Evidence) -> Panel:
     """Δt by λ: observed, reported, and by the law."""
     reported, places = REPORTED["tab:wd_intervention"], tuple(range(len(DECAYS)))
-    drawn: list[Series] = []
-    if evidence.experiment("fork"):
-        drawn.append(_bars(evidence))
-    if _is_widened(evidence):
-        cells = [cell(evidence, pooled(decay), "median") for decay in DECAYS]
-        drawn.append(series.medians(cells, "mem", "Δt, median of all seeds"))
+    medians = series.medians((cell(evidence, pooled(decay), "median") for decay in DECAYS), "mem", MEDIAN)
     fit = law(branches(*DECAYS[:3]), readings.CADENCE)
     constant = evidence.measure(fit).number("C")
-    if isfinite(constant):
-        line = tuple(constant / float(decay) for decay in DECAYS)
-        label = f"{constant:,.0f}/λ, our fit to λ ≤ 3"
-        drawn.append(Series(label, "line", "restored", "fit", places, line, quantity=fit.key))
-    theory = tuple(THEORY_CONSTANT / float(decay) for decay in DECAYS)
-    drawn.append(Series(f"{THEORY_CONSTANT:,}/λ, paper", "line", "theory", "paper", places, theory))
+    ours, theory = (tuple(one / float(decay) for decay in DECAYS) for one in (constant, THEORY_CONSTANT))
+    label = f"{constant:,.0f}/λ, our fit to λ ≤ 3"
     points = {place: reported.get(decay, "wait") for place, decay in enumerate(DECAYS)}
-    drawn.append(series.reported_points(points, "Δt, paper"))
     return Panel(
-        "Steps from fork to grokking", "λ after the fork", "Δt (steps)", tuple(drawn), tuple(enumerate(DECAYS))
+        "Steps from fork to grokking",
+        "λ after the fork",
+        "Δt (steps)",
+        series=(
+            *((_bars(evidence),) if evidence.experiment("fork") else ()),
+            *((medians,) if _is_widened(evidence) else ()),
+            *(
+                (Series(label, "line", "restored", "fit", places, ours, quantity=fit.key),)
+                if isfinite(constant)
+                else ()
+            ),
+            Series(f"{THEORY_CONSTANT:,}/λ, paper", "line", "theory", "paper", places, theory),
+            series.reported_points(points, "Δt, paper"),
+        ),
+        x_ticks=tuple(enumerate(DECAYS)),
     )
 
 

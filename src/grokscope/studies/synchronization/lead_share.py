@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from grokscope.stats import sign_test
+from grokscope.stats import share_that, sign_test
 from grokscope.studies import Evidence, Item, Measured, Quantity, Records, Selection, cell, configuration
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import lead_signs, mean_lead, median_events
@@ -39,7 +39,7 @@ def _random_pairs(records: Records) -> Measured:
     """
     runs = [record.timeline for record in records.values()]
     known = [run for run in runs if run.sync.lead.sign is not None]
-    parts = {"seeds": len(runs), "grokked": readings.share_that(run.grokked is not None for run in runs)}
+    parts = {"seeds": len(runs), "grokked": share_that(run.grokked is not None for run in runs)}
     if known:
         parts["doubtful"] = readings.counted(sum(bool(run.sync.flags) for run in known), len(known))
     if len(known) > 1:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from grokscope.stats import correlation, share
+from grokscope.stats import correlation, known, mean_known, median_time, share
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import (
@@ -40,7 +40,7 @@ TASKS = ("add_mod53", "add_mod71", "add_mod97", "add_mod113", "add_mod131")
 
 def _lead_range(records: Records, low: int, high: int) -> Measured:
     """Least and greatest lead; a grokked run that never crosses counts with its upper bound."""
-    leads = readings.known(map(readings.lead_bound, records.values()))
+    leads = known(record.timeline.sync.lead.bound for record in records.values())
     if not leads:
         return Measured({}, "none grokked", len(records), "No run grokked.")
     inside = sum(low <= lead <= high for lead in leads)
@@ -58,7 +58,7 @@ LEAD_RANGE = Quantity("leads inside [500, 3,000]", REPORTED_ADDITIONS, _lead_ran
 def _level_lead(records: Records) -> Measured:
     """Mean lead of FSD ≥ 0.95 of its mean after grokking."""
     leads = [float(s) for record in records.values() if (s := record.timeline.level.lead.steps) is not None]
-    found = readings.mean_known(leads)
+    found = mean_known(leads)
     return Measured.of(found, f"mean lead of the level {format_number(found)}", len(leads))
 
 
@@ -68,8 +68,8 @@ LEVEL_LEAD = Quantity("mean lead of the level after grokking", REPORTED_ADDITION
 def _fsd_start(records: Records, step: int) -> Measured:
     """FSD at a step, and the first evaluation at which it crosses 0.80."""
     runs = list(records.values())
-    found = readings.mean_known(record.at(step, "fsd") for record in runs)
-    crossing = readings.median_step(record.timeline.sync.step for record in runs)
+    found = mean_known(record.at(step, "fsd") for record in runs)
+    crossing = median_time(record.timeline.sync.step for record in runs)
     return Measured.of(
         found,
         text=f"{format_number(found, 2)} at step {step:,}, crossing at {format_number(crossing)}",
@@ -83,12 +83,8 @@ FSD_START = Quantity("FSD at step 1,000, and its crossing", one_run(RUN), _fsd_s
 
 def _fsd_after(records: Records) -> Measured:
     """Mean FSD over the evaluations after grokking, then over runs."""
-    means = []
-    for record in records.values():
-        rows = zip(record.evaluations["step"], record.evaluations.get("fsd", []), strict=False)
-        grokked = record.timeline.grokked
-        means.append(readings.mean_known(fsd for step, fsd in rows if grokked is not None and step > grokked))
-    found = readings.mean_known(means)
+    means = [mean_known(readings.later_values(record, "fsd")) for record in records.values()]
+    found = mean_known(means)
     return Measured.of(found, format_number(found, 2), len(means), "Mean over evaluations after grokking.")
 
 
@@ -102,7 +98,7 @@ def _correlations(records: Records, low: float, high: float) -> Measured:
         rows = zip(record.evaluations.get("fsd", []), record.evaluations["validation_accuracy"], strict=False)
         pairs = np.array([(x, y) for x, y in rows if x == x and y == y]).reshape(-1, 2)
         values.append(correlation(pairs[:, 0], pairs[:, 1]).value)
-    found = readings.known(values)
+    found = known(values)
     if len(found) < len(records):
         return Measured.lacking(len(found), len(records), "runs in which both vary")
     inside = sum(low <= value <= high for value in found)

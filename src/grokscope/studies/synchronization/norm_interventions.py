@@ -1,6 +1,7 @@
 """§6, beyond the paper: whether runs grok when the norm is frozen, matched or scaled at a fork."""
 
 from grokscope.runs.records import count_foreign_forks
+from grokscope.stats import known, share_that
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.comparisons import grokking, holm_adjusted, log_rank
@@ -53,7 +54,7 @@ NOTES = (
 
 def _collapses(records: Records, below: float) -> Measured:
     """In how many forks train accuracy is below a bound at the fork, right after the weights were scaled."""
-    found = readings.known(one for record in records.values() for one in record.evaluations["train_accuracy"][:1])
+    found = known(one for record in records.values() for one in record.evaluations["train_accuracy"][:1])
     if len(found) < 4:
         return Measured.lacking(len(found), 4, "forks with scaled weights")
     count = sum(value < below for value in found)
@@ -67,7 +68,7 @@ def _state(records: Records) -> Measured:
     first = [record.at(record.timeline.first, "train_accuracy") for record in records.values()]
     return Measured(
         {
-            "unstable": readings.share_that(run.grokked is None and run.outcome in failed for run in runs),
+            "unstable": share_that(run.grokked is None and run.outcome in failed for run in runs),
             "first norm": readings.median_value(run.norm_at_first for run in runs),
             "grok norm": readings.median_value(run.norm_at_grok for run in runs),
             "first accuracy": readings.median_value(first),

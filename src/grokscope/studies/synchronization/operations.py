@@ -3,7 +3,7 @@
 from dataclasses import replace
 from math import isfinite
 
-from grokscope.stats import sign_test
+from grokscope.stats import known, mean_known, share_that, sign_test
 from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import lead_signs
@@ -31,7 +31,7 @@ READINGS = {  # how FSD is read → measured column; none is that of the evaluat
 def _delay(records: Records) -> Measured:
     """Mean grok step of subtraction less that of addition, of the runs that grok."""
     steps = {
-        task: readings.mean_known(
+        task: mean_known(
             float(step)
             for record in records.values()
             if record.spec.task == task and (step := record.timeline.grokked) is not None
@@ -44,20 +44,20 @@ def _delay(records: Records) -> Measured:
 
 def _shared_frequencies(records: Records) -> Measured:
     """At how many seeds subtraction and addition have the same dominant frequency at the last evaluation."""
-    subtractions = [name for name in records if name.startswith("sub")]
     pairs = [
-        readings.known(last_frequency(records[name.replace("sub", task)]) for task in ("sub", "add"))
-        for name in subtractions
+        known(last_frequency(records[name.replace("sub", task)]) for task in ("sub", "add"))
+        for name in records
+        if name.startswith("sub")
     ]
-    known = [pair for pair in pairs if len(pair) == 2]
-    if len(known) < len(pairs):
-        return Measured.lacking(len(known), len(pairs), "pairs of a subtraction and an addition run")
-    same = sum(one == other for one, other in known)
+    whole = [pair for pair in pairs if len(pair) == 2]
+    if len(whole) < len(pairs):
+        return Measured.lacking(len(whole), len(pairs), "pairs of a subtraction and an addition run")
+    same = sum(one == other for one, other in whole)
     return Measured.of(
         same,
-        text=", ".join(f"{one:.0f} and {other:.0f}" for one, other in known),
-        n=len(known),
-        note=f"{same} of {len(known)} pairs share their frequency at the last evaluation.",
+        text=", ".join(f"{one:.0f} and {other:.0f}" for one, other in whole),
+        n=len(whole),
+        note=f"{same} of {len(whole)} pairs share their frequency at the last evaluation.",
     )
 
 
@@ -76,7 +76,7 @@ def _leads(records: Records, column: str, fewest: int, about: int, tolerance: fl
     parts: dict[str, Part] = {
         "value": readings.precursor_share(leads),
         "seeds": len(runs),
-        "grokked": readings.share_that(run.grokked is not None for run in runs),
+        "grokked": share_that(run.grokked is not None for run in runs),
         "crossing": readings.median_steps([run.sync.step for run in runs], [run.last for run in runs]),
         "mean lead": readings.mean_lead(leads),
         "median lead": median,

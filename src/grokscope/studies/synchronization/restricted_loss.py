@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from grokscope.stats import Estimate
+from grokscope.stats import Estimate, share_that
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import (
@@ -49,15 +49,13 @@ def _fsd_first(records: Records) -> Measured:
     """In how many runs FSD crosses at an earlier evaluation than the restricted loss; never loses to any step."""
     wins = [fsd_wins(record.timeline.sync, record.timeline.restricted) for record in records.values()]
     decided = [win for win in wins if win is not None]
-    found, note = readings.share_that(decided), ""
-    if found is not None:
-        note = f"The share is {format_estimate(found, 2)}."
+    found = share_that(decided)
     return _needing_loss(
         Measured(
             {"value": found, "FSD first": sum(decided), "runs": len(records)},
             f"{sum(decided)} of {len(decided)}",
             len(decided),
-            note,
+            f"The share is {format_estimate(found, 2)}." if found else "",
         ),
         records,
     )
@@ -101,9 +99,12 @@ def _loss_late(records: Records) -> Measured:
     """In how many runs the restricted loss falls only after grokking, or never."""
     found = _loss_leads(records)
     late, tied = (int(found.number(part)) for part in ("after grokking", "at grokking"))
-    parts = {"after grokking": late, "not before grokking": late + tied}
-    note = f"{tied} tie, {int(found.number('grokked'))} grok."
-    return replace(found, parts=parts, text=f"{late} of {found.n} after grokking", note=note)
+    return replace(
+        found,
+        parts={"after grokking": late, "not before grokking": late + tied},
+        text=f"{late} of {found.n} after grokking",
+        note=f"{tied} tie, {int(found.number('grokked'))} grok.",
+    )
 
 
 LOSS_LATE = Quantity(
@@ -115,10 +116,10 @@ def _table_3(evidence: Evidence) -> Table:
     """Table 3: FSD against the paper's restricted loss, all at the same evaluations."""
     base, found = evidence.experiment("base"), {name: run_events(name) for name in NAMES}
     own = ("grok", "sync", "lead", "restricted sync", "restricted lead", "wins")
-    rows: list[Row] = []
-    for name, events in found.items():
-        reported = (PAPER.get(name, part.replace(" ", "_")) for part in own)
-        rows.append((text(name), *(cell(evidence, events, *pair) for pair in zip(own, reported, strict=True))))
+    rows: list[Row] = [
+        (text(name), *(cell(evidence, events, part, PAPER.get(name, part.replace(" ", "_"))) for part in own))
+        for name, events in found.items()
+    ]
     trained = readings.trained_part(REPORTED_ADDITIONS, base)
     rows.append(_mean_row(evidence, trained, "mean, reported additions", "mean"))
     rows += [_mean_row(evidence, all_seeds(task), f"mean, {task}, all seeds") for task in _widened(evidence)]
@@ -215,15 +216,16 @@ def _tick(name: str) -> str:
 def _by_prime(evidence: Evidence, tasks: Sequence[str], counts: Sequence[int]) -> Panel:
     """Medians over all seeds of each prime."""
     named = zip(tasks, counts, strict=True)
-    series = [Series("", "horizontal", "null", "null", (), (0,))]
-    for part, (label, role, offset) in MEASURES.items():
-        cells = [cell(evidence, median_events(all_seeds(task)), part) for task in tasks]
-        series.append(medians(cells, role, f"{label}, median of all seeds", offset))
+    quantities = [median_events(all_seeds(task)) for task in tasks]
+    series = (
+        medians((cell(evidence, one, part) for one in quantities), role, f"{label}, median of all seeds", offset)
+        for part, (label, role, offset) in MEASURES.items()
+    )
     return Panel(
         "All seeds of each prime",
         "p",
         LEAD,
-        tuple(series),
+        (Series("", "horizontal", "null", "null", (), (0,)), *series),
         x_ticks=tuple((i, f"{task.rpartition('mod')[2]}\nn = {n}") for i, (task, n) in enumerate(named)),
         x_range=(-0.6, len(tasks) - 0.4),
     )
