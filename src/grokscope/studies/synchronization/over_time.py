@@ -1,6 +1,7 @@
 """§5.3: one run over time, and all seeds with it. Table 5, Figures 2 and 4."""
 
 from collections.abc import Mapping
+from math import isnan
 
 from grokscope.specs import ReadingSpec
 from grokscope.studies import Evidence, Item, Measured, Quantity, Records, cell
@@ -86,12 +87,16 @@ def _table_5(evidence: Evidence) -> Table:
 
 
 def _phases(records: Records) -> Measured:
-    """When one run memorised, entered Phase 2 and grokked, and the rank at which Phase 2 starts."""
+    """When one run memorised, entered Phase 2 and grokked; the rank at which Phase 2 starts, and FSD's threshold."""
     (record,) = records.values()
     found = record.timeline
-    steps = {"memorized": found.memorized, "liberated": found.liberated, "grokked": found.grokked}
     return Measured(
-        steps | {"rank": "1" if found.liberated is None else f"{record.at(found.liberated, 'rank'):g}"}, n=1
+        {
+            **{name: getattr(found, name) for name in ("memorized", "liberated", "grokked")},
+            "rank": "1" if found.liberated is None else f"{record.at(found.liberated, 'rank'):g}",
+            "synchronised at": ReadingSpec().fsd_sync,
+        },
+        n=1,
     )
 
 
@@ -126,7 +131,7 @@ def _two_phases(evidence: Evidence) -> Figure:
                 (
                     null["fsd"],
                     *independent_line(evidence, RUN),
-                    Series("FSD = 0.80, synchronised", "horizontal", "fsd", "fit", (), (ReadingSpec().fsd_sync,)),
+                    *_sync_level(evidence),
                 ),
                 y_range=SHARE,
             ),
@@ -145,6 +150,13 @@ def _two_phases(evidence: Evidence) -> Figure:
         columns=1,
         panel_size=STACKED,
     )
+
+
+def _sync_level(evidence: Evidence) -> list[Series]:
+    """The FSD that counts as synchronised; none without the run."""
+    level = evidence.measure(PHASES).number("synchronised at")
+    mark = Series(f"FSD = {level:.2f}, synchronised", "horizontal", "fsd", "fit", (), (level,), quantity=PHASES.key)
+    return [] if isnan(level) else [mark]
 
 
 def _rank(evidence: Evidence) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import isfinite, isnan, nan
+from math import inf, isfinite, isnan, nan
 from typing import Any
 
 import numpy as np

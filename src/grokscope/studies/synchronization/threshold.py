@@ -50,9 +50,9 @@ def norm_at_grokking(runs: Selection) -> Quantity:
 
 def _norm_rate(records: Records) -> Measured:
     """How fast the log norm falls from the fork to grokking: per thousand steps, and as a share κ of ηλ."""
-    found = []
+    found, training = [], next(iter(records.values())).spec.training  # forks at one λ share it
     for record in records.values():
-        grok, training = record.timeline.grokked, record.spec.training
+        grok = record.timeline.grokked
         rows = zip(record.evaluations["step"], record.evaluations["norm"], strict=True)
         kept = [(step, norm) for step, norm in rows if grok is not None and step <= grok and norm > 0]
         if len(kept) > 1:
@@ -62,6 +62,7 @@ def _norm_rate(records: Records) -> Measured:
         {
             "rate": _mean([SCALE * one.rate for one in found]),
             "κ": fmean(one.efficiency for one in found) if found else None,
+            "decay alone": SCALE * training.learning_rate * training.weight_decay,
         },
         n=len(found),
     )
@@ -202,15 +203,16 @@ def _at_grokking(evidence: Evidence, seeds: int) -> Panel:
 
 
 def _rates(evidence: Evidence, seeds: int) -> Panel:
-    pure = tuple(SCALE * LEARNING_RATE * decay for decay in DECAYS)
+    rates = {decay: norm_rate(at_decay(decay)) for decay in DECAYS}
+    paper = tuple(DECAY_SHARE * (SCALE * LEARNING_RATE * decay) for decay in DECAYS)
     return Panel(
         "How fast it falls",
         "λ after the fork",
         "rate (per 1,000 steps)",
         (
-            Series("decay alone, ηλ", "line", "theory", "fit", DECAYS, pure),
-            Series(f"{DECAY_SHARE} ηλ, paper", "line", "theory", "paper", DECAYS, tuple(DECAY_SHARE * x for x in pure)),
-            *_seeds(evidence, {decay: norm_rate(at_decay(decay)) for decay in DECAYS}, "rate", seeds),
+            replace(_own(evidence, rates, "decay alone", "decay alone, ηλ", "theory"), kind="line", source="fit"),
+            Series(f"{DECAY_SHARE} ηλ, paper", "line", "theory", "paper", DECAYS, paper),
+            *_seeds(evidence, rates, "rate", seeds),
             _own(evidence, {decay: norm_rate(own_fork(decay)) for decay in DECAYS}, "rate", "rate, seed 42", "norm"),
         ),
         _ticks(),
@@ -232,7 +234,7 @@ def _seeds(evidence: Evidence, cells: Mapping[float, Quantity], part: str, seeds
 
 
 def _own(evidence: Evidence, cells: Mapping[float, Quantity], part: str, label: str, role: str) -> Series:
-    """Seed 42 by λ, where it grokked."""
+    """A part of each quantity by λ, where a fork grokked."""
     found = {decay: evidence.measure(quantity) for decay, quantity in cells.items()}
     values = {decay: one.number(part) for decay, one in found.items() if one.n and not one.missing}
     keys = "; ".join(cells[decay].key for decay in values)
