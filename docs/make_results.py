@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from grokscope.studies.bakeoff.quantities import outcome, tasks_run
-
 from grokscope.runs.packing import unpack_records
 from grokscope.runs.records import RunRecord, count_foreign_forks
 from grokscope.studies import Evidence, Finding, Study, Verdict, find_study, judge
 from grokscope.studies.bakeoff.configurations import CONFIGURATIONS
 from grokscope.studies.bakeoff.notes import describe_logs, describe_winner
+from grokscope.studies.bakeoff.quantities import outcome, tasks_run
 from grokscope.studies.page import RUNS_JUDGED, SHARED_RUNS, claims_summary
 from grokscope.studies.results import describe_provenance, write_results
 from grokscope.studies.sources import PACKED, read_evidence, read_records
