@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from stats_cases import LEADS, PRIMES, few
 
 from grokscope.errors import InputError
-from grokscope.stats import bootstrap, cluster_means, clustered_bootstrap, correlation, share
+from grokscope.stats import bootstrap, cluster_means, clustered_bootstrap, correlation, share, share_that
 from paper_tables import CROSS, EXLOSS, TRANSFER
 
 
@@ -150,6 +150,8 @@ def test_shares_have_clopper_pearson_intervals(successes: int, trials: int) -> N
 
 
 def test_a_share_of_nothing_is_unknown() -> None:
+    assert share_that([]) is None
+    assert share_that(x > 1 for x in (1, 2, 3)) == share(2, 3)
     nothing = share(0, 0)
     assert math.isnan(nothing.value)
     assert (nothing.low, nothing.high) == (0, 1)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stats_cases import few
 
 from grokscope.errors import InputError
-from grokscope.stats import kaplan_meier, logrank
+from grokscope.stats import kaplan_meier, logrank, median_time
 from paper_tables import TRANSFER
 
 # (time, whether the event came); few distinct times, so that ties and all of one kind occur
@@ -161,3 +161,9 @@ def test_two_groups_have_one_degree_of_freedom_in_either_order() -> None:
         assert found.degrees == turned.degrees == 1
         assert found.p_value == pytest.approx(turned.p_value, rel=1e-9)
         assert found.p_value == pytest.approx(scipy.stats.logrank(*times).pvalue, rel=1e-9)
+
+
+def test_a_time_that_was_not_reached_is_later_than_all_others() -> None:
+    assert median_time([200, None, 100, 300]) == 250
+    assert median_time([200, None, None]) == math.inf
+    assert math.isnan(median_time([]))

@@ -1,6 +1,7 @@
 """All events of one run."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,6 +34,8 @@ def test_a_timeline_reads_every_event_of_a_log() -> None:
     assert (found.level.step, found.level.lead.steps) == (2000, 0)  # 0.95 × 0.98 is above 0.9
     assert (found.restricted.step, found.restricted.lead.steps) == (2500, -500)
     assert (found.liberated, found.norm_at_first, found.norm_at_grok) == (1500, 80.0, 23.5)
+    assert found.phase_2 == (1500, found.grokked)
+    assert replace(found, liberated=found.grokked).phase_2 is replace(found, grokked=None).phase_2 is None
     phases = [found.phase(step) for step in (1000, 1500, 2000, 2500)]
     assert phases == [Phase.FORMATION, Phase.LIBERATION, Phase.GROKKING, Phase.AFTER]
     assert found.phase(1000, by="fsd") is Phase.LIBERATION

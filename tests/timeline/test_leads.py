@@ -1,5 +1,7 @@
 """Which came first."""
 
+import math
+
 import pytest
 
 from grokscope.timeline import Lead, LeadStatus, lead
@@ -31,5 +33,7 @@ def test_grokking_without_the_crossing_is_a_negative_of_unknown_size() -> None:
     assert (found.status, found.steps, found.less_than) == (LeadStatus.NEVER, None, -12_000)
     assert (found.is_precursor, found.sign, found.lag) == (False, -1, (12_000, False))
     assert lead(3000, 2000, 15_000).lag == (-1000, True)
+    assert (found.bound, lead(3000, 2000, 15_000).bound) == (-12_000, 1000)
     nothing = lead(None, 500, 15_000)
+    assert math.isnan(nothing.bound)
     assert (nothing.is_precursor, nothing.sign, nothing.lag, nothing.steps) == (False, None, None, None)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from grokscope.timeline import Phase, first_step, liberation_step, phase_at
+from grokscope.timeline import Phase, first_step, liberation_step, phase_at, rank_one_step
 from paper_tables import RANK
 
 
@@ -13,6 +13,7 @@ def test_table_5s_phases() -> None:
     grokked = first_step(steps, [row[1] for row in RANK], 0.95)
     liberated = liberation_step(steps, rank, grokked)
     assert (liberated, grokked) == (2500, 4000)
+    assert rank_one_step(steps, rank) == 2500
     named = {"1": Phase.FORMATION, "2": Phase.LIBERATION, "Grokking": Phase.GROKKING, "post-grokking": Phase.AFTER}
     assert [phase_at(step, liberated, grokked) for step in steps] == [named[row[4]] for row in RANK]
 

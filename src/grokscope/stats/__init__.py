@@ -8,18 +8,36 @@ from typing import TYPE_CHECKING
 from grokscope.lazy import exports
 
 if TYPE_CHECKING:
-    from grokscope.stats.intervals import Estimate, bootstrap, cluster_means, clustered_bootstrap, correlation, share
+    from grokscope.stats.intervals import (
+        Estimate,
+        bootstrap,
+        cluster_means,
+        clustered_bootstrap,
+        correlation,
+        share,
+        share_that,
+    )
     from grokscope.stats.multinomial import critical_peak, peak_tail
+    from grokscope.stats.numbers import known, mean_known
     from grokscope.stats.significance import SignTest, holm, sign_test
-    from grokscope.stats.survival import LogRank, Survival, kaplan_meier, logrank
+    from grokscope.stats.survival import LogRank, Survival, kaplan_meier, logrank, median_time
 else:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "intervals": ["Estimate", "bootstrap", "cluster_means", "clustered_bootstrap", "correlation", "share"],
+            "intervals": [
+                "Estimate",
+                "bootstrap",
+                "cluster_means",
+                "clustered_bootstrap",
+                "correlation",
+                "share",
+                "share_that",
+            ],
             "multinomial": ["critical_peak", "peak_tail"],
+            "numbers": ["known", "mean_known"],
             "significance": ["SignTest", "holm", "sign_test"],
-            "survival": ["LogRank", "Survival", "kaplan_meier", "logrank"],
+            "survival": ["LogRank", "Survival", "kaplan_meier", "logrank", "median_time"],
         },
     )
 
@@ -35,8 +53,12 @@ __all__ = [
     "critical_peak",
     "holm",
     "kaplan_meier",
+    "known",
     "logrank",
+    "mean_known",
+    "median_time",
     "peak_tail",
     "share",
+    "share_that",
     "sign_test",
 ]

@@ -1,6 +1,6 @@
 """How well a number is known: bootstrap over items or clusters, shares, correlation."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from grokscope.errors import InputError
 from grokscope.shapes import Float
 from grokscope.stats.numbers import Numbers, column, require_level, same_length
 
-__all__ = ["Estimate", "bootstrap", "cluster_means", "clustered_bootstrap", "correlation", "share"]
+__all__ = ["Estimate", "bootstrap", "cluster_means", "clustered_bootstrap", "correlation", "share", "share_that"]
 
 NUMBERS_AT_ONCE = 2**23  # 64 MiB of doubles
 
@@ -114,6 +114,12 @@ def share(successes: int, trials: int, level: float = 0.95) -> Estimate:
         return Estimate(np.nan, 0.0, 1.0, 0, level)
     interval = scipy.stats.binomtest(successes, trials).proportion_ci(level, method="exact")
     return Estimate(successes / trials, float(interval.low), float(interval.high), trials, level)
+
+
+def share_that(hits: Iterable[bool]) -> Estimate | None:
+    """The share of things of which something holds; None without any."""
+    found = list(hits)
+    return share(sum(found), len(found)) if found else None
 
 
 def correlation(x: Numbers, y: Numbers, level: float = 0.95) -> Estimate:

@@ -1,13 +1,14 @@
-"""One column of numbers, checked once."""
+"""One column of numbers, checked once; and what is known of a column with gaps."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from math import isnan, nan
 
 import numpy as np
 
 from grokscope.errors import InputError, shown
 from grokscope.shapes import Bool, Float, Int
 
-__all__ = ["Flags", "Numbers", "column", "flags", "require_level", "same_length"]
+__all__ = ["Flags", "Numbers", "column", "flags", "known", "mean_known", "require_level", "same_length"]
 
 Numbers = Sequence[float | int] | Float[np.ndarray, " items"] | Int[np.ndarray, " items"]
 Flags = Sequence[bool | np.bool_] | Bool[np.ndarray, " items"]
@@ -25,6 +26,21 @@ def column(values: Numbers, name: str = "values", finite: bool = True) -> Float[
         where = int(bad.argmax())
         raise InputError(f"{name} must be numbers, got {shown(float(found[where]))} at place {where}")
     return found
+
+
+def known(values: Iterable[float | int]) -> list[float]:
+    """The values that are numbers.
+
+    >>> known([1, float("nan"), 3])
+    [1.0, 3.0]
+    """
+    return [float(value) for value in values if not isnan(value)]
+
+
+def mean_known(values: Iterable[float | int]) -> float:
+    """The mean of the values that are numbers; NaN without any."""
+    found = known(values)
+    return sum(found) / len(found) if found else nan
 
 
 def flags(values: Flags) -> Bool[np.ndarray, " items"]:

@@ -1,7 +1,9 @@
 """Times of events, some censored: Kaplan–Meier and log-rank."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from math import inf, nan
+from statistics import median
 
 import numpy as np
 import scipy.stats
@@ -11,7 +13,7 @@ from grokscope.shapes import Bool, Float, Int
 from grokscope.stats.intervals import Estimate
 from grokscope.stats.numbers import Flags, Numbers, column, flags, require_level, same_length
 
-__all__ = ["LogRank", "Survival", "kaplan_meier", "logrank"]
+__all__ = ["LogRank", "Survival", "kaplan_meier", "logrank", "median_time"]
 
 ROUNDING = 1e-12  # a half reached up to the rounding of a product is reached
 
@@ -80,6 +82,16 @@ def kaplan_meier(times: Numbers, observed: Flags, level: float = 0.95) -> Surviv
     low, high = _band(survival, waiting, events, level)
     median = Estimate(_first(at, survival), _first(at, low), _first(at, high), len(when), level)
     return Survival(at, waiting, events, survival, low, high, median, int((~happened).sum()))
+
+
+def median_time(times: Iterable[float | int | None]) -> float:
+    """The median of times, of which one that was not reached is later than all others; NaN without any.
+
+    >>> median_time([300, None, 100]), median_time([None])
+    (300.0, inf)
+    """
+    found = [inf if time is None else float(time) for time in times]
+    return median(found) if found else nan
 
 
 def logrank(times: Numbers, observed: Flags, groups: Sequence[Hashable]) -> LogRank:

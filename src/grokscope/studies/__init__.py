@@ -4,9 +4,9 @@ from grokscope.studies import rule
 from grokscope.studies.cells import cell
 from grokscope.studies.claim import Claim, Finding, judge, rules_digest
 from grokscope.studies.evidence import Evidence
-from grokscope.studies.quantity import Bound, Measured, Quantity
+from grokscope.studies.quantity import Bound, Measured, Part, Quantity, Records
 from grokscope.studies.rule import Rule, Verdict
-from grokscope.studies.selection import Selection
+from grokscope.studies.selection import Selection, configuration
 from grokscope.studies.study import Item, Study, find_study, gather, study_names
 
 __all__ = [
@@ -16,12 +16,15 @@ __all__ = [
     "Finding",
     "Item",
     "Measured",
+    "Part",
     "Quantity",
+    "Records",
     "Rule",
     "Selection",
     "Study",
     "Verdict",
     "cell",
+    "configuration",
     "find_study",
     "gather",
     "judge",

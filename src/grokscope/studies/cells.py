@@ -20,8 +20,7 @@ def cell(
     reported_interval: Ends | None = None,
 ) -> Cell:
     """A part of a quantity as a cell; empty where its runs are missing or it is undefined."""
-    found = evidence.measure(quantity).parts.get(part)
-    value, interval, n = _shown(found)
+    value, interval, n = _shown(evidence.measure(quantity).parts.get(part))
     return Cell(value, reported, interval, n, reported_interval, quantity.key if value is not None else "")
 
 
@@ -29,8 +28,11 @@ def _shown(found: Part) -> tuple[Value, tuple[float, float] | None, int | None]:
     """Value, interval and n; an estimate that is infinite was never reached, and its interval may be open."""
     if isinstance(found, Estimate):
         known = not isnan(found.low) and not isnan(found.high)
-        interval = (float(found.low), float(found.high)) if known else None
-        return (found.value if isfinite(found.value) else "never"), interval, found.items
+        return (
+            (found.value if isfinite(found.value) else "never"),
+            (float(found.low), float(found.high)) if known else None,
+            found.items,
+        )
     if isinstance(found, Bound):
         return str(found), None, found.items
     if isinstance(found, float) and isnan(found):

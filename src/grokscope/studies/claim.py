@@ -86,8 +86,7 @@ def judge(claim: Claim, evidence: Evidence) -> Finding:
         return found
     found = _with_all_seeds(claim, evidence, found, decided)
     if decided and evidence.is_quick and _seeds_contradict(claim, evidence):
-        reason = "Its seeds contradict each other: one run does not decide."
-        return replace(found, verdict=Verdict.TOO_FEW, why=reason)
+        return replace(found, verdict=Verdict.TOO_FEW, why="Its seeds contradict each other: one run does not decide.")
     return found
 
 
@@ -115,11 +114,14 @@ def _seeds_contradict(claim: Claim, evidence: Evidence) -> bool:
     """
     if len(claim.quantity.runs.names) != 1 or claim.all_seeds is None:
         return False
-    alone = [
-        claim.rule.judge(evidence.measure(replace(claim.all_seeds, runs=replace(claim.all_seeds.runs, names=(name,)))))
-        for name in claim.all_seeds.runs.select(evidence.records)
-    ]
-    return {Verdict.REPRODUCED, Verdict.NOT} <= {*alone}
+    return {Verdict.REPRODUCED, Verdict.NOT} <= {
+        *[
+            claim.rule.judge(
+                evidence.measure(replace(claim.all_seeds, runs=replace(claim.all_seeds.runs, names=(name,))))
+            )
+            for name in claim.all_seeds.runs.select(evidence.records)
+        ]
+    }
 
 
 def rules_digest(claims: Iterable[Claim]) -> str:

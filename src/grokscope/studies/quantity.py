@@ -13,7 +13,7 @@ from grokscope.stats import Estimate
 from grokscope.studies.selection import Selection
 from grokscope.view.numbers import format_number
 
-__all__ = ["Bound", "Measured", "Part", "Quantity"]
+__all__ = ["Bound", "Measured", "Part", "Quantity", "Records"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Bound:
 
 
 Part = Estimate | Bound | float | int | str | bool | None
+Records = Mapping[str, RunRecord]
 
 
 @dataclass(frozen=True)

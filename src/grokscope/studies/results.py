@@ -63,14 +63,15 @@ def describe_provenance(study: Study, evidence: Evidence, **facts: Any) -> dict[
     """What the records were made with, which of the study's runs there are, and the digest of its rules."""
     records = _records(evidence)
     versions = Counter(json.dumps(dict(record.outcome.provenance), sort_keys=True) for record in records)
-    spent = sum(record.spec.training.steps - (record.spec.fork.step if record.spec.fork else 0) for record in records)
     return {
         **facts,
         "study": study.name,
         "precision": ", ".join(sorted({record.spec.precision for record in records})),
         "quick": evidence.is_quick,
         "runs": len(records),
-        "run_steps": spent,
+        "run_steps": sum(
+            record.spec.training.steps - (record.spec.fork.step if record.spec.fork else 0) for record in records
+        ),
         "experiments": coverage(study, evidence),
         "rules": rules_digest(study.claims),
         "made_for_no_experiment": list(evidence.unplaced),

@@ -78,8 +78,7 @@ def configuration(name: str) -> str:
     >>> configuration("fsd_x3_s42"), configuration("add_mod53_d7_x2"), configuration("add_mod97_s42_order3")
     ('fsd_x3', 'add_mod53_x2', 'add_mod97')
     """
-    kept = [part for part in name.split("_") if not _is_seed(part)]
-    return "_".join(kept)
+    return "_".join([part for part in name.split("_") if not _is_seed(part)])
 
 
 def _is_seed(part: str) -> bool:

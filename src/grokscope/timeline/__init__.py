@@ -4,7 +4,7 @@ from grokscope.timeline.crossings import first_step, first_step_below, level_ste
 from grokscope.timeline.events import Crossing, Flag, Timeline, timeline_of
 from grokscope.timeline.leads import Lead, LeadStatus, lead
 from grokscope.timeline.outcomes import Outcome, outcome
-from grokscope.timeline.phases import Phase, liberation_step, phase_at
+from grokscope.timeline.phases import Phase, liberation_step, phase_at, rank_one_step
 
 __all__ = [
     "Crossing",
@@ -21,5 +21,6 @@ __all__ = [
     "liberation_step",
     "outcome",
     "phase_at",
+    "rank_one_step",
     "timeline_of",
 ]

@@ -74,6 +74,13 @@ class Timeline:
     norm_at_grok: float
     """‖W‖ when it had grokked; NaN if not measured or not grokked."""
 
+    @property
+    def phase_2(self) -> tuple[int, int] | None:
+        """Where Phase 2 starts by the rank, and grokking, at which it ends; None where it does not start before."""
+        if self.liberated is None or self.grokked is None or self.liberated >= self.grokked:
+            return None
+        return self.liberated, self.grokked
+
     def phase(self, step: int, by: Literal["rank", "fsd"] = "rank") -> Phase:
         """Where the run stands at a step; Phase 2 starts by the rank, or `by="fsd"` at the synchronisation."""
         return phase_at(step, self.liberated if by == "rank" else self.sync.step, self.grokked)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from math import nan
 
 __all__ = ["Lead", "LeadStatus", "lead"]
 
@@ -57,6 +58,15 @@ class Lead:
         if self.steps is not None:
             return -self.steps, True
         return None if self.less_than is None else (-self.less_than, False)
+
+    @property
+    def bound(self) -> float:
+        """The lead, or without a crossing the highest that it can be; NaN where there is no lead.
+
+        >>> lead(3000, None, last=15000).bound
+        -12000.0
+        """
+        return nan if self.lag is None else float(-self.lag[0])
 
 
 def lead(grokked: int | None, crossed: int | None, last: int) -> Lead:

@@ -6,7 +6,7 @@ from statistics import median
 
 from grokscope.timeline.crossings import first_step_below, measured_after
 
-__all__ = ["Phase", "liberation_step", "phase_at"]
+__all__ = ["Phase", "liberation_step", "phase_at", "rank_one_step"]
 
 
 class Phase(StrEnum):
@@ -22,13 +22,22 @@ class Phase(StrEnum):
     """Every later evaluation."""
 
 
+def rank_one_step(steps: Sequence[int], rank: Sequence[float]) -> int | None:
+    """The first step with median rank 1; None if there is none.
+
+    >>> rank_one_step([0, 100, 200], [6.0, 1.0, 2.0])
+    100
+    """
+    return first_step_below(steps, rank, 1.0)
+
+
 def liberation_step(steps: Sequence[int], rank: Sequence[float], grokked: int | None) -> int | None:
     """Start of Phase 2: the first median rank 1; if that never comes, the first at the rank's post-grok value.
 
     Rule: `docs/paper-audit.md` §1. That value is the median over all evaluations after grokking. Where the start is not
     before grokking, there is no Phase 2.
     """
-    found = first_step_below(steps, rank, 1.0)
+    found = rank_one_step(steps, rank)
     later = measured_after(steps, rank, grokked)
     return first_step_below(steps, rank, median(later)) if found is None and later else found
 

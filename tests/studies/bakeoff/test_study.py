@@ -8,7 +8,6 @@ from pathlib import Path
 
 from grokscope.jobs import run_all
 from grokscope.runs import Store
-from grokscope.runs.records import record_of
 from grokscope.specs import Membership, Plan
 from grokscope.studies import find_study
 from grokscope.studies.bakeoff import STUDY, bakeoff_study
@@ -61,7 +60,7 @@ def test_a_plan_is_run_by_a_worker_with_the_core_packages_only(tmp_path: Path) -
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     places = {run.content_hash: own for run, own in zip(runs, made_for, strict=True)}
-    records = [record_of(folder) for folder in Store(tmp_path / "runs")]
+    records = [folder.record() for folder in Store(tmp_path / "runs")]
     found = STUDY.evidence(replace(one, made_for=places[one.spec.content_hash]) for one in records)
     table = STUDY.items["tab-bakeoff"].build(found)
     assert found.is_quick

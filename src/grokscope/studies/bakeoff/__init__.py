@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
+from grokscope.studies import Study, gather
 from grokscope.studies.bakeoff import figures, tables
 from grokscope.studies.bakeoff.configurations import (
     AFTER_GROKKING,
@@ -13,7 +14,6 @@ from grokscope.studies.bakeoff.configurations import (
     quick_runs,
     tuning_runs,
 )
-from grokscope.studies.study import Study, gather
 
 __all__ = ["STUDY", "bakeoff_study"]
 
@@ -29,5 +29,6 @@ STUDY = Study(
 
 def bakeoff_study(tasks: Iterable[str] = TASKS, budget: int = BUDGET) -> Study:
     """The bake-off on these tasks, with this budget in steps."""
-    runs = partial(bakeoff_runs, tasks=tuple(tasks), budget=budget)
-    return replace(STUDY, experiments={**STUDY.experiments, "bakeoff": runs})
+    return replace(
+        STUDY, experiments={**STUDY.experiments, "bakeoff": partial(bakeoff_runs, tasks=tuple(tasks), budget=budget)}
+    )

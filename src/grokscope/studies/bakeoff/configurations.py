@@ -123,8 +123,7 @@ def bakeoff_runs(n_seeds: int | None, precision: Precision, tasks: Iterable[str]
     known = [pinned_task_name(task) for task in dict.fromkeys(tasks) if named_task(task)]
     if not known:
         raise InputError("a bake-off needs at least one task")
-    runs = [_base(task, seed, budget, precision) for task in known for seed in range(count)]
-    return _configured(runs)
+    return _configured([_base(task, seed, budget, precision) for task in known for seed in range(count)])
 
 
 def tuning_runs(n_seeds: int | None, precision: Precision) -> Runs:

@@ -41,35 +41,39 @@ def _panel(evidence: Evidence, task: str) -> Panel:
         family, _, weight_decay = name.partition("λ = ")
         families.setdefault(family.rstrip(), {})[place] = name
         ticks.append((place, weight_decay))
-    bars = tuple(_bars(evidence, task, family, names) for family, names in families.items())
-    return Panel(task, "λ", "median steps to grok", bars, tuple(ticks), x_range=(-0.6, len(ticks) - 0.4))
+    return Panel(
+        task,
+        "λ",
+        "median steps to grok",
+        series=tuple(_bars(evidence, task, family, names) for family, names in families.items()),
+        x_ticks=tuple(ticks),
+        x_range=(-0.6, len(ticks) - 0.4),
+    )
 
 
 def _bars(evidence: Evidence, task: str, family: str, names: dict[int, str]) -> Series:
-    values, lows, highs, counts, keys = [], [], [], [], []
-    for name in names.values():
-        quantity = outcome(task, name)
-        found = evidence.measure(quantity)
-        steps = found.parts["steps"]
-        assert isinstance(steps, Estimate)
-        value = nan if isinf(steps.value) else steps.value
-        values.append(value)
-        lows.append(value if isinf(steps.low) else steps.low)
-        highs.append(value if isinf(steps.high) else steps.high)
-        counts.append(f"{round(found.number('grokked') * found.n)}/{found.n}")
-        keys.append(quantity.key)
+    quantities = [outcome(task, name) for name in names.values()]
+    found = [evidence.measure(quantity) for quantity in quantities]
+    steps = [one.parts["steps"] for one in found]
+    values = [nan if isinf(one.value) else one.value for one in steps if isinstance(one, Estimate)]
+    low, high = (
+        tuple(
+            value if isinf(getattr(one, end)) else getattr(one, end) for value, one in zip(values, steps, strict=True)
+        )
+        for end in ("low", "high")
+    )
     return Series(
         family,
         "bars",
         ROLES.get(family, "accuracy"),
         "run",
-        tuple(names),
-        tuple(values),
-        tuple(lows),
-        tuple(highs),
-        tuple(counts),
+        x=tuple(names),
+        y=tuple(values),
+        low=low,
+        high=high,
+        texts=tuple(f"{round(one.number('grokked') * one.n)}/{one.n}" for one in found),
         width=0.7,
-        quantity="; ".join(keys),
+        quantity="; ".join(quantity.key for quantity in quantities),
     )
 
 

@@ -4,15 +4,13 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 from grokscope.runs.records import RunRecord
-from grokscope.studies import Evidence, Measured, Quantity, Selection
+from grokscope.studies import Evidence, Measured, Part, Quantity, Records, Selection
 from grokscope.studies.bakeoff.configurations import task_order
 from grokscope.studies.bakeoff.quantities import compare, configurations_run, outcome
-from grokscope.studies.quantity import Part
 from grokscope.view.numbers import format_number
 
 __all__ = ["describe_logs", "describe_winner"]
 
-Records = Mapping[str, RunRecord]
 SIGNIFICANT = 0.05
 FLOAT32_RESOLUTION = 2.0**-24  # the least loss that a probability just below 1 can have
 FIRED = ("before memorisation", "between that and grokking", "at grokking or later", "never")
@@ -97,8 +95,11 @@ def _fired(records: Records) -> Measured:
         if when:
             parts[task] = " / ".join(str(when.count(name)) for name in FIRED)
     counts = "; ".join(f"{task} {count}" for task, count in parts.items())
-    shown = f"Runs in which the FSD trigger fired {' / '.join(FIRED)}: {counts}." if counts else ""
-    return Measured(parts, shown, len(records))
+    return Measured(
+        parts,
+        text=f"Runs in which the FSD trigger fired {' / '.join(FIRED)}: {counts}." if counts else "",
+        n=len(records),
+    )
 
 
 def _when_fired(record: RunRecord) -> str:
@@ -119,8 +120,11 @@ def _raised(records: Records) -> Measured:
             share = sum(decay > start for decay, start in decays) / len(decays)
             parts[task] = f"{100 * share:.0f} %, up to {max(decay for decay, _ in decays):g}"
     counts = "; ".join(f"{task} {count}" for task, count in parts.items())
-    shown = f"Evaluations until grokking at which the closed loop had raised λ: {counts}." if counts else ""
-    return Measured(parts, shown, len(records))
+    return Measured(
+        parts,
+        text=f"Evaluations until grokking at which the closed loop had raised λ: {counts}." if counts else "",
+        n=len(records),
+    )
 
 
 def _decays_until_grokking(record: RunRecord) -> list[tuple[float, float]]:
@@ -148,13 +152,17 @@ def _orthogonal(records: Records) -> Measured:
     )
     lowest = min(loss for record in own for loss in record.evaluations["train_loss"])
     collapse = "not what holds them" if lowest > FLOAT32_RESOLUTION else "not ruled out"
-    shown = (
-        f"Of {len(own)} runs with orthogonal gradients {memorized} memorise and {grokked} grok. ‖W‖ stays at "
-        f"{min(kept):.2f} to {max(kept):.2f} of what it is at first; runs of other configurations have "
-        f"{min(shrunk):.2f} to {max(shrunk):.2f} of it when they grok. Softmax collapse is {collapse}: mean train loss "
-        f"is {lowest:.1g} nats at the lowest, and float32 tells a probability from 1 down to {FLOAT32_RESOLUTION:.0e}."
+    return Measured(
+        {"memorized": memorized, "grokked": grokked, "lowest loss": lowest},
+        text=(
+            f"Of {len(own)} runs with orthogonal gradients {memorized} memorise and {grokked} grok. ‖W‖ stays at "
+            f"{min(kept):.2f} to {max(kept):.2f} of what it is at first; runs of other configurations have "
+            f"{min(shrunk):.2f} to {max(shrunk):.2f} of it when they grok. Softmax collapse is {collapse}: mean train "
+            f"loss is {lowest:.1g} nats at the lowest, and float32 tells a probability from 1 down to "
+            f"{FLOAT32_RESOLUTION:.0e}."
+        ),
+        n=len(own),
     )
-    return Measured({"memorized": memorized, "grokked": grokked, "lowest loss": lowest}, shown, len(own))
 
 
 def _count(steps: Iterable[int | None]) -> int:

@@ -1,20 +1,16 @@
 """The bake-off's numbers: what became of each configuration's runs, and how it compares with the best fixed λ."""
 
-from collections.abc import Mapping
 from math import isnan
 
 from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
 from grokscope.stats import Estimate, holm, kaplan_meier, logrank, share
-from grokscope.studies import Evidence, Measured, Quantity, Selection
+from grokscope.studies import Evidence, Measured, Part, Quantity, Records, Selection, configuration
 from grokscope.studies.bakeoff.configurations import CHOSEN, CONFIGURATIONS, FAMILIES, task_order
-from grokscope.studies.quantity import Part
-from grokscope.studies.selection import configuration
 from grokscope.timeline import first_step
 
 __all__ = ["CHOICE", "compare", "configurations_run", "outcome", "outcome_of_setting", "seconds", "tasks_run"]
 
-Records = Mapping[str, RunRecord]
 FELL = 0.9  # validation accuracy below which a run that has grokked counts as collapsed
 BASELINE = "fixed"
 
@@ -38,8 +34,12 @@ def outcome(task: str, name: str) -> Quantity:
 
 def seconds(task: str, name: str, seconds_per_step: float) -> Quantity:
     """The median time to grok in seconds of one run in a full stack."""
-    runs = Selection(("bakeoff",), configuration=f"{task}/{name}")
-    return Quantity("seconds to grok", runs, _seconds, options={"seconds_per_step": seconds_per_step})
+    return Quantity(
+        "seconds to grok",
+        Selection(("bakeoff",), configuration=f"{task}/{name}"),
+        _seconds,
+        options={"seconds_per_step": seconds_per_step},
+    )
 
 
 def compare(task: str) -> Quantity:
@@ -49,8 +49,9 @@ def compare(task: str) -> Quantity:
 
 def outcome_of_setting(family: str, setting: str) -> Quantity:
     """What became of the tuning runs of a setting."""
-    runs = Selection(("tuning",), configuration=f"{family}/{setting}")
-    return Quantity("outcome", runs, _outcome, options={"fell": FELL})
+    return Quantity(
+        "outcome", Selection(("tuning",), configuration=f"{family}/{setting}"), _outcome, options={"fell": FELL}
+    )
 
 
 def _times(records: Records) -> tuple[list[int], list[bool]]:

@@ -47,23 +47,33 @@ def tab_bakeoff(evidence: Evidence) -> Table:
     speed = None if evidence.folder is None else read_speed(evidence.folder / FILE)
     found = {task: configurations_run(evidence, task) for task in tasks_run(evidence)}
     rows = tuple(_row(evidence, task, name, speed) for task, names in found.items() for name in names)
-    notes = (
-        *(describe_winner(evidence, task) for task in found),
-        *METHOD,
-        *describe_logs(evidence),
-        _describe_settings(),
-        _describe_time(speed),
-        *_describe_gaps(rows, any(names != [*CONFIGURATIONS] for names in found.values()), "Configurations"),
+    return Table(
+        "tab-bakeoff",
+        "tab:bakeoff",
+        "The fair bake-off",
+        COLUMNS,
+        rows,
+        notes=(
+            *(describe_winner(evidence, task) for task in found),
+            *METHOD,
+            *describe_logs(evidence),
+            _describe_settings(),
+            _describe_time(speed),
+            *_describe_gaps(rows, any(names != [*CONFIGURATIONS] for names in found.values()), "Configurations"),
+        ),
     )
-    return Table("tab-bakeoff", "tab:bakeoff", "The fair bake-off", COLUMNS, rows, notes)
 
 
 def _row(evidence: Evidence, task: str, name: str, speed: Speed | None) -> Row:
     per_step = speed.seconds_per_step.get(name) if speed else None
     time = Cell() if per_step is None else _without_n(cell(evidence, seconds(task, name, per_step)))
     is_baseline = evidence.measure(compare(task)).parts["best fixed"] == name
-    p_value = text("baseline") if is_baseline else cell(evidence, compare(task), name)
-    return (text(task), text(name), *_outcome_cells(evidence, outcome(task, name), time), p_value)
+    return (
+        text(task),
+        text(name),
+        *_outcome_cells(evidence, outcome(task, name), time),
+        text("baseline") if is_baseline else cell(evidence, compare(task), name),
+    )
 
 
 def _outcome_cells(evidence: Evidence, quantity: Quantity, time: Cell) -> Row:
@@ -107,9 +117,15 @@ def tab_tuning(evidence: Evidence) -> Table:
     )
     chosen = evidence.measure(CHOICE).text
     choice = f"Chosen: {chosen}; fewest failures and collapses first, then the shortest median."
-    notes = (choice if rows else "No tuning run is there.", *_describe_gaps(rows, False, "Settings"))
     columns = COLUMNS[:-1]  # there is no baseline
-    return Table("tab-tuning", "tab:tuning", "Tuning of the bake-off", columns, rows, notes)
+    return Table(
+        "tab-tuning",
+        "tab:tuning",
+        "Tuning of the bake-off",
+        columns,
+        rows,
+        notes=(choice if rows else "No tuning run is there.", *_describe_gaps(rows, False, "Settings")),
+    )
 
 
 TABLES = (Item("tab-bakeoff", ("bakeoff",), tab_bakeoff), Item("tab-tuning", ("tuning",), tab_tuning))

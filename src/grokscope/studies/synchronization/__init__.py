@@ -1,6 +1,6 @@
 """The seed paper, "Circuit Synchronization Precedes Generalization": its runs, tables, figures and claims."""
 
-from grokscope.studies.study import Study, gather
+from grokscope.studies import Study, gather
 from grokscope.studies.synchronization import (
     ablation,
     accelerator,

@@ -4,8 +4,8 @@ from dataclasses import replace
 from fractions import Fraction
 from math import nan
 
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
-from grokscope.studies.quantity import Part
+from grokscope.stats import known
+from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.tasks import named_task
@@ -22,7 +22,7 @@ COMPONENTS = {
 }
 
 
-def _drops(records: readings.Records, close: float) -> Measured:
+def _drops(records: Records, close: float) -> Measured:
     """Points of accuracy that zeroing each component costs, at the first checkpoint at or after grokking.
 
     Of one run its own drops, of many their medians; `close` is the difference up to which one agrees with the paper's.
@@ -31,7 +31,7 @@ def _drops(records: readings.Records, close: float) -> Measured:
         {name: 100 * readings.after_grokking(record, f"drop_{name}_zero") for name in COMPONENTS}
         for record in records.values()
     ]
-    whole = [drops for drops in found if len(readings.known(drops.values())) == len(COMPONENTS)]
+    whole = [drops for drops in found if len(known(drops.values())) == len(COMPONENTS)]
     parts: dict[str, Part] = {
         name: found[0][name] if len(found) == 1 else readings.median_value(drops[name] for drops in found)
         for name in COMPONENTS
@@ -53,12 +53,13 @@ def _drops(records: readings.Records, close: float) -> Measured:
             abs(value - float(reported.get(name, "drop") or nan)) <= close for name, value in values.items()
         ),
     }
-    shown = " < ".join(f"{name} {values[name] / 100:.3f}" for name in sorted(values, key=values.__getitem__))
-    note = (
-        f"{sum(first)} of {len(whole)} lose most without block-1 attention, {sum(last)} least without the block-0 MLP; "
-        f"{counts['drops as reported']} of 4 drops are within {close:g} points."
+    return Measured(
+        parts | counts,
+        text=" < ".join(f"{name} {values[name] / 100:.3f}" for name in sorted(values, key=values.__getitem__)),
+        n=len(whole),
+        note=f"{sum(first)} of {len(whole)} lose most without block-1 attention, {sum(last)} least without the block-0 "
+        f"MLP; {counts['drops as reported']} of 4 drops are within {close:g} points.",
     )
-    return Measured(parts | counts, shown, len(whole), note)
 
 
 def drops(runs: Selection) -> Quantity:
@@ -66,7 +67,7 @@ def drops(runs: Selection) -> Quantity:
     return Quantity("accuracy lost by zeroing (as reported: within 10 points)", runs, _drops, options={"close": 10.0})
 
 
-def _accuracy(records: readings.Records) -> Measured:
+def _accuracy(records: Records) -> Measured:
     """Accuracy in percent over all pairs of one run at that checkpoint, whole and without each component."""
     (record,) = records.values()
     count = len(named_task(record.spec.task).inputs)
@@ -80,7 +81,7 @@ def _accuracy(records: readings.Records) -> Measured:
 ACCURACY = Quantity("accuracy with a component zeroed", RUN, _accuracy)
 
 
-def _later_block(records: readings.Records, at_least: float) -> Measured:
+def _later_block(records: Records, at_least: float) -> Measured:
     """In how many runs FSD of the last block's neuron-to-logit map crosses after that of block 0, or never."""
     later = []
     for record in records.values():
@@ -90,8 +91,12 @@ def _later_block(records: readings.Records, at_least: float) -> Measured:
             later.append(first is not None and (step is None or step > first))
     if len(later) < len(records):
         return Measured.lacking(len(later), len(records), "runs with the last block's map")
-    shown = f"{sum(later)} of {len(later)}"
-    return Measured({"such runs": sum(later)}, shown, len(later), "Never crossing counts as later.")
+    return Measured(
+        {"such runs": sum(later)},
+        text=f"{sum(later)} of {len(later)}",
+        n=len(later),
+        note="Never crossing counts as later.",
+    )
 
 
 def _later(runs: Selection) -> Quantity:
@@ -114,13 +119,19 @@ def _tab_ablation(evidence: Evidence) -> Table:
     columns = [Column("Ablated component"), Column("Accuracy (%)", digits=2), Column("Drop (pp)", digits=1)]
     columns += [Column("Drop (pp), all seeds", digits=1)] if is_widened else []
     unmeasured = [name for name in RUN.names if name in runs and evidence.measure(drops(RUN)).missing]
-    notes = (
-        "Over all pairs, at the first checkpoint at or after grokking, which is step 4,000 in the paper.",
-        *(("All seeds of add_mod97: medians with 95 % percentile-bootstrap intervals.",) if is_widened else ()),
-        *not_measured("The ablations at that checkpoint were", unmeasured),
-        *not_trained(set(RUN.names) - runs.keys()),
+    return Table(
+        "tab-ablation",
+        reported.label,
+        "Zero-ablation, addition mod 97",
+        tuple(columns),
+        tuple(rows),
+        notes=(
+            "Over all pairs, at the first checkpoint at or after grokking, which is step 4,000 in the paper.",
+            *(("All seeds of add_mod97: medians with 95 % percentile-bootstrap intervals.",) if is_widened else ()),
+            *not_measured("The ablations at that checkpoint were", unmeasured),
+            *not_trained(set(RUN.names) - runs.keys()),
+        ),
     )
-    return Table("tab-ablation", reported.label, "Zero-ablation, addition mod 97", tuple(columns), tuple(rows), notes)
 
 
 CLAIMS = (

@@ -1,18 +1,29 @@
 """§6, Figure 8: weight decay raised once, at the FSD crossing, at memorisation, early or at random."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import isnan
 from statistics import fmean
 
-from grokscope.runs.records import RunRecord
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
-from grokscope.studies.quantity import Part
-from grokscope.studies.selection import configuration
+from grokscope.studies import (
+    Claim,
+    Evidence,
+    Item,
+    Measured,
+    Part,
+    Quantity,
+    Records,
+    Rule,
+    Selection,
+    cell,
+    configuration,
+    rule,
+)
 from grokscope.studies.synchronization import readings, series
 from grokscope.studies.synchronization.comparisons import grokking, measure_grokking
-from grokscope.view.charts.figure import Figure, Numbers, Panel, Series
+from grokscope.view.charts.figure import Figure, Panel, Series
 from grokscope.view.numbers import format_percent, format_range
-from grokscope.view.table import Cell, not_trained
+from grokscope.view.table import not_trained
 
 __all__ = ["CLAIMS", "FIGURES"]
 
@@ -27,8 +38,8 @@ TRIGGERS = {
 }
 RAISED = tuple(f"{trigger}_x{high}" for high in HIGHS for trigger in TRIGGERS)
 ACCELERATED = (0.36, 0.43)  # Figure 8: share of the steps that the FSD trigger saves
+MEANS = "Mean of the reported seeds 42, 0 and 1 that grokked"
 GROUP, WIDTH = 1.0, 0.155
-Records = Mapping[str, RunRecord]
 
 
 def reported_seeds(*names: str) -> Selection:
@@ -50,18 +61,23 @@ def _fixed(records: Records) -> Measured:
 
 def _saved(records: Records, name: str, against: str) -> Measured:
     """1 − mean grok step of a configuration over that of another, over the seeds at which both grok."""
-    steps: dict[str, dict[str, int | None]] = {name: {}, against: {}}
-    late: dict[str, dict[str, bool]] = {name: {}, against: {}}
-    for run, record in records.items():
-        steps[configuration(run)][run.rpartition("_s")[2]] = record.timeline.grokked
-        late[configuration(run)][run] = readings.triggered_late(record)
+    runs = {
+        one: {run.rpartition("_s")[2]: record for run, record in records.items() if configuration(run) == one}
+        for one in (name, against)
+    }
+    steps = {one: {seed: record.timeline.grokked for seed, record in own.items()} for one, own in runs.items()}
     both = [(step, steps[against].get(seed)) for seed, step in steps[name].items()]
     pairs = [(own, other) for own, other in both if own is not None and other is not None]
     value = 1 - fmean(own for own, _ in pairs) / fmean(other for _, other in pairs) if pairs else None
-    parts: dict[str, Part] = {"value": value, "pairs": len(pairs)}
-    for one, found in late.items():
-        parts[f"late in {one}"] = f"{one} {sum(found.values())} of {len(found)}" if any(found.values()) else None
-    return Measured(parts, "none" if value is None else format_percent(value), len(steps[name]))
+    late = {one: sum(map(readings.triggered_late, own.values())) for one, own in runs.items()}
+    shown: dict[str, Part] = {
+        f"late in {one}": f"{one} {count} of {len(runs[one])}" if count else None for one, count in late.items()
+    }
+    return Measured(
+        {"value": value, "pairs": len(pairs), **shown},
+        "none" if value is None else format_percent(value),
+        len(runs[name]),
+    )
 
 
 def saved(runs: Selection, name: str, against: str = "fixed") -> Quantity:
@@ -71,12 +87,14 @@ def saved(runs: Selection, name: str, against: str = "fixed") -> Quantity:
 
 def _savings(found: Mapping[str, Measured], suffix: str) -> Measured:
     """Steps saved, side by side, with how often λ rose too late to do anything."""
-    missing = next((one.missing for one in found.values() if one.missing), "")
     late = {name: text for one in found.values() for name, text in one.parts.items() if name.startswith("late in ")}
-    shown = ", ".join(f"{name}: {one.text}{suffix * (one.text != 'none')}" for name, one in found.items())
-    values = {name: one.parts.get("value") for name, one in found.items()}
-    note = f"Over the seeds at which both grok. {_late_note(late.values())}".rstrip()
-    return Measured(values, shown, sum(one.n for one in found.values()), note, missing)
+    return Measured(
+        {name: one.parts.get("value") for name, one in found.items()},
+        text=", ".join(f"{name}: {one.text}{suffix * (one.text != 'none')}" for name, one in found.items()),
+        n=sum(one.n for one in found.values()),
+        note=f"Over the seeds at which both grok. {_late_note(late.values())}".rstrip(),
+        missing=next((one.missing for one in found.values() if one.missing), ""),
+    )
 
 
 def _late_note(late: Iterable[Part]) -> str:
@@ -87,26 +105,38 @@ def _late_note(late: Iterable[Part]) -> str:
 def savings(names: Mapping[str, str], is_reported: bool, against: str = "fixed", suffix: str = "") -> Quantity:
     """Steps that several configurations, by what they are called, save against another."""
     select = reported_seeds if is_reported else every_seed
-    members = {label: saved(select(name, against), name, against) for label, name in names.items()}
-    title = f"share of the steps of {against} that are saved by {' and '.join(names.values())}"
-    return Quantity(title, select(*names.values()), _savings, None, {"suffix": suffix}, members)
+    return Quantity(
+        f"share of the steps of {against} that are saved by {' and '.join(names.values())}",
+        select(*names.values()),
+        _savings,
+        None,
+        {"suffix": suffix},
+        members={label: saved(select(name, against), name, against) for label, name in names.items()},
+    )
 
 
 def _counts(found: Mapping[str, Measured]) -> Measured:
     """How many runs grok, by configuration and in all."""
-    missing = next((one.missing for one in found.values() if one.missing), "")
     n, grok = sum(one.n for one in found.values()), sum(one.number("grok") for one in found.values())
-    shown = ", ".join(f"{name}: {one.number('grok'):g} of {one.n} grok" for name, one in found.items())
     late = [f"{name} {one.number('late'):g} of {one.n}" for name, one in found.items() if one.number("late") > 0]
-    note = f"{grok:g} of {n} grok. {_late_note(late)}".rstrip()
-    return Measured({"grok": grok, "never grok": n - grok}, shown, n, note, missing)
+    return Measured(
+        {"grok": grok, "never grok": n - grok},
+        text=", ".join(f"{name}: {one.number('grok'):g} of {one.n} grok" for name, one in found.items()),
+        n=n,
+        note=f"{grok:g} of {n} grok. {_late_note(late)}".rstrip(),
+        missing=next((one.missing for one in found.values() if one.missing), ""),
+    )
 
 
 def counts(names: tuple[str, ...], is_reported: bool) -> Quantity:
     """How many runs of configurations grok, at the reported seeds or at all."""
     select = reported_seeds if is_reported else every_seed
-    members = {name: grokking(select(name)) for name in names}
-    return Quantity(f"runs of {' and '.join(names)} that grok", select(*names), _counts, members=members)
+    return Quantity(
+        f"runs of {' and '.join(names)} that grok",
+        select(*names),
+        _counts,
+        members={name: grokking(select(name)) for name in names},
+    )
 
 
 def _figure_8(evidence: Evidence) -> Figure:
@@ -114,23 +144,26 @@ def _figure_8(evidence: Evidence) -> Figure:
     runs = evidence.experiment("accelerator")
     sizes = [len(found) for name in RAISED if (found := every_seed(name).select(evidence.records))]
     seeds, is_widened = format_range(sizes), max(sizes, default=0) > len(SEEDS)
-    panels = [_panel(evidence, "Mean of the reported seeds 42, 0 and 1 that grokked", is_mean=True)]
-    if is_widened:
-        title = f"Median of all seeds, {seeds} a trigger, with 95 % intervals"
-        panels.append(_panel(evidence, title, is_mean=False))
+    titles = {"mean": MEANS, "median": f"Median of all seeds, {seeds} a trigger, with 95 % intervals"}
     counted = f"{sum(sizes)} runs, {seeds} seeds a trigger" if runs else "no runs"
-    notes = (
-        "Above each bar: runs that grokked, of those trained. Grokking is evaluated every 100 steps.",
-        "The paper's band is 36 to 43 % below our mean at fixed λ = 1. It reports no steps, and says that none of "
-        "three seeds groks where λ is raised to 10 at memorisation or at an early step.",
-        "Means are of the runs that grokked, so a configuration in which few did looks better than it is; medians "
-        "count all.",
-        *_savings_notes(evidence),
-        *((series.OPEN,) if is_widened else ()),
-        *not_trained({*reported_seeds("fixed", *RAISED).names} - runs.keys()),
+    return Figure(
+        "fig-accelerator",
+        "fig:accelerator",
+        f"Weight decay raised once, addition mod 97: {counted}",
+        tuple(_panel(evidence, titles[part], part) for part in (("mean", "median") if is_widened else ("mean",))),
+        notes=(
+            "Above each bar: runs that grokked, of those trained. Grokking is evaluated every 100 steps.",
+            "The paper's band is 36 to 43 % below our mean at fixed λ = 1. It reports no steps, and says that none of "
+            "three seeds groks where λ is raised to 10 at memorisation or at an early step.",
+            "Means are of the runs that grokked, so a configuration in which few did looks better than it is; medians "
+            "count all.",
+            *_savings_notes(evidence),
+            *((series.OPEN,) if is_widened else ()),
+            *not_trained({*reported_seeds("fixed", *RAISED).names} - runs.keys()),
+        ),
+        columns=1,
+        panel_size=(5.2, 2.2),
     )
-    title = f"Weight decay raised once, addition mod 97: {counted}"
-    return Figure("fig-accelerator", "fig:accelerator", title, tuple(panels), notes, 1, (5.2, 2.2))
 
 
 def _savings_notes(evidence: Evidence) -> tuple[str, ...]:
@@ -142,44 +175,49 @@ def _savings_notes(evidence: Evidence) -> tuple[str, ...]:
     return (*((f"{saving}: {', '.join(shown)}.",) if shown else ()), *((late,) if late else ()))
 
 
-def _panel(evidence: Evidence, title: str, is_mean: bool) -> Panel:
-    select, part = (reported_seeds, "mean") if is_mean else (every_seed, "median")
-    drawn: list[Series] = [*_fixed_line(evidence, part)]
-    for place, (trigger, label) in enumerate(TRIGGERS.items()):
-        quantities = [grokking(select(f"{trigger}_x{high}")) for high in HIGHS]
-        if any(evidence.measure(quantity).n for quantity in quantities):
-            x = tuple(GROUP * i + WIDTH * (place - 2) for i in range(len(HIGHS)))
-            texts = tuple(_count(evidence, quantity) for quantity in quantities)
-            values, lows, highs, keys = _ends(cell(evidence, quantity, part) for quantity in quantities)
-            ends = ((), ()) if is_mean else (lows, highs)
-            drawn.append(Series(label, "bars", trigger, "run", x, values, *ends, texts, 0.9 * WIDTH, quantity=keys))
-    ticks = tuple((GROUP * i, f"λ → {high}") for i, high in enumerate(HIGHS))
-    axes = "weight decay after the trigger", "steps to grokking"
-    return Panel(title, *axes, tuple(drawn), ticks, x_range=(-0.5, 2.5))
+def _panel(evidence: Evidence, title: str, part: str) -> Panel:
+    return Panel(
+        title,
+        "weight decay after the trigger",
+        "steps to grokking",
+        (*_fixed_line(evidence, part), *(one for trigger in TRIGGERS for one in _bars(evidence, trigger, part))),
+        tuple((GROUP * i, f"λ → {high}") for i, high in enumerate(HIGHS)),
+        x_range=(-0.5, 2.5),
+    )
 
 
-def _ends(cells: Iterable[Cell]) -> tuple[Numbers, Numbers, Numbers, str]:
-    """Values, ends of intervals and keys of cells."""
-    drawn = series.medians(cells, "", "")
-    return drawn.y, drawn.low, drawn.high, drawn.quantity
+def _bars(evidence: Evidence, trigger: str, part: str) -> list[Series]:
+    """Mean or median steps to grokking with one trigger, for each λ; none where it was not trained."""
+    select = reported_seeds if part == "mean" else every_seed
+    quantities = [grokking(select(f"{trigger}_x{high}")) for high in HIGHS]
+    drawn = replace(
+        series.medians((cell(evidence, quantity, part) for quantity in quantities), trigger, TRIGGERS[trigger]),
+        kind="bars",
+        source="run",
+        x=tuple(GROUP * i + WIDTH * ([*TRIGGERS].index(trigger) - 2) for i in range(len(HIGHS))),
+        texts=tuple(_count(evidence, quantity) for quantity in quantities),
+        width=0.9 * WIDTH,
+    )
+    if not any(evidence.measure(quantity).n for quantity in quantities):
+        return []
+    return [replace(drawn, low=(), high=()) if part == "mean" else drawn]
 
 
 def _fixed_line(evidence: Evidence, part: str) -> tuple[Series, ...]:
     """Fixed λ as a line, and the band that the paper reports for the trigger at FSD."""
     of_all = Quantity("grokking at the seeds of triggered runs", Selection(("accelerator",)), _fixed)
     quantity = grokking(reported_seeds("fixed")) if part == "mean" else of_all
-    shown: Cell = cell(evidence, quantity, part)
-    if not isinstance(shown.ours, int | float):
+    found = series.medians([cell(evidence, quantity, part)], "", "")
+    x, (value,) = (-0.5, 2.5), found.y
+    if isnan(value):
         return ()
-    x, value = (-0.5, 2.5), float(shown.ours)
-    _, lows, highs, _ = _ends([shown])
-    times = 0 if isnan(lows[0]) or isnan(highs[0]) else 2
-    low, high = lows * times, highs * times
+    times = 0 if isnan(found.low[0]) or isnan(found.high[0]) else 2
+    ends = found.low * times, found.high * times
     least, most = (value * (1 - share) for share in reversed(ACCELERATED))
-    label, y = f"fixed λ = 1 ({_count(evidence, quantity)} grokked)", (value, value)
+    label = f"fixed λ = 1 ({_count(evidence, quantity)} grokked)"
     return (
         Series("paper, FSD trigger: 36–43 % sooner", "band", "fsd", "paper", x, (), (least,) * 2, (most,) * 2),
-        Series(label, "line", "fixed", "run", x, y, low, high, legend="fixed λ = 1", quantity=quantity.key),
+        Series(label, "line", "fixed", "run", x, found.y * 2, *ends, legend="fixed λ = 1", quantity=quantity.key),
     )
 
 

@@ -2,8 +2,8 @@
 
 from math import isfinite
 
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
-from grokscope.studies.quantity import Part
+from grokscope.stats import known, mean_known
+from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings, series
 from grokscope.studies.synchronization.events import (
     EVERY_EVENT,
@@ -45,15 +45,13 @@ def _events(variant: str) -> Quantity:
     return run_events(f"{variant}_s42", "", "architecture")
 
 
-def _lead(records: readings.Records) -> Measured:
+def _lead(records: Records) -> Measured:
     """The lead of one run, or the median over those of many that grok; with how many lead and lag."""
     found = [record.timeline.sync.lead for record in records.values()]
     known = [lead for lead in found if lead.sign is not None]
     median = readings.median_lead(known)
     is_one = len(found) == 1
-    bound = (
-        readings.mean_known(map(readings.lead_bound, records.values())) if is_one or median is None else median.value
-    )
+    bound = mean_known(lead.bound for lead in found) if is_one or median is None else median.value
     parts: dict[str, Part] = {
         "value": readings.lead_part(found[0]) if is_one else median,
         "precursor": readings.precursor_part(found[0]) if is_one else readings.precursor_share(known),
@@ -74,15 +72,15 @@ def lead(runs: Selection) -> Quantity:
     return Quantity("lead of FSD", runs, _lead, readings.CADENCE)
 
 
-def _count_grokked(records: readings.Records) -> Measured:
+def _count_grokked(records: Records) -> Measured:
     """How many runs grok."""
     count = len(readings.grokked_runs(records.values()))
-    best = readings.mean_known(
-        max(readings.known(record.evaluations["train_accuracy"]), default=0.0) for record in records.values()
-    )
-    note = f"The best train accuracy is {format_number(best, 2)} on average."
+    best = mean_known(max(known(record.evaluations["train_accuracy"]), default=0.0) for record in records.values())
     return Measured(
-        {"such runs": count}, f"{count} of {len(records)} grok{'s' * (len(records) == 1)}", len(records), note
+        {"such runs": count},
+        f"{count} of {len(records)} grok{'s' * (len(records) == 1)}",
+        len(records),
+        note=f"The best train accuracy is {format_number(best, 2)} on average.",
     )
 
 
@@ -91,9 +89,9 @@ def grokked_count(runs: Selection) -> Quantity:
     return Quantity("runs that grok", runs, _count_grokked, readings.CADENCE)
 
 
-def _count_defined(records: readings.Records) -> Measured:
+def _count_defined(records: Records) -> Measured:
     """In how many runs FSD is defined at any evaluation."""
-    count = sum(bool(readings.known(record.evaluations.get("fsd", []))) for record in records.values())
+    count = sum(bool(known(record.evaluations.get("fsd", []))) for record in records.values())
     return Measured.of(count, f"FSD defined in {count} of {len(records)}", len(records))
 
 
@@ -121,20 +119,25 @@ def _tab_arch(evidence: Evidence) -> Table:
             medians = [cell(evidence, median_events(seeds), part) for part in ("grok", "sync")]
             leads = [cell(evidence, lead(seeds), part) for part in ("value", "precursor")]
             rows.append((text(f"{title}, all seeds"), *medians, *leads))
-    columns = (
-        *map(Column, ("Architecture", "Grok step", "FSD sync")),
-        Column("Lead", signed=True),
-        Column("FSD precursor?", digits=2),
+    return Table(
+        "tab-arch",
+        reported.label,
+        "Architecture ablation",
+        columns=(
+            *map(Column, ("Architecture", "Grok step", "FSD sync")),
+            Column("Lead", signed=True),
+            Column("FSD precursor?", digits=2),
+        ),
+        rows=tuple(rows),
+        notes=(
+            EVERY_EVENT,
+            SITES,
+            BLIND,
+            *doubt_notes(evidence, {f"{variant}_s42": _events(variant) for variant in VARIANTS}),
+            *((POOLED,) if len(runs) > len(VARIANTS) else ()),
+            *not_trained({f"{variant}_s42" for variant in VARIANTS} - runs.keys()),
+        ),
     )
-    notes = (
-        EVERY_EVENT,
-        SITES,
-        BLIND,
-        *doubt_notes(evidence, {f"{variant}_s42": _events(variant) for variant in VARIANTS}),
-        *((POOLED,) if len(runs) > len(VARIANTS) else ()),
-        *not_trained({f"{variant}_s42" for variant in VARIANTS} - runs.keys()),
-    )
-    return Table("tab-arch", reported.label, "Architecture ablation", columns, tuple(rows), notes)
 
 
 def _fig_arch(evidence: Evidence) -> Figure:
@@ -142,36 +145,47 @@ def _fig_arch(evidence: Evidence) -> Figure:
     reported, runs = REPORTED["tab:arch_ablation"], evidence.experiment("architecture")
     counts = [evidence.measure(grokked_count(_seeds(variant))) for variant in VARIANTS]
     is_widened = max(count.n for count in counts) > 1
-    drawn = []
-    if runs:
-        own = [lead(_reported(variant)) for variant in VARIANTS]
-        drawn.append(series.lead_bars(evidence, own, "value", "seed 42", "fsd", width=0.5))
-    if is_widened:
-        cells = [cell(evidence, lead(_seeds(variant))) for variant in VARIANTS]
-        drawn.append(series.medians(cells, "validation", "median of all seeds that grokked"))
-    drawn.append(series.reported_points({i: reported.get(name, "lead") for i, name in enumerate(VARIANTS)}))
-    ticks = tuple(
-        (place, f"{name}\n{count.number('such runs'):.0f}/{count.n}" if count.n else name)
-        for place, ((_, name), count) in enumerate(zip(VARIANTS.values(), counts, strict=True))
+    own = [lead(_reported(variant)) for variant in VARIANTS]
+    cells = [cell(evidence, lead(_seeds(variant))) for variant in VARIANTS]
+    panel = Panel(
+        "Lead of FSD; below each: runs that grokked",
+        "architecture",
+        "lead over grokking (steps)",
+        series=(
+            *((series.lead_bars(evidence, own, "value", "seed 42", "fsd", width=0.5),) if runs else ()),
+            *((series.medians(cells, "validation", "median of all seeds that grokked"),) if is_widened else ()),
+            series.reported_points({i: reported.get(name, "lead") for i, name in enumerate(VARIANTS)}),
+        ),
+        x_ticks=tuple(
+            (place, f"{name}\n{count.number('such runs'):.0f}/{count.n}" if count.n else name)
+            for place, ((_, name), count) in enumerate(zip(VARIANTS.values(), counts, strict=True))
+        ),
     )
-    title = "Lead of FSD; below each: runs that grokked"
-    panel = Panel(title, "architecture", "lead over grokking (steps)", tuple(drawn), ticks)
-    notes = (
-        EVERY_EVENT,
-        SITES,
-        f"{BLIND} The paper has no such model.",
-        *((series.MEDIANS, series.OPEN) if is_widened else ()),
-        *not_trained({f"{variant}_s42" for variant in VARIANTS} - runs.keys()),
+    return Figure(
+        "fig-arch",
+        "fig:arch_ablation",
+        f"Lead of FSD by architecture{f', addition mod 97, {len(runs)} runs' if runs else ': no runs'}",
+        (panel,),
+        notes=(
+            EVERY_EVENT,
+            SITES,
+            f"{BLIND} The paper has no such model.",
+            *((series.MEDIANS, series.OPEN) if is_widened else ()),
+            *not_trained({f"{variant}_s42" for variant in VARIANTS} - runs.keys()),
+        ),
+        columns=1,
+        panel_size=(4.2, 2.5),
     )
-    title = f"Lead of FSD by architecture{f', addition mod 97, {len(runs)} runs' if runs else ': no runs'}"
-    return Figure("fig-arch", "fig:arch_ablation", title, (panel,), notes, 1, (4.2, 2.5))
 
 
-def _magnitudes(records: readings.Records) -> Measured:
+def _magnitudes(records: Records) -> Measured:
     """The leads of two models side by side."""
-    leads = {name: readings.lead_bound(record) for name, record in records.items()}
-    shown = ", ".join(f"{name.removesuffix('_s42')} {format_number(lead)}" for name, lead in leads.items())
-    return Measured(leads, shown, len(readings.known(leads.values())))
+    leads = {name: record.timeline.sync.lead.bound for name, record in records.items()}
+    return Measured(
+        leads,
+        text=", ".join(f"{name.removesuffix('_s42')} {format_number(lead)}" for name, lead in leads.items()),
+        n=len(known(leads.values())),
+    )
 
 
 NEVER = Rule(rule.equals(0, "such runs"), rule.more_than(1 / 2, "such runs", operator="<"))

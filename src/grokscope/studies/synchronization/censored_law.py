@@ -74,9 +74,12 @@ def fits(runs: Selection, start: Start, has_censored: bool) -> tuple[tuple[Quant
         return likely_law(runs, form, start, dropped and has_censored, crossprime.FORKS)
 
     def above_simple(form: CensoredForm) -> Quantity:
-        members = {"law": likely(form), "C/λ": likely("inverse")}
-        name = f"AICc of the {form} law from the {start} less that of C/λ"
-        return Quantity(name, runs, _difference, members=members)
+        return Quantity(
+            f"AICc of the {form} law from the {start} less that of C/λ",
+            runs,
+            _difference,
+            members={"law": likely(form), "C/λ": likely("inverse")},
+        )
 
     return (
         (likely("inverse"), "C"),
@@ -101,8 +104,14 @@ def _supplement(evidence: Evidence) -> Table:
             rows.append(_row(evidence, f"{task}, from the {start}", times, fits(runs, start, has_censored)))
         for decay in DECAYS:
             rows.append(_row(evidence, f"{task}, λ = {decay:g}", crossprime.times_at(task, decay, experiment), ()))
-    title = "Does Δt = C/λ hold when runs that have not yet grokked are counted?"
-    return Table("sup-law", "sup:law", title, COLUMNS, tuple(rows), NOTES)
+    return Table(
+        "sup-law",
+        "sup:law",
+        "Does Δt = C/λ hold when runs that have not yet grokked are counted?",
+        COLUMNS,
+        tuple(rows),
+        NOTES,
+    )
 
 
 def _row(evidence: Evidence, title: str, times: Quantity, fitted: tuple[tuple[Quantity, str], ...]) -> Row:

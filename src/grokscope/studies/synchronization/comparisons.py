@@ -4,15 +4,11 @@ from collections.abc import Mapping
 from operator import itemgetter
 from statistics import fmean
 
-from grokscope.runs.records import RunRecord
-from grokscope.stats import logrank
-from grokscope.studies import Measured, Quantity, Selection
-from grokscope.studies.selection import configuration
+from grokscope.stats import logrank, share_that
+from grokscope.studies import Measured, Quantity, Records, Selection, configuration
 from grokscope.studies.synchronization import readings
 
 __all__ = ["grokking", "holm_adjusted", "log_rank", "measure_grokking"]
-
-Records = Mapping[str, RunRecord]
 
 
 def measure_grokking(records: Records) -> Measured:
@@ -30,7 +26,7 @@ def measure_grokking(records: Records) -> Measured:
         {
             "runs": len(runs),
             "grok": len(grokked),
-            "share": readings.share_that(step is not None for step in steps),
+            "share": share_that(step is not None for step in steps),
             "mean": fmean(grokked) if grokked else None,
             "median": median,
             "late": len(runs) - len(in_time),
@@ -63,8 +59,9 @@ def _log_rank(records: Records, against: str) -> Measured:
 
 def log_rank(experiment: str, name: str, against: str) -> Quantity:
     """Whether two configurations of an experiment grok at different steps."""
-    runs = Selection((experiment,), configuration=f"{name}|{against}")
-    return Quantity("log-rank p", runs, _log_rank, None, {"against": against})
+    return Quantity(
+        "log-rank p", Selection((experiment,), configuration=f"{name}|{against}"), _log_rank, None, {"against": against}
+    )
 
 
 def _holm(found: Mapping[str, Measured]) -> Measured:

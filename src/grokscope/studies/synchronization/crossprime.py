@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import isnan
+from math import isnan, nan
 
 import numpy as np
 
 from grokscope.law import Ending
-from grokscope.stats import Estimate
+from grokscope.stats import Estimate, known
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
-from grokscope.studies.synchronization.experiments import DECAYS
+from grokscope.studies.synchronization.experiments import DECAYS, TABLE_1
 from grokscope.studies.synchronization.forks import across, law, r_squared_of_draws, times_to_grok
 from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.view.charts.figure import Figure, Panel, Series
@@ -23,6 +23,7 @@ PRIMES = ("53", "97", "131")
 LABELS = tuple(f"p = {prime}" for prime in PRIMES)
 DRAWS = 5  # reported of each cell of Table 10
 FORKS = DRAWS * len(DECAYS)  # reported of each prime
+REPORTED_FORKS = {f"add_mod{p}_d{draw}_x{d:g}" for p in PRIMES for draw in TABLE_1["add_mod97"] for d in DECAYS}
 SMOOTH = 41  # points of a drawn law
 NOTES = (
     "Δt is evaluated every 100 steps; mean and population standard deviation of the draws that grokked after the fork.",
@@ -52,10 +53,18 @@ def _flattening(found: Mapping[str, Measured]) -> Measured:
     missing = times.missing or fitted.missing
     if not isinstance(mean, Estimate) or mean.items < 2:
         return Measured(text="too few grok to have a mean", n=fitted.n, missing=missing)
-    ratio = replace(mean, value=mean.value / predicted, low=mean.low / predicted, high=mean.high / predicted)
-    shown = f"{format_estimate(mean)} against C/5 = {format_number(predicted)}"
-    note = f"{mean.items} runs grokked at λ = 5."
-    return Measured({"value": mean, "Δt over C/5": ratio}, shown, fitted.n, note, missing)
+    return Measured(
+        {
+            "value": mean,
+            "Δt over C/5": replace(
+                mean, value=mean.value / predicted, low=mean.low / predicted, high=mean.high / predicted
+            ),
+        },
+        text=f"{format_estimate(mean)} against C/5 = {format_number(predicted)}",
+        n=fitted.n,
+        note=f"{mean.items} runs grokked at λ = 5.",
+        missing=missing,
+    )
 
 
 def _grokked_draws(found: Mapping[str, Measured]) -> Measured:
@@ -65,34 +74,48 @@ def _grokked_draws(found: Mapping[str, Measured]) -> Measured:
         for name, one in found.items()
     }
     shown = ", ".join(f"{name}: {count:g} of {n} grok at λ = 5" for name, (count, n) in counts.items() if n)
-    missing = "" if shown else "No fork at λ = 5 is there."
     return Measured(
-        {name: count for name, (count, _) in counts.items()}, shown, sum(n for _, n in counts.values()), "", missing
+        {name: count for name, (count, _) in counts.items()},
+        shown,
+        sum(n for _, n in counts.values()),
+        "",
+        missing="" if shown else "No fork at λ = 5 is there.",
     )
 
 
 def _table_10(evidence: Evidence) -> Table:
     """Mean ± std of Δt over draws, C_p and R², for three primes."""
     reported = REPORTED["tab:crossprime"]
-    rows: list[Row] = []
-    for prime in reported.rows:
-        task = f"add_mod{prime}"
-        cells = [one for decay in DECAYS for one in _mean_and_spread(evidence, prime, decay)]
-        fit, draws = task_law(task), r_squared_of_draws(forks(task), FORKS)
-        parts = ((fit, "C", "constant"), (fit, "R²", "r_squared"), (draws, "lowest", "low"), (draws, "highest", "high"))
-        cells += [cell(evidence, quantity, part, reported.get(prime, name)) for quantity, part, name in parts]
-        rows.append((text(prime), *cells))
-    times = (column for d in DECAYS for column in (Column(f"Δt(λ = {d:g})"), Column(f"std(λ = {d:g})")))
-    ends = (Column(f"{end} R² of a draw", digits=2) for end in ("Lowest", "Highest"))
-    columns = (Column("p"), *times, Column("C_p"), Column("R²", digits=2), *ends)
-    notes = (
-        NOTES[0],
-        f"{NOTES[1]}; intervals are percentile bootstraps over draws.",
-        *_left_out(evidence),
-        *not_trained(_reported_forks() - evidence.experiment("crossprime").keys()),
+    return Table(
+        "tab-crossprime",
+        reported.label,
+        "The timing law across primes",
+        columns=(
+            Column("p"),
+            *(column for d in DECAYS for column in (Column(f"Δt(λ = {d:g})"), Column(f"std(λ = {d:g})"))),
+            Column("C_p"),
+            Column("R²", digits=2),
+            *(Column(f"{end} R² of a draw", digits=2) for end in ("Lowest", "Highest")),
+        ),
+        rows=tuple(_row(evidence, prime) for prime in reported.rows),
+        notes=(
+            NOTES[0],
+            f"{NOTES[1]}; intervals are percentile bootstraps over draws.",
+            *_left_out(evidence),
+            *not_trained(REPORTED_FORKS - evidence.experiment("crossprime").keys()),
+        ),
     )
-    title = "The timing law across primes"
-    return Table("tab-crossprime", reported.label, title, columns, tuple(rows), notes)
+
+
+def _row(evidence: Evidence, prime: str) -> Row:
+    fit, reported = task_law(f"add_mod{prime}"), REPORTED["tab:crossprime"]
+    draws = r_squared_of_draws(fit.runs, FORKS)
+    parts = ((fit, "C", "constant"), (fit, "R²", "r_squared"), (draws, "lowest", "low"), (draws, "highest", "high"))
+    return (
+        text(prime),
+        *(one for decay in DECAYS for one in _mean_and_spread(evidence, prime, decay)),
+        *(cell(evidence, quantity, part, reported.get(prime, name)) for quantity, part, name in parts),
+    )
 
 
 def _mean_and_spread(evidence: Evidence, prime: str, decay: float) -> tuple[Cell, Cell]:
@@ -100,9 +123,8 @@ def _mean_and_spread(evidence: Evidence, prime: str, decay: float) -> tuple[Cell
     reported, quantity = REPORTED["tab:crossprime"], times_at(f"add_mod{prime}", decay)
     mean, std = (cell(evidence, quantity, part, reported.get(prime, f"{part} {decay:g}")) for part in ("mean", "std"))
     n = evidence.measure(quantity).n
-    if isinstance(mean.ours, str):  # "never", or "before the fork"
-        mean = replace(mean, n=n)
-    return mean if n > DRAWS else replace(mean, interval=None), std
+    counted = n if isinstance(mean.ours, str) else mean.n  # "never", or "before the fork"
+    return replace(mean, n=counted, interval=mean.interval if n > DRAWS else None), std
 
 
 def _left_out(evidence: Evidence) -> tuple[str, ...]:
@@ -113,44 +135,39 @@ def _left_out(evidence: Evidence) -> tuple[str, ...]:
     return (f"Of {len(runs)} forks, not in the means: {', '.join(shown)}.",) if shown else ()
 
 
-def _reported_forks() -> set[str]:
-    draws = (42, 123, 0, 1, 2)
-    return {f"add_mod{p}_d{draw}_x{decay:g}" for p in PRIMES for draw in draws for decay in DECAYS}
-
-
 def _figure_6(evidence: Evidence) -> Figure:
     """Δt against λ for three primes with C_p/λ, on plain and on logarithmic axes."""
-    drawn: list[Series] = []
-    for prime in PRIMES:
-        drawn += [*_law_line(evidence, prime), _means(evidence, prime), _reported_means(prime)]
-    axes = {"x_label": "λ after the fork", "y_label": "Δt (steps)", "x_ticks": tuple((d, f"{d:g}") for d in DECAYS)}
-    logarithmic = {"log_x": True, "log_y": True, "x_range": (0.85, 6.0)}
-    both = (*_reference(evidence), *drawn)
-    panels = (
-        Panel("Δt against λ, mean ± std of draws", series=tuple(drawn), x_range=(0.6, 5.4), **axes),  # type: ignore[arg-type]
-        Panel("The same on logarithmic axes", series=both, **logarithmic, **axes),  # type: ignore[arg-type]
-    )
+    drawn = tuple(one for prime in PRIMES for one in _prime_series(evidence, prime))
+    axes, ticks = ("λ after the fork", "Δt (steps)"), tuple((decay, f"{decay:g}") for decay in DECAYS)
+    above = (*_reference(evidence), *drawn)
     runs = {p: readings.forked_runs(forks(f"add_mod{p}").select(evidence.records)) for p in PRIMES}
     draws = format_range(len({run.draw for run in own}) for own in runs.values() if own)
     total = sum(map(len, runs.values()))
-    title = f"Δt = C/λ across primes: {f'{total} forks, {draws} draws a prime' if total else 'no runs'}"
-    notes = (
-        NOTES[0],
-        f"{NOTES[1]}. C = mean(λΔt) over λ, the paper's estimator.",
-        *_left_out(evidence),
-        *not_trained({f"add_mod{prime}" for prime, own in runs.items() if not own}),
+    return Figure(
+        "fig-crossprime",
+        "fig:crossprime",
+        f"Δt = C/λ across primes: {f'{total} forks, {draws} draws a prime' if total else 'no runs'}",
+        panels=(
+            Panel("Δt against λ, mean ± std of draws", *axes, drawn, ticks, x_range=(0.6, 5.4)),
+            Panel("The same on logarithmic axes", *axes, above, ticks, log_x=True, log_y=True, x_range=(0.85, 6.0)),
+        ),
+        notes=(
+            NOTES[0],
+            f"{NOTES[1]}. C = mean(λΔt) over λ, the paper's estimator.",
+            *_left_out(evidence),
+            *not_trained({f"add_mod{prime}" for prime, own in runs.items() if not own}),
+        ),
+        columns=2,
     )
-    return Figure("fig-crossprime", "fig:crossprime", title, panels, notes, 2)
 
 
-def _law_line(evidence: Evidence, prime: str) -> list[Series]:
-    quantity = task_law(f"add_mod{prime}")
-    fit = evidence.measure(quantity)
-    if isnan(fit.number("C")):
-        return []
-    x = tuple(np.geomspace(1, 5, SMOOTH).tolist())
+def _prime_series(evidence: Evidence, prime: str) -> list[Series]:
+    """The law of a prime where it has one, our means, and the reported ones."""
+    role, quantity = f"p = {prime}", task_law(f"add_mod{prime}")
+    fit, x = evidence.measure(quantity), tuple(np.geomspace(1, 5, SMOOTH).tolist())
     y = tuple(fit.number("C") / decay for decay in x)
-    return [Series(f"p = {prime}: {fit.text}", "line", f"p = {prime}", "fit", x, y, quantity=quantity.key)]
+    law_line = Series(f"{role}: {fit.text}", "line", role, "fit", x, y, quantity=quantity.key)
+    return [*([] if isnan(y[0]) else [law_line]), _means(evidence, prime), _reported_means(prime)]
 
 
 def _means(evidence: Evidence, prime: str) -> Series:
@@ -158,8 +175,7 @@ def _means(evidence: Evidence, prime: str) -> Series:
     quantities = {decay: times_at(f"add_mod{prime}", decay) for decay in DECAYS}
     found = {decay: evidence.measure(quantity) for decay, quantity in quantities.items()}
     rows = {d: (one.number("mean"), one.number("std")) for d, one in found.items() if not isnan(one.number("std"))}
-    keys = "; ".join(quantities[decay].key for decay in rows)
-    return _points(f"p = {prime}, ours", prime, "run", rows, keys)
+    return _points(f"p = {prime}, ours", prime, "run", rows, "; ".join(quantities[decay].key for decay in rows))
 
 
 def _reported_means(prime: str) -> Series:
@@ -177,11 +193,9 @@ def _points(label: str, prime: str, source: str, rows: Mapping[float, tuple[floa
 
 def _reference(evidence: Evidence) -> tuple[Series, ...]:
     """A line of slope −1 below the data."""
-    constants = readings.known(evidence.measure(task_law(f"add_mod{prime}")).number("C") for prime in PRIMES)
-    if not constants:
-        return ()
-    least = 0.8 * min(constants)
-    return (Series("slope −1", "line", "null", "null", (1.0, 5.0), (least, least / 5)),)
+    constants = known(evidence.measure(task_law(f"add_mod{prime}")).number("C") for prime in PRIMES)
+    least = 0.8 * min(constants, default=nan)
+    return (Series("slope −1", "line", "null", "null", (1.0, 5.0), (least, least / 5)),) if constants else ()
 
 
 ALL_FORKS = Selection(("crossprime",), forks=True)

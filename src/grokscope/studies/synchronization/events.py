@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from grokscope.stats import Estimate, sign_test
-from grokscope.studies import Evidence, Measured, Quantity, Selection
+from grokscope.studies import Evidence, Measured, Quantity, Records, Selection
 from grokscope.studies.synchronization import readings
-from grokscope.studies.synchronization.readings import CADENCE, Records, one_run
+from grokscope.studies.synchronization.readings import CADENCE, one_run
 from grokscope.timeline import Crossing, Flag, LeadStatus
 from grokscope.view.numbers import format_estimate
 
@@ -67,13 +67,15 @@ def _median_events(records: Records) -> Measured:
     """Median grok step, crossing and leads of many seeds."""
     runs = [record.timeline for record in records.values()]
     last = [run.last for run in runs]
-    parts = {
-        "grok": readings.median_steps([run.grokked for run in runs], last),
-        "sync": readings.median_steps([run.sync.step for run in runs], last),
-        "lead": readings.median_lead(run.sync.lead for run in runs),
-        "restricted lead": readings.median_lead(run.restricted.lead for run in runs),
-    }
-    return Measured(parts, n=len(runs))
+    return Measured(
+        {
+            "grok": readings.median_steps([run.grokked for run in runs], last),
+            "sync": readings.median_steps([run.sync.step for run in runs], last),
+            "lead": readings.median_lead(run.sync.lead for run in runs),
+            "restricted lead": readings.median_lead(run.restricted.lead for run in runs),
+        },
+        n=len(runs),
+    )
 
 
 def median_events(runs: Selection, cadence: int | None = CADENCE) -> Quantity:
@@ -85,15 +87,16 @@ def _mean_lead(records: Records, by_prime: bool) -> Measured:
     """Mean lead of the grokked runs by percentile bootstrap (§5.1), over runs or over primes."""
     runs = list(records.values())
     leads = [record.timeline.sync.lead for record in runs]
-    tasks = [record.spec.task for record in runs]
-    over_primes = readings.mean_lead(leads, tasks)
+    over_primes = readings.mean_lead(leads, [record.spec.task for record in runs])
     found = over_primes if by_prime else readings.mean_lead(leads)
     if found is None:
         return Measured({}, "none grokked", len(runs), "No run grokked.")
-    shown = format_estimate(found) if isinstance(found, Estimate) else str(found)
-    note = f"{found.items} {'primes' if by_prime else 'leads'} give the mean."
     return Measured.of(
-        found, shown, sum(lead.lag is not None for lead in leads), note, **{"mean over primes": over_primes}
+        found,
+        text=format_estimate(found) if isinstance(found, Estimate) else str(found),
+        n=sum(lead.lag is not None for lead in leads),
+        note=f"{found.items} {'primes' if by_prime else 'leads'} give the mean.",
+        **{"mean over primes": over_primes},
     )
 
 
@@ -112,15 +115,19 @@ def _lead_signs(records: Records) -> Measured:
         return Measured({}, "none grokked", len(leads), "No run grokked.")
     test, n = sign_test([lead.sign for lead in leads if lead.sign is not None]), len(known)
     never = sum(lead.status is LeadStatus.NEVER for lead in known)
-    parts = {
-        "share": readings.precursor_share(known),
-        "p": readings.counted(test.p_value, n),
-        "positive": test.positive,
-        "negative": test.negative,
-        "ties": readings.counted(test.zero, n),
-        "never": readings.counted(never, n),
-    }
-    return Measured(parts, readings.format_signs(test, len(leads)), len(leads), f"{n} grokked, {test.zero} tied.")
+    return Measured(
+        {
+            "share": readings.precursor_share(known),
+            "p": readings.counted(test.p_value, n),
+            "positive": test.positive,
+            "negative": test.negative,
+            "ties": readings.counted(test.zero, n),
+            "never": readings.counted(never, n),
+        },
+        readings.format_signs(test, len(leads)),
+        len(leads),
+        f"{n} grokked, {test.zero} tied.",
+    )
 
 
 def lead_signs(runs: Selection, cadence: int | None = CADENCE) -> Quantity:

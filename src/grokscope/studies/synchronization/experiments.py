@@ -161,8 +161,11 @@ def architecture(n: int | None, precision: Precision) -> Runs:
 def multiplication(n: int | None, precision: Precision) -> Runs:
     """§5.6: multiplication to the printed 55,000 steps, one seed; three readings of the same runs."""
     short = {f"mult_mod97_s{seed}": base_run("mult_mod97", seed, precision) for seed in seeds_of((42,), n)}
-    long = base_run("mult_mod97", 42, precision, training=Training(steps=LONG), checkpoints=Cadence(500))
-    return short | {"mult_mod97_s42_long": long}
+    return short | {
+        "mult_mod97_s42_long": base_run(
+            "mult_mod97", 42, precision, training=Training(steps=LONG), checkpoints=Cadence(500)
+        )
+    }
 
 
 def open_questions(n: int | None, precision: Precision) -> Runs:

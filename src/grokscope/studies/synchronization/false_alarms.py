@@ -5,14 +5,24 @@ from dataclasses import replace
 
 from grokscope.runs.records import RunRecord
 from grokscope.specs import Architecture, Initialization
-from grokscope.stats import share, sign_test
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
-from grokscope.studies.quantity import Part
-from grokscope.studies.selection import configuration
+from grokscope.stats import share, share_that, sign_test
+from grokscope.studies import (
+    Claim,
+    Evidence,
+    Item,
+    Measured,
+    Part,
+    Quantity,
+    Records,
+    Rule,
+    Selection,
+    cell,
+    configuration,
+    rule,
+)
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.alarms import CANDIDATES, LOGGED, Candidate, Reading, trace
 from grokscope.studies.synchronization.experiments import EXPERIMENTS
-from grokscope.studies.synchronization.readings import Records
 from grokscope.studies.synchronization.sentences import quote
 from grokscope.view.numbers import format_estimate, format_step
 from grokscope.view.table import Column, Row, Table, text
@@ -69,8 +79,11 @@ def _warnings(records: Records, rate: float, is_cut: bool) -> Measured:
     parts: dict[str, Part] = {}
     for one in found:
         title = one.candidate.title
-        earlier = readings.share_that(sign > 0 for sign in signs[title])
-        own = _reading_parts(one) | {"earlier": earlier, "p": p_values[title], "Holm": adjusted.get(title)}
+        own = _reading_parts(one) | {
+            "earlier": share_that(sign > 0 for sign in signs[title]),
+            "p": p_values[title],
+            "Holm": adjusted.get(title),
+        }
         parts |= {f"{title}: {name}": part for name, part in own.items()}
     return Measured(parts, n=len(negatives) + len(grokked))
 
@@ -84,7 +97,7 @@ def _reading_parts(one: Reading) -> dict[str, Part]:
         "alarm": "above" if rises else "below",
         "threshold": one.threshold if rises else -one.threshold,
         "chosen": len(one.chosen_on),
-        "alarms": readings.share_that(run.crossing(one.threshold) is not None for run in one.judged_on),
+        "alarms": share_that(run.crossing(one.threshold) is not None for run in one.judged_on),
         "judged": "the same runs" if one.judged_on is one.chosen_on else "other seeds",
         "warned": readings.precursor_share(one.leads),
         "lead": readings.median_lead(one.leads),
@@ -95,21 +108,25 @@ def _table(evidence: Evidence) -> Table:
     """Leads of every measure at thresholds that raise equally many false alarms, and of validation accuracy itself."""
     blocks = [(rate, False) for rate in RATES] + [(RATES[0], True)]
     rows = [_row(evidence, one, rate, is_cut) for rate, is_cut in blocks for one in CANDIDATES]
-    columns = (
-        *map(Column, ("Measure, false alarms allowed", "Alarm")),
-        Column("Threshold", digits=5),
-        Column("Chosen on (runs)"),
-        Column("False alarms", digits=2),
-        Column("Judged on"),
-        Column("Warned before grokking", digits=2),
-        Column("Median lead (steps)", signed=True),
-        Column("Earlier than validation accuracy", digits=2),
-        Column("Sign-test p", digits=4),
-        Column("p by Holm", digits=4),
+    return Table(
+        "sup-false-alarms",
+        "sup:false-alarms",
+        "Which measure warns of grokking when all may raise equally many false alarms?",
+        columns=(
+            *map(Column, ("Measure, false alarms allowed", "Alarm")),
+            Column("Threshold", digits=5),
+            Column("Chosen on (runs)"),
+            Column("False alarms", digits=2),
+            Column("Judged on"),
+            Column("Warned before grokking", digits=2),
+            Column("Median lead (steps)", signed=True),
+            Column("Earlier than validation accuracy", digits=2),
+            Column("Sign-test p", digits=4),
+            Column("p by Holm", digits=4),
+        ),
+        rows=tuple(rows),
+        notes=(*NOTES, _composition(evidence)),
     )
-    title = "Which measure warns of grokking when all may raise equally many false alarms?"
-    notes = (*NOTES, _composition(evidence))
-    return Table("sup-false-alarms", "sup:false-alarms", title, columns, tuple(rows), notes)
 
 
 def _row(evidence: Evidence, candidate: Candidate, rate: float, is_cut: bool) -> Row:
@@ -196,9 +213,13 @@ def _false_alarms(records: Records, at_least: int) -> Measured:
     counts = Counter(map(configuration, runs))
     listed = ", ".join(f"{crossed[name]} of {count} of {name}" for name, count in counts.items())
     first = format_step(min(steps.values(), default=None))
-    note = f"False alarms: {format_estimate(found, 2)}: {listed}; the first at step {first}."
-    shown = f"crosses in {len(steps)} of {len(runs)} runs that do not grok"
-    return Measured.of(found, shown, len(runs), note, **{"runs that cross": len(steps)})
+    return Measured.of(
+        found,
+        text=f"crosses in {len(steps)} of {len(runs)} runs that do not grok",
+        n=len(runs),
+        note=f"False alarms: {format_estimate(found, 2)}: {listed}; the first at step {first}.",
+        **{"runs that cross": len(steps)},
+    )
 
 
 CLAIMS = (

@@ -12,9 +12,8 @@ from grokscope.errors import InputError
 from grokscope.law import CensoredFit, Ending, ForkedRun, fit_censored, fit_each_draw, fit_law, forked_run
 from grokscope.law.censored import CensoredForm
 from grokscope.runs.records import RunRecord
-from grokscope.stats import Estimate, bootstrap
-from grokscope.studies import Measured, Quantity, Selection
-from grokscope.studies.quantity import Part
+from grokscope.stats import Estimate, bootstrap, known, share_that
+from grokscope.studies import Measured, Part, Quantity, Records, Selection
 from grokscope.studies.synchronization import readings
 from grokscope.timeline import Outcome
 from grokscope.view.numbers import format_estimate, format_number
@@ -25,7 +24,6 @@ RESAMPLES = 200  # of draws, for the interval of every fit by maximum likelihood
 NAMES = {"constant": "C", "exponent": "α", "offset": "a"}
 UNSTABLE = (Outcome.UNSTABLE, Outcome.DIVERGED)
 Start = Literal["fork", "FSD crossing"]
-Records = Mapping[str, RunRecord]
 
 
 def _forked_runs(records: Records, start: Start) -> list[ForkedRun]:
@@ -64,7 +62,7 @@ def _times_to_grok(records: Records, start: Start, needed: int) -> Measured:
         "in the fit": endings[Ending.GROKKED] + endings[Ending.CENSORED],
         "before": endings[Ending.BEFORE],
         **{
-            str(kind): readings.share_that(run.ending is kind for run in waiting)
+            str(kind): share_that(run.ending is kind for run in waiting)
             for kind in (Ending.GROKKED, Ending.CENSORED, Ending.FAILED)
         },
         "median": readings.median_steps(steps, [longest] * len(steps)),
@@ -102,10 +100,16 @@ def _law(records: Records, start: Start, needed: int) -> Measured:
         return _needing(Measured(text="none grokked", n=len(runs), note="No fork grokked after its fork."), needed)
     fit = fit_law(runs, "mean", seed=readings.SEED)
     constant = fit.parameters["constant"]
-    text = f"C = {_format(constant, 0)}, R² = {format_number(fit.r_squared, 2)}"
     draws = len({run.draw for run in runs})
-    note = f"{grokked} of {len(runs)} forks of {draws} {'parent' if draws == 1 else 'parents'} are in the fit."
-    return _needing(Measured({"C": constant, "R²": fit.r_squared}, text, len(runs), note), needed)
+    return _needing(
+        Measured(
+            {"C": constant, "R²": fit.r_squared},
+            text=f"C = {_format(constant, 0)}, R² = {format_number(fit.r_squared, 2)}",
+            n=len(runs),
+            note=f"{grokked} of {len(runs)} forks of {draws} {'parent' if draws == 1 else 'parents'} are in the fit.",
+        ),
+        needed,
+    )
 
 
 def law(runs: Selection, cadence: int | None = None, start: Start = "fork", needed: int = 1) -> Quantity:
@@ -137,17 +141,23 @@ def likely_law(
     runs: Selection, form: CensoredForm, start: Start = "fork", dropped: bool = False, needed: int = 1
 ) -> Quantity:
     """C/λ, C λ^−α or a + C/λ by maximum likelihood."""
-    options = {"form": form, "start": start, "dropped": dropped, "needed": needed}
-    return Quantity("law by maximum likelihood", runs, _likely_law, None, options)
+    return Quantity(
+        "law by maximum likelihood",
+        runs,
+        _likely_law,
+        None,
+        options={"form": form, "start": start, "dropped": dropped, "needed": needed},
+    )
 
 
 def _r_squared_of_draws(records: Records, needed: int) -> Measured:
     """R² of the paper's law fitted to each draw alone: the lowest, the highest, and how far apart they are."""
     runs = readings.forked_runs(records)
     fits = fit_each_draw(runs).values() if any(run.ending is Ending.GROKKED for run in runs) else ()
-    found = readings.known(fit.r_squared for fit in fits)
-    note = "The law is fitted to each draw alone."
-    measured = _needing(Measured(text="none grokked", n=len(runs), note=note), needed)
+    found = known(fit.r_squared for fit in fits)
+    measured = _needing(
+        Measured(text="none grokked", n=len(runs), note="The law is fitted to each draw alone."), needed
+    )
     if not found:
         return replace(measured, n=0)
     low, high = min(found), max(found)
@@ -165,12 +175,15 @@ def _across(measured: Mapping[str, Measured], part: str, digits: int | None) -> 
     """One part of several quantities, by their names; without digits, with the text of each."""
     parts = {name: one.parts.get(part) for name, one in measured.items()}
     shown = {name: one.text if digits is None else _format(parts[name], digits) for name, one in measured.items()}
-    text = ", ".join(f"{name}: {shown[name] or one.text}" for name, one in measured.items())
     notes = {name: one.note for name, one in measured.items() if one.note}
     same = len({*notes.values()}) == 1
-    note = next(iter(notes.values())) if same else " ".join(f"{name}: {one}" for name, one in notes.items())
-    missing = next((one.missing for one in measured.values() if one.missing), "")
-    return Measured(parts, text, sum(one.n for one in measured.values()), note, missing)
+    return Measured(
+        parts,
+        text=", ".join(f"{name}: {shown[name] or one.text}" for name, one in measured.items()),
+        n=sum(one.n for one in measured.values()),
+        note=next(iter(notes.values())) if same else " ".join(f"{name}: {one}" for name, one in notes.items()),
+        missing=next((one.missing for one in measured.values() if one.missing), ""),
+    )
 
 
 def _format(part: Part, digits: int) -> str:

@@ -1,9 +1,11 @@
 """§5.4: what formula the neurons compute, by rank, single sinusoids and FourierKAN (Table 6)."""
 
 from dataclasses import replace
+from statistics import median_high
 
 from grokscope.runs.records import RunRecord
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.stats import known, mean_known
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.view.numbers import format_number
@@ -26,68 +28,69 @@ REPORTED_97 = Selection(("base",), tuple(f"add_mod97_s{seed}" for seed in (42, 1
 EXCEPTION = "add_mod113"  # the prime of rank 2
 
 
-def _fit(records: readings.Records, column: str, before: int | None) -> Measured:
+def _fit(records: Records, column: str, before: int | None) -> Measured:
     """A column at the first checkpoint at or after grokking, or at an early step: a run's own, or the median."""
-    values = [
+    values = known(
         readings.after_grokking(record, column) if before is None else record.at(before, column)
         for record in records.values()
-    ]
-    known = readings.known(values)
-    if not known:
+    )
+    if not values:
         return Measured.lacking(0, len(records), "runs with this value")
-    found = known[0] if len(records) == 1 else readings.median_value(known)
-    note = "At the first checkpoint at or after grokking." if before is None else f"At step {before}."
-    measured = Measured.of(found, n=len(known), note=note)
+    measured = Measured.of(
+        values[0] if len(records) == 1 else readings.median_value(values),
+        n=len(values),
+        note="At the first checkpoint at or after grokking." if before is None else f"At step {before}.",
+    )
     return replace(measured, text=format_number(measured.number(), 3))
 
 
 def fit(name: str, runs: Selection) -> Quantity:
     """A column of Table 6, by its name in the reported table."""
     heading, _, column = FITS[name]
-    before = BEFORE if name == "rank_before" else None
-    return Quantity(heading, runs, _fit, options={"column": column, "before": before})
+    return Quantity(
+        heading, runs, _fit, options={"column": column, "before": BEFORE if name == "rank_before" else None}
+    )
 
 
-def _count_fits(records: readings.Records, column: str, operator: str, bound: float, form: str) -> Measured:
+def _count_fits(records: Records, column: str, operator: str, bound: float, form: str) -> Measured:
     """How many runs have a fit beyond a bound at the first checkpoint at or after grokking."""
-    values = readings.known(readings.after_grokking(record, column) for record in records.values())
+    values = known(readings.after_grokking(record, column) for record in records.values())
     if len(values) < len(records):
         return Measured.lacking(len(values), len(records), "grokked runs with a fit")
     good, n = sum(rule.OPERATORS[operator](value, bound) for value in values), len(values)
-    note = (
-        f"{good} of {n} have {column} {operator} {bound}; the mean is {format_number(readings.mean_known(values), 3)}."
+    return Measured(
+        {"such runs": good},
+        text=form.format(good=good, n=n, low=min(values), high=max(values)),
+        n=n,
+        note=(f"{good} of {n} have {column} {operator} {bound}; the mean is {format_number(mean_known(values), 3)}."),
     )
-    shown = form.format(good=good, n=n, low=min(values), high=max(values))
-    return Measured({"such runs": good}, shown, n, note)
 
 
-def _count_ranks(records: readings.Records, rank: float, without: str) -> Measured:
+def _count_ranks(records: Records, rank: float, without: str) -> Measured:
     """How many runs have this median rank over the evaluations after grokking."""
     asked = [record for record in records.values() if record.spec.task != without]
-    ranks = []
-    for record in asked:
-        rows = zip(record.evaluations["step"], record.evaluations.get("rank", []), strict=False)
-        grokked = record.timeline.grokked
-        found = sorted(readings.known(value for step, value in rows if grokked is not None and step > grokked))
-        ranks += found[len(found) // 2 : len(found) // 2 + 1]
+    ranks = [median_high(found) for record in asked if (found := readings.later_values(record, "rank"))]
     if len(ranks) < len(asked):
         return Measured.lacking(len(ranks), len(asked), "runs with a rank after grokking")
     good = sum(one == rank for one in ranks)
-    note = "The median rank over the evaluations after grokking."
-    return Measured({"such runs": good}, f"{good} of {len(ranks)} have rank {rank:g}", len(ranks), note)
+    return Measured(
+        {"such runs": good},
+        f"{good} of {len(ranks)} have rank {rank:g}",
+        len(ranks),
+        note="The median rank over the evaluations after grokking.",
+    )
 
 
-def _amplitude(records: readings.Records) -> Measured:
+def _amplitude(records: Records) -> Measured:
     """The root of the answer share at grokking: the ratio of the sum-dependent amplitude to the activations' scale."""
-    shares = [
+    shares = known(
         record.at(step, "answer_share") for record in records.values() if (step := record.timeline.grokked) is not None
-    ]
-    known = readings.known(shares)
-    if len(known) < len(records):
-        return Measured.lacking(len(known), len(records), "grokked runs with an answer share")
-    ratio = readings.mean_known(share**0.5 for share in known)
+    )
+    if len(shares) < len(records):
+        return Measured.lacking(len(shares), len(records), "grokked runs with an answer share")
+    ratio = mean_known(share**0.5 for share in shares)
     return Measured.of(
-        ratio, f"ratio {format_number(ratio, 4)}", len(known), "The root of the answer share at grokking."
+        ratio, f"ratio {format_number(ratio, 4)}", len(shares), "The root of the answer share at grokking."
     )
 
 
@@ -96,24 +99,32 @@ def last_frequency(record: RunRecord) -> float | int:
     return record.at(int(record.evaluations["step"][-1]), "fsd_mode")
 
 
-def _frequencies(records: readings.Records) -> Measured:
+def _frequencies(records: Records) -> Measured:
     """The dominant frequency at the last evaluation, of every run that grokked."""
-    modes = [int(mode) for mode in readings.known(map(last_frequency, readings.grokked_runs(records.values())))]
+    modes = [int(mode) for mode in known(map(last_frequency, readings.grokked_runs(records.values())))]
     if not modes:
         return Measured.lacking(0, len(records), "grokked runs with a dominant frequency")
     return Measured(text=f"dominant at the last evaluation: {', '.join(map(str, modes))}", n=len(modes))
 
 
 def _count(column: str, operator: str, bound: float, form: str, runs: Selection) -> Quantity:
-    options = {"column": column, "operator": operator, "bound": bound, "form": form}
     heading = next(heading for heading, _, own in FITS.values() if own == column)
-    return Quantity(f"runs with {heading} {operator} {bound} after grokking", runs, _count_fits, options=options)
+    return Quantity(
+        f"runs with {heading} {operator} {bound} after grokking",
+        runs,
+        _count_fits,
+        options={"column": column, "operator": operator, "bound": bound, "form": form},
+    )
 
 
 def _ranks(rank: float, runs: Selection, without: str = "") -> Quantity:
-    options = {"rank": rank, "without": without}
     left_out = f" without {without}" if without else ""
-    return Quantity(f"runs with median rank {rank:g} after grokking{left_out}", runs, _count_ranks, options=options)
+    return Quantity(
+        f"runs with median rank {rank:g} after grokking{left_out}",
+        runs,
+        _count_ranks,
+        options={"rank": rank, "without": without},
+    )
 
 
 def _agreement(runs: Selection) -> Quantity:
@@ -139,18 +150,23 @@ def _tab_kan(evidence: Evidence) -> Table:
             runs = readings.all_seeds(task)
             pooled = (Cell() if name == "mode" else cell(evidence, fit(name, runs)) for name in FITS)
             rows.append((text(f"{task}, all seeds"), *pooled))
-    columns = (Column("Experiment"), *(Column(heading, digits=digits) for heading, digits, _ in FITS.values()))
     unfitted = [
         run for run in reported.rows if run in base and evidence.measure(fit("kan_r2", readings.one_run(run))).missing
     ]
-    notes = (
-        f"Before: step {BEFORE}. After: the first checkpoint, every {readings.CADENCE} steps, at or after grokking.",
-        "KAN R² is that of the trained fit, as in the paper; the closed form converges for every prime.",
-        *not_measured("The fits at that checkpoint were", unfitted),
-        *not_trained(reported.rows.keys() - base.keys()),
+    return Table(
+        "tab-kan",
+        reported.label,
+        "Fourier fits of the neurons of nine additions",
+        columns=(Column("Experiment"), *(Column(heading, digits=digits) for heading, digits, _ in FITS.values())),
+        rows=tuple(rows),
+        notes=(
+            f"Before: step {BEFORE}. After: the first checkpoint, every {readings.CADENCE} steps, at or after "
+            "grokking.",
+            "KAN R² is that of the trained fit, as in the paper; the closed form converges for every prime.",
+            *not_measured("The fits at that checkpoint were", unfitted),
+            *not_trained(reported.rows.keys() - base.keys()),
+        ),
     )
-    title = "Fourier fits of the neurons of nine additions"
-    return Table("tab-kan", reported.label, title, columns, tuple(rows), notes)
 
 
 MOST = Rule(rule.more_than(8 / 9, "such runs", operator="≥"), rule.more_than(1 / 2, "such runs"))

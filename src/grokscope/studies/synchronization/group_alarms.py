@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 from grokscope.specs import ReadingSpec
-from grokscope.stats import share
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
-from grokscope.studies.quantity import Part
+from grokscope.stats import share, share_that
+from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.groups import CONTROLS, EVERY, FRACTIONS, seeds_at
 from grokscope.studies.synchronization.sentences import empty_row, has_runs, quote
@@ -16,7 +15,7 @@ from grokscope.view.table import Column, Row, Table, text
 __all__ = ["CLAIMS", "SUPPLEMENTS"]
 
 
-def _fired(records: readings.Records, groks: bool, fewest: int, controls: tuple[float, float]) -> Measured:
+def _fired(records: Records, groks: bool, fewest: int, controls: tuple[float, float]) -> Measured:
     """How often FSD_gen and its control cross in the runs that grok, or in those that never do."""
     own = [record for record in records.values() if (record.timeline.grokked is not None) == groks]
     runs = [record.timeline for record in own]
@@ -27,26 +26,34 @@ def _fired(records: readings.Records, groks: bool, fewest: int, controls: tuple[
     parts: dict[str, Part] = {
         "value": found,
         "runs": count,
-        "at start": readings.share_that(Flag.AT_START in run.sync.flags for run in runs),
-        "before memorised": readings.share_that(Flag.BEFORE_MEMORIZED in run.sync.flags for run in runs),
-        "before grokking": readings.share_that(run.sync.lead.is_precursor for run in runs) if groks else "n/a",
+        "at start": share_that(Flag.AT_START in run.sync.flags for run in runs),
+        "before memorised": share_that(Flag.BEFORE_MEMORIZED in run.sync.flags for run in runs),
+        "before grokking": share_that(run.sync.lead.is_precursor for run in runs) if groks else "n/a",
         "step": readings.median_steps([run.sync.step for run in runs], [run.last for run in runs]),
         "delay": readings.median_value(delays),
     }
     for at in controls:
         read = [one for record in own if (one := readings.read_by(record, "control_fsd")) is not None]
         reading = ReadingSpec(fsd_sync=at, fsd_gen_sync=at)
-        parts[f"control {at}"] = readings.share_that(one.timeline_by(reading).sync.step is not None for one in read)
+        parts[f"control {at}"] = share_that(one.timeline_by(reading).sync.step is not None for one in read)
     if count < fewest:
         return replace(Measured.lacking(count, fewest, "runs of S5 that did not grok"), parts=parts)
-    shown = f"crosses in {round(found.value * count)} of {count} runs that {'' if groks else 'do not '}grok"
-    return Measured(parts, shown, count, f"{'Share' if groks else 'False alarms'}: {format_estimate(found, 2)}.")
+    return Measured(
+        parts,
+        text=f"crosses in {round(found.value * count)} of {count} runs that {'' if groks else 'do not '}grok",
+        n=count,
+        note=f"{'Share' if groks else 'False alarms'}: {format_estimate(found, 2)}.",
+    )
 
 
 def fired(runs: Selection, groks: bool) -> Quantity:
     """How often FSD_gen fires in runs that grok, or that do not."""
-    what = f"share of runs that {'' if groks else 'do not '}grok in which FSD_gen fires (at least 3 runs)"
-    return Quantity(what, runs, _fired, options={"groks": groks, "fewest": 3, "controls": CONTROLS})
+    return Quantity(
+        f"share of runs that {'' if groks else 'do not '}grok in which FSD_gen fires (at least 3 runs)",
+        runs,
+        _fired,
+        options={"groks": groks, "fewest": 3, "controls": CONTROLS},
+    )
 
 
 def _false_alarms(evidence: Evidence) -> Table:
@@ -69,21 +76,27 @@ def _false_alarms(evidence: Evidence) -> Table:
             ]
             title = f"{name}, {outcome}"
             rows.append((text(title), *cells) if cells[0].ours is not None else empty_row(title, len(columns)))
-    notes = (
-        "Fired: FSD_gen ≥ 0.50 at any evaluation, every 100 steps. On runs that never grok within their budget each is "
-        "a false alarm. Shares are of all runs of the row, with 95 % Clopper–Pearson intervals.",
-        "Before memorisation: at an evaluation before train accuracy ≥ 0.99, or in a run that never had it. At the "
-        "first evaluation nothing has been learnt; an untrained network may lie above the threshold.",
-        "Steps after memorisation are of runs that did both: the evaluation of the crossing less that of memorisation; "
-        "negative before it. Medians have 95 % intervals by percentile bootstrap, or are Kaplan–Meier's where a run "
-        "never fired.",
-        "The control is FSD over the elements' index in lexicographic order, at the checkpoints every 500 steps, "
-        "with two thresholds because none is reported; runs without it are not counted.",
-        "Rows 'all' pool the three shares of training pairs, whose seeds are the same; nothing is tested, so nothing "
-        "is corrected for the number of rows.",
-    )
     title = "How often does FSD_gen fire on S5 runs that never grok?"
-    return Table("sup-s5-false", "sup:s5-false", title, columns, tuple(rows), notes)
+    return Table(
+        "sup-s5-false",
+        "sup:s5-false",
+        title,
+        columns,
+        tuple(rows),
+        notes=(
+            "Fired: FSD_gen ≥ 0.50 at any evaluation, every 100 steps. On runs that never grok within their budget "
+            "each is a false alarm. Shares are of all runs of the row, with 95 % Clopper–Pearson intervals.",
+            "Before memorisation: at an evaluation before train accuracy ≥ 0.99, or in a run that never had it. At the "
+            "first evaluation nothing has been learnt; an untrained network may lie above the threshold.",
+            "Steps after memorisation are of runs that did both: the evaluation of the crossing less that of "
+            "memorisation; negative before it. Medians have 95 % intervals by percentile bootstrap, or are "
+            "Kaplan–Meier's where a run never fired.",
+            "The control is FSD over the elements' index in lexicographic order, at the checkpoints every 500 steps, "
+            "with two thresholds because none is reported; runs without it are not counted.",
+            "Rows 'all' pool the three shares of training pairs, whose seeds are the same; nothing is tested, so "
+            "nothing is corrected for the number of rows.",
+        ),
+    )
 
 
 def _false_alarms_sentence(table: Table) -> str:

@@ -27,32 +27,49 @@ def _fig_transfer(evidence: Evidence) -> Figure:
     panels = [_seed_panel(evidence, seed, until) for seed in S5_SEEDS]
     panels += [_fraction_panel(evidence, fraction, until) for fraction in FRACTIONS]
     grokked = len(readings.grokked_runs(runs.values()))
-    title = "FSD_gen on S5: " + (f"{len(runs)} runs, of which {grokked} grokked" if runs else "no runs")
-    notes = (
-        "Seeds are trained on 70 % of the pairs, which is 30 % held out. FSD_gen is evaluated every 100 steps, the "
-        "control at the checkpoints.",
-        "The paper's diamonds: FSD_gen reaching 0.50 and validation accuracy 0.95, at the reported steps.",
-        "Nulls of FSD_gen: the first evaluation of the runs themselves, which are untrained networks, and the exact "
-        "95 % point of independent neurons with Gaussian means, which is the paper's random-activation null.",
-        "The lower row: medians over seeds, between quartiles but for validation accuracy; a run whose FSD_gen is "
-        "undefined, because its neurons no longer vary, is not in FSD_gen's there.",
-        *series.steps_shown(until, runs.values()),
-        *not_trained(set(SIX.names) - runs.keys()),
+    return Figure(
+        "fig-transfer",
+        "fig:transfer",
+        "FSD_gen on S5: " + (f"{len(runs)} runs, of which {grokked} grokked" if runs else "no runs"),
+        tuple(panels),
+        notes=(
+            "Seeds are trained on 70 % of the pairs, which is 30 % held out. FSD_gen is evaluated every 100 steps, the "
+            "control at the checkpoints.",
+            "The paper's diamonds: FSD_gen reaching 0.50 and validation accuracy 0.95, at the reported steps.",
+            "Nulls of FSD_gen: the first evaluation of the runs themselves, which are untrained networks, and the "
+            "exact 95 % point of independent neurons with Gaussian means, which is the paper's random-activation null.",
+            "The lower row: medians over seeds, between quartiles but for validation accuracy; a run whose FSD_gen is "
+            "undefined, because its neurons no longer vary, is not in FSD_gen's there.",
+            *series.steps_shown(until, runs.values()),
+            *not_trained(set(SIX.names) - runs.keys()),
+        ),
+        columns=3,
+        panel_size=(2.5, 1.75),
     )
-    return Figure("fig-transfer", "fig:transfer", title, tuple(panels), notes, 3, (2.5, 1.75))
 
 
 def _seed_panel(evidence: Evidence, seed: int, until: int) -> Panel:
     reported, reading, run = REPORTED["tab:transfer"], ReadingSpec(), run_at(FRACTIONS[0], seed)
-    marks = [
-        Series("paper", "points", role, "paper", (step,), (height,))
-        for column, role, height in (("grok", "accuracy", reading.grokked), ("sync", "fsd", reading.fsd_gen_sync))
-        if isinstance(step := reported.get(str(seed), column), int)
-    ]
-    curves = [
-        series.line(evidence, series.curve(run, column), until, name, role) for column, (name, role) in CURVES.items()
-    ]
-    return _panel(f"seed {seed}", "", (*_nulls(evidence, FRACTIONS[0], until), *curves, *marks), until)
+    return _panel(
+        f"seed {seed}",
+        "",
+        (
+            *_nulls(evidence, FRACTIONS[0], until),
+            *[
+                series.line(evidence, series.curve(run, column), until, name, role)
+                for column, (name, role) in CURVES.items()
+            ],
+            *[
+                Series("paper", "points", role, "paper", (step,), (height,))
+                for column, role, height in (
+                    ("grok", "accuracy", reading.grokked),
+                    ("sync", "fsd", reading.fsd_gen_sync),
+                )
+                if isinstance(step := reported.get(str(seed), column), int)
+            ],
+        ),
+        until,
+    )
 
 
 def _fraction_panel(evidence: Evidence, fraction: float, until: int) -> Panel:
@@ -76,8 +93,9 @@ def _nulls(evidence: Evidence, fraction: float, until: int) -> tuple[Series, ...
     first = next(iter(runs.select(evidence.records)), None)
     if first is None:
         return ()
-    band = series.untrained_band(evidence, series.untrained(runs, "fsd"), until)
-    return band, *series.independent_line(evidence, readings.one_run(first, "symmetric"))
+    return series.untrained_band(evidence, series.untrained(runs, "fsd"), until), *series.independent_line(
+        evidence, readings.one_run(first, "symmetric")
+    )
 
 
 FIGURES = (Item("fig-transfer", ("symmetric",), _fig_transfer),)

@@ -5,9 +5,8 @@ from math import isnan
 
 from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
-from grokscope.stats import share
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
-from grokscope.studies.quantity import Part
+from grokscope.stats import mean_known, share
+from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import doubt_notes, lead_signs, mean_lead
 from grokscope.studies.synchronization.experiments import S5_SEEDS
@@ -59,7 +58,7 @@ def _irrep(record: RunRecord, step: int | None) -> tuple[str, int] | None:
     return found.label, found.irrep_dimension
 
 
-def _events(records: readings.Records) -> Measured:
+def _events(records: Records) -> Measured:
     """When one run grokked, when FSD_gen and its control crossed, and the irrep of most neurons at grokking."""
     (record,) = records.values()
     found, irrep = record.timeline, _irrep(record, record.timeline.grokked)
@@ -80,7 +79,7 @@ def events(run: Selection) -> Quantity:
     return Quantity("events on S5", run, _events)
 
 
-def _control_leads(records: readings.Records, thresholds: tuple[float, float]) -> Measured:
+def _control_leads(records: Records, thresholds: tuple[float, float]) -> Measured:
     """Mean lead of the Fourier control at each threshold, and in how many runs it leads."""
     leads = {
         at: [lead for one in records.values() if (lead := _control_lead(one, at)) is not None] for at in thresholds
@@ -90,8 +89,12 @@ def _control_leads(records: readings.Records, thresholds: tuple[float, float]) -
     if len(found) < len(records):
         return replace(Measured.lacking(len(found), len(records), "runs with the Fourier control"), parts=means)
     count = sum(lead.is_precursor for lead in found)
-    shown = f"{count} of {len(found)} lead"
-    return Measured(means | {"such runs": count}, shown, len(found), "FSD over the elements' index, at checkpoints.")
+    return Measured(
+        means | {"such runs": count},
+        text=f"{count} of {len(found)} lead",
+        n=len(found),
+        note="FSD over the elements' index, at checkpoints.",
+    )
 
 
 def control_leads(runs: Selection) -> Quantity:
@@ -102,23 +105,27 @@ def control_leads(runs: Selection) -> Quantity:
 def _tab_transfer(evidence: Evidence) -> Table:
     """Table 11: FSD_gen on S5, with the Fourier control."""
     rows = [row for fraction in FRACTIONS for row in _fraction_rows(evidence, fraction)]
-    columns = (
-        *map(Column, ("Seed", "Grok", "FSD_gen sync")),
-        Column("Lead", signed=True),
-        Column("Dominant irrep"),
-        *(Column(f"Fourier control lead, {at:g}", signed=True) for at in CONTROLS),
-        Column("Positive", digits=2),
-        Column("Sign-test p", digits=4),
+    return Table(
+        "tab-transfer",
+        "tab:transfer",
+        "Transfer to the symmetric group S5",
+        columns=(
+            *map(Column, ("Seed", "Grok", "FSD_gen sync")),
+            Column("Lead", signed=True),
+            Column("Dominant irrep"),
+            *(Column(f"Fourier control lead, {at:g}", signed=True) for at in CONTROLS),
+            Column("Positive", digits=2),
+            Column("Sign-test p", digits=4),
+        ),
+        rows=tuple(rows),
+        notes=(
+            "Grokking and FSD_gen are evaluated every 100 steps; the control and its lead at the checkpoints.",
+            "The paper's values are shown with runs trained on 70 % of the pairs, which is 30 % held out.",
+            "The irrep is FSD_gen's mode at the evaluation at which the run had grokked.",
+            *doubt_notes(evidence, {name: events(replace(SIX, names=(name,))) for name in SIX.names}),
+            *not_trained(set(SIX.names) - evidence.experiment("symmetric").keys()),
+        ),
     )
-    notes = (
-        "Grokking and FSD_gen are evaluated every 100 steps; the control and its lead at the checkpoints.",
-        "The paper's values are shown with runs trained on 70 % of the pairs, which is 30 % held out.",
-        "The irrep is FSD_gen's mode at the evaluation at which the run had grokked.",
-        *doubt_notes(evidence, {name: events(replace(SIX, names=(name,))) for name in SIX.names}),
-        *not_trained(set(SIX.names) - evidence.experiment("symmetric").keys()),
-    )
-    title = "Transfer to the symmetric group S5"
-    return Table("tab-transfer", "tab:transfer", title, columns, tuple(rows), notes)
 
 
 def _fraction_rows(evidence: Evidence, fraction: float) -> list[Row]:
@@ -157,7 +164,7 @@ def _mean_row(evidence: Evidence, title: str, runs: Selection, is_reported: bool
     )
 
 
-def _dimensions(records: readings.Records, reported: tuple[int, int]) -> Measured:
+def _dimensions(records: Records, reported: tuple[int, int]) -> Measured:
     """How many runs have a dominant irrep of the reported dimensions, or of more than 1, where FSD_gen crosses."""
     at_sync, at_grok = (
         [found[1] for record, step in steps if (found := _irrep(record, step)) is not None]
@@ -170,45 +177,55 @@ def _dimensions(records: readings.Records, reported: tuple[int, int]) -> Measure
         return Measured({}, "none synchronised", len(records), "No run has an irrep to name.")
     inside, later = (sum(one in reported for one in found) for found in (at_sync, at_grok))
     wanted = " or ".join(map(str, reported))
-    parts = {f"runs of dimension {wanted}": inside, "runs of dimension > 1": sum(one > 1 for one in at_sync)}
-    shown = ", ".join(f"{at_sync.count(one)} of dimension {one}" for one in sorted({*at_sync}))
-    note = f"{inside} of {len(records)} have dimension {wanted} at the crossing, {later} at grokking."
-    return Measured(parts, shown, len(records), note)
+    return Measured(
+        {f"runs of dimension {wanted}": inside, "runs of dimension > 1": sum(one > 1 for one in at_sync)},
+        text=", ".join(f"{at_sync.count(one)} of dimension {one}" for one in sorted({*at_sync})),
+        n=len(records),
+        note=f"{inside} of {len(records)} have dimension {wanted} at the crossing, {later} at grokking.",
+    )
 
 
-def _memorization(records: readings.Records) -> Measured:
+def _memorization(records: Records) -> Measured:
     """The mean step at which the training set is memorised, if every run does."""
     steps = [float(step) for record in records.values() if (step := record.timeline.memorized) is not None]
     if len(steps) < len(records):
         return Measured({}, f"{len(steps)} of {len(records)} memorise", len(records), "Some never do.")
-    found = readings.mean_known(steps)
+    found = mean_known(steps)
     return Measured.of(
         found, format_number(found), len(steps), f"{format_number(min(steps))} to {format_number(max(steps))}."
     )
 
 
-def _grokking(records: readings.Records, low: int, high: int) -> Measured:
+def _grokking(records: Records, low: int, high: int) -> Measured:
     """How many runs grok, and how many of them in a range of steps."""
     steps = [step for record in records.values() if (step := record.timeline.grokked) is not None]
     if not steps:
         return Measured({}, "none grokked", len(records), "No run grokked.")
     inside = sum(low <= step <= high for step in steps)
-    shown = f"{len(steps)} of {len(records)} grok, {format_number(min(steps))} to {format_number(max(steps))}"
-    return Measured({"runs that grok": len(steps), "runs inside": inside}, shown, len(records), f"{inside} lie inside.")
+    return Measured(
+        {"runs that grok": len(steps), "runs inside": inside},
+        text=f"{len(steps)} of {len(records)} grok, {format_number(min(steps))} to {format_number(max(steps))}",
+        n=len(records),
+        note=f"{inside} lie inside.",
+    )
 
 
-def _plateau(records: readings.Records) -> Measured:
+def _plateau(records: Records) -> Measured:
     """How many runs memorise, then synchronise, then grok."""
     good = 0
     for record in records.values():
         found = record.timeline
         steps = [step for step in (found.memorized, found.sync.step, found.grokked) if step is not None]
         good += len(steps) == 3 and steps[0] <= steps[1] < steps[2]
-    note = "Memorised, then synchronised, then grokked."
-    return Measured({"such runs": good}, f"{good} of {len(records)}", len(records), note)
+    return Measured(
+        {"such runs": good},
+        f"{good} of {len(records)}",
+        len(records),
+        note="Memorised, then synchronised, then grokked.",
+    )
 
 
-def _other_groups(records: readings.Records, fewest: int) -> Measured:
+def _other_groups(records: Records, fewest: int) -> Measured:
     """In how many grokked runs of other groups FSD_gen leads, and how often it crosses in those that do not grok."""
     leads = {group: [r.timeline.sync.lead for r in records.values() if r.spec.task == group] for group in GROUPS}
     known = {group: [lead for lead in found if lead.sign is not None] for group, found in leads.items()}
@@ -217,13 +234,17 @@ def _other_groups(records: readings.Records, fewest: int) -> Measured:
         return Measured.lacking(total, fewest, "grokked runs of other groups")
     ahead = {group: sum(lead.is_precursor for lead in found) for group, found in known.items()}
     pooled = share(sum(ahead.values()), total)
-    shown = ", ".join(
-        f"{group}: {f'{ahead[group]} of {len(found)}' if found else 'none groks'}" for group, found in known.items()
-    )
     others = [record.timeline.sync.step for record in records.values() if record.timeline.grokked is None]
     false = sum(step is not None for step in others)
     note = f"; it also crosses in {false} of {len(others)} that do not grok" if others else ""
-    return Measured.of(pooled, shown, total, f"Pooled {format_estimate(pooled, 2)}{note}.")
+    return Measured.of(
+        pooled,
+        text=", ".join(
+            f"{group}: {f'{ahead[group]} of {len(found)}' if found else 'none groks'}" for group, found in known.items()
+        ),
+        n=total,
+        note=f"Pooled {format_estimate(pooled, 2)}{note}.",
+    )
 
 
 ALL = Rule(rule.more_than(1, "such runs", operator="="), rule.more_than(1 / 2, "such runs"))

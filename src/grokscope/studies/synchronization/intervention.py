@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from math import isfinite, isnan, nan
 
 from grokscope.law import Ending
-from grokscope.runs.records import RunRecord
 from grokscope.stats import Estimate, kaplan_meier
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings, series
 from grokscope.studies.synchronization.forks import law, times_to_grok
 from grokscope.studies.synchronization.reported import REPORTED
@@ -20,10 +20,10 @@ __all__ = ["CLAIMS", "DECAYS", "FIGURES", "SEEN", "TABLES", "all_branches", "bra
 DECAYS = ("1", "2", "3", "4", "5", "10")
 RUN = "add_mod97_s42"
 THEORY_CONSTANT = 3000  # Figure 3: Δt = 3,000/λ
+MEDIAN = "Δt, median of all seeds"
 SEEN = f"Evaluated every {readings.CADENCE} steps, as in the paper; forked at step 1,000 with Adam's moments kept."
 POOLED = "All seeds: median Δt of the runs forked before grokking; one that did not grok is later than all others."
 WORDS = {str(Ending.CENSORED): "never", str(Ending.FAILED): "unstable", str(Ending.BEFORE): "before"}
-Records = Mapping[str, RunRecord]
 
 
 def branches(*decays: str) -> Selection:
@@ -62,8 +62,13 @@ def _speedup(found: Mapping[str, Measured]) -> Measured:
 
 def speedup(decay: str) -> Quantity:
     """Δt at λ = 1 over Δt at another λ."""
-    members = {"control": branch("1"), "branch": branch(decay)}
-    return Quantity("speedup", branches("1", decay), _speedup, readings.CADENCE, members=members)
+    return Quantity(
+        "speedup",
+        branches("1", decay),
+        _speedup,
+        readings.CADENCE,
+        members={"control": branch("1"), "branch": branch(decay)},
+    )
 
 
 def _order(found: Mapping[str, Measured]) -> Measured:
@@ -87,16 +92,23 @@ def _falls(parents: list[list[float]]) -> Measured:
     ends = sum(steps[0] > steps[2] for steps in parents)
     one = ", ".join(map(format_number, parents[0])) if len(parents) == 1 else ""
     later = sum(first < second or second < third for first, second, third in parents)
-    shown = one or f"strictly earlier in {strict} of {len(parents)} parents, later in {later}"
-    note = f"Δt at λ = 3 is shorter than at λ = 1 in {ends} of {len(parents)} {'parent' if one else 'parents'}."
-    parts = {"strictly falling": strict, "falling from 1 to 3": ends, "parents": len(parents)}
-    return Measured(parts, shown, 3 * len(parents), note)
+    return Measured(
+        {"strictly falling": strict, "falling from 1 to 3": ends, "parents": len(parents)},
+        text=one or f"strictly earlier in {strict} of {len(parents)} parents, later in {later}",
+        n=3 * len(parents),
+        note=f"Δt at λ = 3 is shorter than at λ = 1 in {ends} of {len(parents)} {'parent' if one else 'parents'}.",
+    )
 
 
 def order() -> Quantity:
     """Whether Δt of the reported run falls with λ."""
-    members = {decay: branch(decay) for decay in DECAYS[:3]}
-    return Quantity("order of Δt", branches(*DECAYS[:3]), _order, readings.CADENCE, members=members)
+    return Quantity(
+        "order of Δt",
+        branches(*DECAYS[:3]),
+        _order,
+        readings.CADENCE,
+        members={decay: branch(decay) for decay in DECAYS[:3]},
+    )
 
 
 def _unstable(found: Mapping[str, Measured]) -> Measured:
@@ -129,14 +141,19 @@ def _table_4(evidence: Evidence) -> Table:
         )
         seeds = (cell(evidence, everyone, "median"), cell(evidence, everyone, str(Ending.GROKKED)))
         rows.append((text(decay), *cells, *(seeds if is_widened else ())))
-    columns = (
-        *map(Column, ("λ", "Grok step", "Δt from fork")),
-        Column("Speedup vs. λ = 1", digits=2),
-        Column("Outcome"),
-        *((Column("Δt, all seeds"), Column("Grokked, all seeds", digits=2)) if is_widened else ()),
+    return Table(
+        "tab-wd",
+        reported.label,
+        "Intervention on weight decay",
+        columns=(
+            *map(Column, ("λ", "Grok step", "Δt from fork")),
+            Column("Speedup vs. λ = 1", digits=2),
+            Column("Outcome"),
+            *((Column("Δt, all seeds"), Column("Grokked, all seeds", digits=2)) if is_widened else ()),
+        ),
+        rows=tuple(rows),
+        notes=(SEEN, *((POOLED,) if is_widened else ()), *untrained_branches(evidence)),
     )
-    notes = (SEEN, *((POOLED,) if is_widened else ()), *untrained_branches(evidence))
-    return Table("tab-wd", reported.label, "Intervention on weight decay", columns, tuple(rows), notes)
 
 
 def _is_widened(evidence: Evidence) -> bool:
@@ -151,8 +168,9 @@ def _share_grokked(records: Records) -> Measured:
     found = kaplan_meier(steps, [run.grokked is not None for run in runs])
     highs = [0.0 if isnan(high) else high for high in found.high.tolist()]
     rows = zip(found.times.tolist(), found.survival.tolist(), found.low.tolist(), highs, strict=True)
-    parts = {str(int(time)): Estimate(1 - at, 1 - high, 1 - low, len(runs)) for time, at, low, high in rows}
-    return Measured(parts, n=len(runs))
+    return Measured(
+        {str(int(time)): Estimate(1 - at, 1 - high, 1 - low, len(runs)) for time, at, low, high in rows}, n=len(runs)
+    )
 
 
 def _figure_3(evidence: Evidence) -> Figure:
@@ -165,29 +183,31 @@ def _figure_3(evidence: Evidence) -> Figure:
         )
         for decay in reversed(DECAYS)  # the steady ones above the unstable
     )
-    axes = {"x_range": (1000, until), "y_range": (-0.06, 1.08)}
-    panels = [Panel("Seed 42 by λ", "step", "validation accuracy", curves, **axes)]  # type: ignore[arg-type]
     seeds = format_range(Counter(name.rpartition("_x")[2] for name in runs).values())
-    if _is_widened(evidence):
-        shares = tuple(
-            _share_series(evidence, decay, until) for decay in DECAYS if all_branches(decay).select(evidence.records)
-        )
-        title = f"All seeds, {seeds} a λ, 95 % bands"
-        panels.append(Panel(title, "step", "share grokked", shares, **axes))  # type: ignore[arg-type]
+    shares = [_share_series(evidence, decay, until) for decay in DECAYS if all_branches(decay).select(evidence.records)]
+    panels = [
+        Panel("Seed 42 by λ", "step", "validation accuracy", curves),
+        Panel(f"All seeds, {seeds} a λ, 95 % bands", "step", "share grokked", tuple(shares)),
+    ][: 1 + _is_widened(evidence)]
+    panels = [replace(panel, x_range=(1000, until), y_range=(-0.06, 1.08)) for panel in panels]
     panels.append(_times_panel(evidence))
     others = f" and all seeds, {seeds} a λ" if _is_widened(evidence) else ""
-    counts = f"seed 42{others}, {len(runs)} branches" if runs else "no runs"
-    title = f"Weight decay raised at step 1,000: {counts}"
-    notes = (
-        f"Δt is evaluated every {readings.CADENCE} steps, as in the paper, the curves every 100; Adam's moments are "
-        "kept.",
-        "Of many seeds: the share grokked is 1 − Kaplan–Meier, and a branch that became unstable stays among those "
-        "that may yet grok; Δt is the median with its 95 % interval.",
-        *((series.OPEN,) if _is_widened(evidence) else ()),
-        *untrained_branches(evidence),
+    return Figure(
+        "fig-wd",
+        "fig:wd_intervention",
+        f"Weight decay raised at step 1,000: {f'seed 42{others}, {len(runs)} branches' if runs else 'no runs'}",
+        tuple(panels),
+        notes=(
+            f"Δt is evaluated every {readings.CADENCE} steps, as in the paper, the curves every 100; Adam's moments "
+            "are kept.",
+            "Of many seeds: the share grokked is 1 − Kaplan–Meier, and a branch that became unstable stays among those "
+            "that may yet grok; Δt is the median with its 95 % interval.",
+            *((series.OPEN,) if _is_widened(evidence) else ()),
+            *untrained_branches(evidence),
+        ),
+        columns=len(panels),
+        panel_size=(3.3, 2.4) if len(panels) < 3 else (2.6, 2.2),
     )
-    size = (3.3, 2.4) if len(panels) < 3 else (2.6, 2.2)
-    return Figure("fig-wd", "fig:wd_intervention", title, tuple(panels), notes, len(panels), size)
 
 
 def _share_series(evidence: Evidence, decay: str, until: int) -> Series:
@@ -202,24 +222,28 @@ def _share_series(evidence: Evidence, decay: str, until: int) -> Series:
 def _times_panel(evidence: Evidence) -> Panel:
     """Δt by λ: observed, reported, and by the law."""
     reported, places = REPORTED["tab:wd_intervention"], tuple(range(len(DECAYS)))
-    drawn: list[Series] = []
-    if evidence.experiment("fork"):
-        drawn.append(_bars(evidence))
-    if _is_widened(evidence):
-        cells = [cell(evidence, pooled(decay), "median") for decay in DECAYS]
-        drawn.append(series.medians(cells, "mem", "Δt, median of all seeds"))
+    medians = series.medians((cell(evidence, pooled(decay), "median") for decay in DECAYS), "mem", MEDIAN)
     fit = law(branches(*DECAYS[:3]), readings.CADENCE)
     constant = evidence.measure(fit).number("C")
-    if isfinite(constant):
-        line = tuple(constant / float(decay) for decay in DECAYS)
-        label = f"{constant:,.0f}/λ, our fit to λ ≤ 3"
-        drawn.append(Series(label, "line", "restored", "fit", places, line, quantity=fit.key))
-    theory = tuple(THEORY_CONSTANT / float(decay) for decay in DECAYS)
-    drawn.append(Series(f"{THEORY_CONSTANT:,}/λ, paper", "line", "theory", "paper", places, theory))
+    ours, theory = (tuple(one / float(decay) for decay in DECAYS) for one in (constant, THEORY_CONSTANT))
+    label = f"{constant:,.0f}/λ, our fit to λ ≤ 3"
     points = {place: reported.get(decay, "wait") for place, decay in enumerate(DECAYS)}
-    drawn.append(series.reported_points(points, "Δt, paper"))
     return Panel(
-        "Steps from fork to grokking", "λ after the fork", "Δt (steps)", tuple(drawn), tuple(enumerate(DECAYS))
+        "Steps from fork to grokking",
+        "λ after the fork",
+        "Δt (steps)",
+        series=(
+            *((_bars(evidence),) if evidence.experiment("fork") else ()),
+            *((medians,) if _is_widened(evidence) else ()),
+            *(
+                (Series(label, "line", "restored", "fit", places, ours, quantity=fit.key),)
+                if isfinite(constant)
+                else ()
+            ),
+            Series(f"{THEORY_CONSTANT:,}/λ, paper", "line", "theory", "paper", places, theory),
+            series.reported_points(points, "Δt, paper"),
+        ),
+        x_ticks=tuple(enumerate(DECAYS)),
     )
 
 

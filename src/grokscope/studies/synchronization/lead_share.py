@@ -5,12 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from grokscope.stats import sign_test
-from grokscope.studies import Evidence, Item, Measured, Quantity, Selection, cell
-from grokscope.studies.selection import configuration
+from grokscope.stats import share_that, sign_test
+from grokscope.studies import Evidence, Item, Measured, Quantity, Records, Selection, cell, configuration
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import lead_signs, mean_lead, median_events
-from grokscope.studies.synchronization.readings import Records
 from grokscope.studies.synchronization.sentences import empty_row, enumerate_parts, quote
 from grokscope.view.table import Column, Row, Table, text
 
@@ -41,7 +39,7 @@ def _random_pairs(records: Records) -> Measured:
     """
     runs = [record.timeline for record in records.values()]
     known = [run for run in runs if run.sync.lead.sign is not None]
-    parts = {"seeds": len(runs), "grokked": readings.share_that(run.grokked is not None for run in runs)}
+    parts = {"seeds": len(runs), "grokked": share_that(run.grokked is not None for run in runs)}
     if known:
         parts["doubtful"] = readings.counted(sum(bool(run.sync.flags) for run in known), len(known))
     if len(known) > 1:
@@ -86,19 +84,24 @@ def _lead_shares(evidence: Evidence) -> Table:
         *(Column(name, digits=4) for name in ("Sign-test p", "p by Holm")),
     )
     rows = [_share_row(evidence, name, len(columns)) for name in CONFIGURATIONS]
-    notes = (
-        "FSD ≥ 0.80, of groups FSD_gen ≥ 0.50, against validation accuracy ≥ 0.95, evaluated every 100 steps.",
-        LEADS,
-        MEANS,
-        "Doubtful are crossings of grokked runs at the first evaluation, or before the training set was learnt.",
-        "The alternative is a crossing that does not depend on its run's grokking and only tends to come early: paired "
-        "at random is the share of positive leads when each run's grok step meets another seed's crossing, over all "
-        "such pairs. A share no higher than that shows order, not prediction.",
-        "Sign tests are exact and two-sided, ties left out; Holm's rule is over the rows of this table.",
-        "S5 is trained on the share of pairs in its name; the other groups on 0.5, everything else on 0.3.",
+    return Table(
+        "sup-lead-share",
+        "sup:lead-share",
+        "How often does FSD lead grokking when there are many seeds?",
+        columns,
+        tuple(rows),
+        notes=(
+            "FSD ≥ 0.80, of groups FSD_gen ≥ 0.50, against validation accuracy ≥ 0.95, evaluated every 100 steps.",
+            LEADS,
+            MEANS,
+            "Doubtful are crossings of grokked runs at the first evaluation, or before the training set was learnt.",
+            "The alternative is a crossing that does not depend on its run's grokking and only tends to come early: "
+            "paired at random is the share of positive leads when each run's grok step meets another seed's crossing, "
+            "over all such pairs. A share no higher than that shows order, not prediction.",
+            "Sign tests are exact and two-sided, ties left out; Holm's rule is over the rows of this table.",
+            "S5 is trained on the share of pairs in its name; the other groups on 0.5, everything else on 0.3.",
+        ),
     )
-    title = "How often does FSD lead grokking when there are many seeds?"
-    return Table("sup-lead-share", "sup:lead-share", title, columns, tuple(rows), notes)
 
 
 def _share_row(evidence: Evidence, name: str, columns: int) -> Row:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from grokscope.stats import correlation, share
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.stats import correlation, known, mean_known, median_time, share
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import (
     EVERY_EVENT,
@@ -21,7 +21,6 @@ from grokscope.studies.synchronization.readings import (
     ADDITIONS,
     CADENCE,
     REPORTED_ADDITIONS,
-    Records,
     all_seeds,
     one_run,
 )
@@ -41,13 +40,16 @@ TASKS = ("add_mod53", "add_mod71", "add_mod97", "add_mod113", "add_mod131")
 
 def _lead_range(records: Records, low: int, high: int) -> Measured:
     """Least and greatest lead; a grokked run that never crosses counts with its upper bound."""
-    leads = readings.known(map(readings.lead_bound, records.values()))
+    leads = known(record.timeline.sync.lead.bound for record in records.values())
     if not leads:
         return Measured({}, "none grokked", len(records), "No run grokked.")
     inside = sum(low <= lead <= high for lead in leads)
-    parts = {"least lead": min(leads), "leads inside": inside, "runs": len(records)}
-    shown = f"{format_number(min(leads))} to {format_number(max(leads))}"
-    return Measured(parts, shown, len(leads), f"{inside} of {len(records)} lie inside.")
+    return Measured(
+        {"least lead": min(leads), "leads inside": inside, "runs": len(records)},
+        text=f"{format_number(min(leads))} to {format_number(max(leads))}",
+        n=len(leads),
+        note=f"{inside} of {len(records)} lie inside.",
+    )
 
 
 LEAD_RANGE = Quantity("leads inside [500, 3,000]", REPORTED_ADDITIONS, _lead_range, CADENCE, {"low": 500, "high": 3000})
@@ -56,7 +58,7 @@ LEAD_RANGE = Quantity("leads inside [500, 3,000]", REPORTED_ADDITIONS, _lead_ran
 def _level_lead(records: Records) -> Measured:
     """Mean lead of FSD ≥ 0.95 of its mean after grokking."""
     leads = [float(s) for record in records.values() if (s := record.timeline.level.lead.steps) is not None]
-    found = readings.mean_known(leads)
+    found = mean_known(leads)
     return Measured.of(found, f"mean lead of the level {format_number(found)}", len(leads))
 
 
@@ -66,10 +68,14 @@ LEVEL_LEAD = Quantity("mean lead of the level after grokking", REPORTED_ADDITION
 def _fsd_start(records: Records, step: int) -> Measured:
     """FSD at a step, and the first evaluation at which it crosses 0.80."""
     runs = list(records.values())
-    found = readings.mean_known(record.at(step, "fsd") for record in runs)
-    crossing = readings.median_step(record.timeline.sync.step for record in runs)
-    shown = f"{format_number(found, 2)} at step {step:,}, crossing at {format_number(crossing)}"
-    return Measured.of(found, shown, len(runs), crossing=crossing)
+    found = mean_known(record.at(step, "fsd") for record in runs)
+    crossing = median_time(record.timeline.sync.step for record in runs)
+    return Measured.of(
+        found,
+        text=f"{format_number(found, 2)} at step {step:,}, crossing at {format_number(crossing)}",
+        n=len(runs),
+        crossing=crossing,
+    )
 
 
 FSD_START = Quantity("FSD at step 1,000, and its crossing", one_run(RUN), _fsd_start, CADENCE, {"step": 1000})
@@ -77,12 +83,8 @@ FSD_START = Quantity("FSD at step 1,000, and its crossing", one_run(RUN), _fsd_s
 
 def _fsd_after(records: Records) -> Measured:
     """Mean FSD over the evaluations after grokking, then over runs."""
-    means = []
-    for record in records.values():
-        rows = zip(record.evaluations["step"], record.evaluations.get("fsd", []), strict=False)
-        grokked = record.timeline.grokked
-        means.append(readings.mean_known(fsd for step, fsd in rows if grokked is not None and step > grokked))
-    found = readings.mean_known(means)
+    means = [mean_known(readings.later_values(record, "fsd")) for record in records.values()]
+    found = mean_known(means)
     return Measured.of(found, format_number(found, 2), len(means), "Mean over evaluations after grokking.")
 
 
@@ -96,13 +98,16 @@ def _correlations(records: Records, low: float, high: float) -> Measured:
         rows = zip(record.evaluations.get("fsd", []), record.evaluations["validation_accuracy"], strict=False)
         pairs = np.array([(x, y) for x, y in rows if x == x and y == y]).reshape(-1, 2)
         values.append(correlation(pairs[:, 0], pairs[:, 1]).value)
-    found = readings.known(values)
+    found = known(values)
     if len(found) < len(records):
         return Measured.lacking(len(found), len(records), "runs in which both vary")
     inside = sum(low <= value <= high for value in found)
-    shown = f"{format_number(min(found), 2)} to {format_number(max(found), 2)}"
-    parts = {"least correlation": min(found), "correlations inside": inside}
-    return Measured(parts, shown, len(found), f"{inside} of {len(found)} lie inside.")
+    return Measured(
+        {"least correlation": min(found), "correlations inside": inside},
+        text=f"{format_number(min(found), 2)} to {format_number(max(found), 2)}",
+        n=len(found),
+        note=f"{inside} of {len(found)} lie inside.",
+    )
 
 
 CORRELATIONS = Quantity(
@@ -131,15 +136,18 @@ def _shares_by_prime(records: Records, runs_each: int) -> Measured:
     shares = {task: readings.precursor_share(found) for task, found in leads.items()}
     known = [found for found in shares.values() if found is not None]
     n = sum(found.items for found in known)
-    positive = sum(lead.is_precursor for found in leads.values() for lead in found)
-    pooled = share(positive, n)
+    pooled = share(sum(lead.is_precursor for found in leads.values() for lead in found), n)
     parts = {"value": pooled, **shares}
     if len(known) < len(TASKS) or min(found.items for found in known) < runs_each:
         what = f"grokked addition runs, {runs_each} for each of {len(TASKS)} primes,"
         return replace(Measured.lacking(n, runs_each * len(TASKS), what), parts=parts if n else {})
     named = zip((task.removeprefix("add_mod") for task in TASKS), known, strict=True)
-    shown = ", ".join(f"p = {prime}: {format_estimate(found, 2)}" for prime, found in named)
-    return Measured(parts, shown, n, f"Pooled {format_estimate(pooled, 2)}.")
+    return Measured(
+        parts,
+        text=", ".join(f"p = {prime}: {format_estimate(found, 2)}" for prime, found in named),
+        n=n,
+        note=f"Pooled {format_estimate(pooled, 2)}.",
+    )
 
 
 def shares_by_prime(cadence: int | None) -> Quantity:
@@ -164,9 +172,14 @@ def _table_1(evidence: Evidence) -> Table:
         steps = cell(evidence, median_events(all_seeds(task)), "grok")
         rows.append((text(f"{task}, all seeds"), Cell(), Cell(), Cell(), steps, Cell()))
     headings = ("Experiment", "Op", "p", "Seed", "Grok step", "Outcome")
-    notes = (EVERY_EVENT, *((POOLED,) if widened else ()), *not_trained(reported.rows.keys() - base.keys()))
-    title = "Configurations and the step at which each grokked"
-    return Table("tab-configs", reported.label, title, tuple(map(Column, headings)), tuple(rows), notes)
+    return Table(
+        "tab-configs",
+        reported.label,
+        "Configurations and the step at which each grokked",
+        tuple(map(Column, headings)),
+        tuple(rows),
+        notes=(EVERY_EVENT, *((POOLED,) if widened else ()), *not_trained(reported.rows.keys() - base.keys())),
+    )
 
 
 def _table_2(evidence: Evidence) -> Table:
@@ -181,29 +194,38 @@ def _table_2(evidence: Evidence) -> Table:
     rows += [_pooled_row(evidence, task) for task in widened if task != "mult_mod97"]  # its reading is not the log's
     if any(task.startswith("add") for task in widened):
         rows += _mean_rows(evidence, ADDITIONS, "all additions", None)
-    columns = (
-        *map(Column, ("Experiment", "p", "Grok", "Sync")),
-        Column("Lead", signed=True),
-        Column("Precursor?", digits=2),
-        Column("Sign-test p", digits=4),
+    return Table(
+        "tab-cross",
+        reported.label,
+        "Lead of FSD over grokking",
+        columns=(
+            *map(Column, ("Experiment", "p", "Grok", "Sync")),
+            Column("Lead", signed=True),
+            Column("Precursor?", digits=2),
+            Column("Sign-test p", digits=4),
+        ),
+        rows=tuple(rows),
+        notes=(
+            EVERY_EVENT,
+            "A run that grokked without synchronising is no precursor; its lead is known only to be lower.",
+            "Multiplication is read by a + b as in the paper, and also by its answer in two bases; its longer run is "
+            "read by a + b, and is another run of the same seed, for training is chaotic.",
+            *doubt_notes(evidence, found),
+            *((POOLED,) if widened else ()),
+            *not_measured("FSD in the paper's reading was", unmeasured_runs(evidence, found, "sync")),
+            *not_trained(set(names) - base.keys()),
+        ),
     )
-    notes = (
-        EVERY_EVENT,
-        "A run that grokked without synchronising is no precursor; its lead is known only to be lower.",
-        "Multiplication is read by a + b as in the paper, and also by its answer in two bases; its longer run is read "
-        "by a + b, and is another run of the same seed, for training is chaotic.",
-        *doubt_notes(evidence, found),
-        *((POOLED,) if widened else ()),
-        *not_measured("FSD in the paper's reading was", unmeasured_runs(evidence, found, "sync")),
-        *not_trained(set(names) - base.keys()),
-    )
-    return Table("tab-cross", reported.label, "Lead of FSD over grokking", columns, tuple(rows), notes)
 
 
 def _event_row(evidence: Evidence, name: str, quantity: Quantity, reported: Reported) -> Row:
     own = {"grok": "grok", "sync": "sync", "lead": "lead", "precursor": "precursor"}
-    cells = [cell(evidence, quantity, part, reported.get(name, column)) for part, column in own.items()]
-    return (text(name), text(reported.get(name, "modulus") or 97), *cells, Cell())
+    return (
+        text(name),
+        text(reported.get(name, "modulus") or 97),
+        *[cell(evidence, quantity, part, reported.get(name, column)) for part, column in own.items()],
+        Cell(),
+    )
 
 
 def _multiplication_rows(evidence: Evidence) -> list[Row]:
@@ -237,10 +259,14 @@ def _mean_rows(evidence: Evidence, runs: Selection, which: str, reported: Report
 
 def _pooled_row(evidence: Evidence, task: str) -> Row:
     runs = all_seeds(task)
-    medians = [cell(evidence, median_events(runs), part) for part in ("grok", "sync", "lead")]
     signs = lead_signs(runs)
-    positive = cell(evidence, shares_by_prime(CADENCE), task) if task in TASKS else cell(evidence, signs, "share")
-    return (text(f"{task}, all seeds"), Cell(), *medians, positive, cell(evidence, signs, "p"))
+    return (
+        text(f"{task}, all seeds"),
+        Cell(),
+        *[cell(evidence, median_events(runs), part) for part in ("grok", "sync", "lead")],
+        cell(evidence, shares_by_prime(CADENCE), task) if task in TASKS else cell(evidence, signs, "share"),
+        cell(evidence, signs, "p"),
+    )
 
 
 CLAIMS = (

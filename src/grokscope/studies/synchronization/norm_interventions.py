@@ -1,9 +1,8 @@
 """§6, beyond the paper: whether runs grok when the norm is frozen, matched or scaled at a fork."""
 
-from collections.abc import Mapping
-
-from grokscope.runs.records import RunRecord, count_foreign_forks
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.runs.records import count_foreign_forks
+from grokscope.stats import known, share_that
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.comparisons import grokking, holm_adjusted, log_rank
 from grokscope.studies.synchronization.sensitivity import EVENTS, GROKKED, HOLM, MEDIAN
@@ -51,12 +50,11 @@ NOTES = (
     "Log-rank tests compare the grok steps with those of the configuration in the column before; a run that did not "
     "grok is censored at the longest budget of the two. Holm's rule is over all these tests.",
 )
-Records = Mapping[str, RunRecord]
 
 
 def _collapses(records: Records, below: float) -> Measured:
     """In how many forks train accuracy is below a bound at the fork, right after the weights were scaled."""
-    found = readings.known(one for record in records.values() for one in record.evaluations["train_accuracy"][:1])
+    found = known(one for record in records.values() for one in record.evaluations["train_accuracy"][:1])
     if len(found) < 4:
         return Measured.lacking(len(found), 4, "forks with scaled weights")
     count = sum(value < below for value in found)
@@ -70,7 +68,7 @@ def _state(records: Records) -> Measured:
     first = [record.at(record.timeline.first, "train_accuracy") for record in records.values()]
     return Measured(
         {
-            "unstable": readings.share_that(run.grokked is None and run.outcome in failed for run in runs),
+            "unstable": share_that(run.grokked is None and run.outcome in failed for run in runs),
             "first norm": readings.median_value(run.norm_at_first for run in runs),
             "grok norm": readings.median_value(run.norm_at_grok for run in runs),
             "first accuracy": readings.median_value(first),
@@ -86,10 +84,14 @@ def _supplement(evidence: Evidence) -> Table:
         f"{elsewhere} of {forks} forks begin in another run of their parent than the one in the first row: the same "
         "spec and seed, rounded otherwise. Configurations are compared as groups, not seed by seed."
     )
-    notes = (*NOTES, other_parents) if elsewhere else NOTES
-    rows = tuple(_row(evidence, name) for name in CONFIGURATIONS)
-    title = "Is the norm at which runs grok a threshold or a consequence?"
-    return Table("sup-thresholds-mechanism", "sup:thresholds-mechanism", title, COLUMNS, rows, notes)
+    return Table(
+        "sup-thresholds-mechanism",
+        "sup:thresholds-mechanism",
+        "Is the norm at which runs grok a threshold or a consequence?",
+        COLUMNS,
+        rows=tuple(_row(evidence, name) for name in CONFIGURATIONS),
+        notes=(*NOTES, other_parents) if elsewhere else NOTES,
+    )
 
 
 def _row(evidence: Evidence, name: str) -> Row:

@@ -3,9 +3,8 @@
 from dataclasses import replace
 from math import isfinite
 
-from grokscope.stats import sign_test
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
-from grokscope.studies.quantity import Part
+from grokscope.stats import known, mean_known, share_that, sign_test
+from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import lead_signs
 from grokscope.studies.synchronization.formulas import REPORTED_97, last_frequency
@@ -29,10 +28,10 @@ READINGS = {  # how FSD is read → measured column; none is that of the evaluat
 }
 
 
-def _delay(records: readings.Records) -> Measured:
+def _delay(records: Records) -> Measured:
     """Mean grok step of subtraction less that of addition, of the runs that grok."""
     steps = {
-        task: readings.mean_known(
+        task: mean_known(
             float(step)
             for record in records.values()
             if record.spec.task == task and (step := record.timeline.grokked) is not None
@@ -43,29 +42,32 @@ def _delay(records: readings.Records) -> Measured:
     return Measured.of(delay, format_number(delay), len(records), "Means of the grokked.")
 
 
-def _shared_frequencies(records: readings.Records) -> Measured:
+def _shared_frequencies(records: Records) -> Measured:
     """At how many seeds subtraction and addition have the same dominant frequency at the last evaluation."""
-    subtractions = [name for name in records if name.startswith("sub")]
     pairs = [
-        readings.known(last_frequency(records[name.replace("sub", task)]) for task in ("sub", "add"))
-        for name in subtractions
+        known(last_frequency(records[name.replace("sub", task)]) for task in ("sub", "add"))
+        for name in records
+        if name.startswith("sub")
     ]
-    known = [pair for pair in pairs if len(pair) == 2]
-    if len(known) < len(pairs):
-        return Measured.lacking(len(known), len(pairs), "pairs of a subtraction and an addition run")
-    same = sum(one == other for one, other in known)
-    shown = ", ".join(f"{one:.0f} and {other:.0f}" for one, other in known)
-    note = f"{same} of {len(known)} pairs share their frequency at the last evaluation."
-    return Measured.of(same, shown, len(known), note)
+    whole = [pair for pair in pairs if len(pair) == 2]
+    if len(whole) < len(pairs):
+        return Measured.lacking(len(whole), len(pairs), "pairs of a subtraction and an addition run")
+    same = sum(one == other for one, other in whole)
+    return Measured.of(
+        same,
+        text=", ".join(f"{one:.0f} and {other:.0f}" for one, other in whole),
+        n=len(whole),
+        note=f"{same} of {len(whole)} pairs share their frequency at the last evaluation.",
+    )
 
 
-def _timelines(records: readings.Records, column: str) -> list[Timeline]:
+def _timelines(records: Records, column: str) -> list[Timeline]:
     """The runs with this measured column as their FSD; without one, as they were evaluated."""
     read = [readings.read_by(record, column) if column else record for record in records.values()]
     return [record.timeline for record in read if record is not None]
 
 
-def _leads(records: readings.Records, column: str, fewest: int, about: int, tolerance: float) -> Measured:
+def _leads(records: Records, column: str, fewest: int, about: int, tolerance: float) -> Measured:
     """Crossings and leads of multiplication in one reading, and how many leads are near a number."""
     runs = _timelines(records, column)
     leads = [run.sync.lead for run in runs if run.sync.lead.sign is not None]
@@ -74,7 +76,7 @@ def _leads(records: readings.Records, column: str, fewest: int, about: int, tole
     parts: dict[str, Part] = {
         "value": readings.precursor_share(leads),
         "seeds": len(runs),
-        "grokked": readings.share_that(run.grokked is not None for run in runs),
+        "grokked": share_that(run.grokked is not None for run in runs),
         "crossing": readings.median_steps([run.sync.step for run in runs], [run.last for run in runs]),
         "mean lead": readings.mean_lead(leads),
         "median lead": median,
@@ -92,27 +94,36 @@ def _leads(records: readings.Records, column: str, fewest: int, about: int, tole
     if not isfinite(median.value):
         shown = f"never crosses in {format_number(runs[0].last)} steps" if n == 1 else "most never cross"
     late, close = (parts[name] for name in ("runs that lag or never cross", "leads as reported"))
-    note = f"{late} of {n} lag or never cross, {close} by about {format_number(-about)} steps."
-    return Measured(parts, f"{positive} of {n} lead{'s' * (n == 1)}, {shown}", n, note)
+    return Measured(
+        parts,
+        f"{positive} of {n} lead{'s' * (n == 1)}, {shown}",
+        n,
+        note=f"{late} of {n} lag or never cross, {close} by about {format_number(-about)} steps.",
+    )
 
 
 def leads(column: str, runs: Selection, fewest: int = 5) -> Quantity:
     """Crossings and leads of multiplication in the reading of a column."""
-    options = {"column": column, "fewest": fewest, "about": -10_000, "tolerance": 0.2}
     how = next(how for how, own in READINGS.items() if own == column)
-    what = f"share of positive leads ({how}; as reported: −10,000 ± 20 %; at least {fewest} runs)"
-    return Quantity(what, runs, _leads, options=options)
+    return Quantity(
+        f"share of positive leads ({how}; as reported: −10,000 ± 20 %; at least {fewest} runs)",
+        runs,
+        _leads,
+        options={"column": column, "fewest": fewest, "about": -10_000, "tolerance": 0.2},
+    )
 
 
-def _sign_tests(records: readings.Records, columns: tuple[str, ...]) -> Measured:
+def _sign_tests(records: Records, columns: tuple[str, ...]) -> Measured:
     """The sign test's p in each reading, and adjusted for their number by Holm's rule."""
     found: dict[str, float | None] = {}
     for column in columns:
         signs = [run.sync.lead.sign for run in _timelines(records, column) if run.sync.lead.sign is not None]
         found[column] = sign_test(signs).p_value if signs else None
     adjusted = readings.holm_parts(found)
-    parts = {f"p {name}": p for name, p in found.items()} | {f"Holm {name}": p for name, p in adjusted.items()}
-    return Measured(parts, n=len(records))
+    return Measured(
+        {f"p {name}": p for name, p in found.items()} | {f"Holm {name}": p for name, p in adjusted.items()},
+        n=len(records),
+    )
 
 
 SIGNS = Quantity("sign tests of multiplication", SEEDS, _sign_tests, options={"columns": tuple(READINGS.values())})
@@ -120,34 +131,38 @@ SIGNS = Quantity("sign tests of multiplication", SEEDS, _sign_tests, options={"c
 
 def _multiplication(evidence: Evidence) -> Table:
     """Leads of multiplication in its own basis and in the two that it does not have."""
-    columns = (
-        *map(Column, ("Read", "Seeds")),
-        Column("Grokked", digits=2),
-        Column("First crossing (median step)"),
-        Column("Positive lead", digits=2),
-        *map(Column, ("Ties", "Never crossed")),
-        *(Column(name, signed=True) for name in ("Mean lead (steps)", "Median lead (steps)")),
-        *(Column(name, digits=4) for name in ("Sign-test p", "p by Holm")),
-    )
     rows = [_reading_row(evidence, how, leads(column, SEEDS), column) for how, column in READINGS.items()]
     rows += [
         _reading_row(evidence, f"{how}, one seed to the reported 55,000 steps", leads(column, LONG, 1), None)
         for how, column in READINGS.items()
     ]
-    notes = (
-        "FSD ≥ 0.80 of the same activations in three readings. The own basis is the characters of the multiplicative "
-        "group, over the nonzero answers in the order of their discrete logarithms: the basis in which every run of "
-        "multiplication is evaluated. The additive one has the answers in the order of the integers; by a + b is as in "
-        "the paper.",
-        "At checkpoints, every 500 steps, grokking is seen at the same checkpoints. Runs that were not so measured are "
-        "not counted.",
-        LEADS,
-        MEANS,
-        "A crossing that was not reached is later than the last evaluation: such medians are Kaplan–Meier's.",
-        "Sign tests are exact and two-sided; Holm's rule is over the readings of all seeds.",
+    return Table(
+        "sup-multiplication",
+        "sup:multiplication",
+        "Has multiplication a precursor in its own basis?",
+        columns=(
+            *map(Column, ("Read", "Seeds")),
+            Column("Grokked", digits=2),
+            Column("First crossing (median step)"),
+            Column("Positive lead", digits=2),
+            *map(Column, ("Ties", "Never crossed")),
+            *(Column(name, signed=True) for name in ("Mean lead (steps)", "Median lead (steps)")),
+            *(Column(name, digits=4) for name in ("Sign-test p", "p by Holm")),
+        ),
+        rows=tuple(rows),
+        notes=(
+            "FSD ≥ 0.80 of the same activations in three readings. The own basis is the characters of the "
+            "multiplicative group, over the nonzero answers in the order of their discrete logarithms: the basis in "
+            "which every run of multiplication is evaluated. The additive one has the answers in the order of the "
+            "integers; by a + b is as in the paper.",
+            "At checkpoints, every 500 steps, grokking is seen at the same checkpoints. Runs that were not so measured "
+            "are not counted.",
+            LEADS,
+            MEANS,
+            "A crossing that was not reached is later than the last evaluation: such medians are Kaplan–Meier's.",
+            "Sign tests are exact and two-sided; Holm's rule is over the readings of all seeds.",
+        ),
     )
-    title = "Has multiplication a precursor in its own basis?"
-    return Table("sup-multiplication", "sup:multiplication", title, columns, tuple(rows), notes)
 
 
 def _reading_row(evidence: Evidence, title: str, quantity: Quantity, tested: str | None) -> Row:

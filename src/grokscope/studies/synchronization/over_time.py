@@ -1,12 +1,13 @@
 """§5.3: one run over time, and all seeds with it. Table 5, Figures 2 and 4."""
 
 from collections.abc import Mapping
+from math import isnan
 
 from grokscope.specs import ReadingSpec
-from grokscope.studies import Evidence, Item, Measured, Quantity, cell
+from grokscope.studies import Evidence, Item, Measured, Quantity, Records, cell
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.phases import RUN, RUNS
-from grokscope.studies.synchronization.readings import CADENCE, Records
+from grokscope.studies.synchronization.readings import CADENCE
 from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.studies.synchronization.series import (
     curve,
@@ -71,22 +72,32 @@ def _table_5(evidence: Evidence) -> Table:
     ]
     if is_widened:
         columns += [Column("Median rank, all seeds", digits=1), Column("Total norm, all seeds", digits=2)]
-    notes = (
-        "Phase 2 starts at the first median rank 1, or at the rank after grokking where 1 is never reached.",
-        *(("All seeds of add_mod97: medians with 95 % percentile-bootstrap intervals.",) if is_widened else ()),
-        *not_trained({*RUN.names} - runs.keys()),
+    return Table(
+        "tab-rank",
+        reported.label,
+        "Rank and norm over time, addition mod 97",
+        tuple(columns),
+        tuple(rows),
+        notes=(
+            "Phase 2 starts at the first median rank 1, or at the rank after grokking where 1 is never reached.",
+            *(("All seeds of add_mod97: medians with 95 % percentile-bootstrap intervals.",) if is_widened else ()),
+            *not_trained({*RUN.names} - runs.keys()),
+        ),
     )
-    title = "Rank and norm over time, addition mod 97"
-    return Table("tab-rank", reported.label, title, tuple(columns), tuple(rows), notes)
 
 
 def _phases(records: Records) -> Measured:
-    """When one run memorised, entered Phase 2 and grokked, and the rank at which Phase 2 starts."""
+    """When one run memorised, entered Phase 2 and grokked; the rank at which Phase 2 starts, and FSD's threshold."""
     (record,) = records.values()
     found = record.timeline
-    steps = {"memorized": found.memorized, "liberated": found.liberated, "grokked": found.grokked}
-    rank = "1" if found.liberated is None else f"{record.at(found.liberated, 'rank'):g}"
-    return Measured(steps | {"rank": rank}, n=1)
+    return Measured(
+        {
+            **{name: getattr(found, name) for name in ("memorized", "liberated", "grokked")},
+            "rank": "1" if found.liberated is None else f"{record.at(found.liberated, 'rank'):g}",
+            "synchronised at": ReadingSpec().fsd_sync,
+        },
+        n=1,
+    )
 
 
 PHASES = Quantity("steps of the phases", RUN, _phases)
@@ -104,33 +115,48 @@ def _two_phases(evidence: Evidence) -> Figure:
     runs = RUNS.select(evidence.records)
     until = last_shown(runs.values(), LEAST)
     null = {column: untrained_band(evidence, untrained(RUNS, column), until) for column in ("fsd", "rank")}
-    level = Series("FSD = 0.80, synchronised", "horizontal", "fsd", "fit", (), (ReadingSpec().fsd_sync,))
-    panels = (
-        _over_time(evidence, "Validation accuracy", "accuracy", "validation_accuracy", until, y_range=SHARE),
-        _over_time(
-            evidence,
-            "Synchronisation of block 0",
-            "FSD",
-            "fsd",
-            until,
-            (null["fsd"], *independent_line(evidence, RUN), level),
-            y_range=SHARE,
-        ),
-        _over_time(evidence, "Median Fourier rank of block 0", "rank", "rank", until, (null["rank"],)),
-        _over_time(evidence, "Norm of all parameters", "‖W‖", "norm", until),
-    )
     steps = _steps(evidence)
-    title = f"Two phases of addition mod 97: {_titled(runs, _rank(evidence), steps, 'liberated')}"
-    notes = (
-        EVENTS,
-        *((SEEDS,) if len(runs) > 1 else ()),
-        "FSD, which the paper's figure lacks, is drawn with two nulls: untrained networks and independent neurons.",
-        *_no_phase_2(steps["liberated"], steps["grokked"]),
-        "The norm of block 0's MLP input weights, in the paper's figure, is not in the records.",
-        *steps_shown(until, runs.values()),
-        *not_trained({*RUN.names} - runs.keys()),
+    return Figure(
+        "fig-two-phase",
+        "fig:two_phase",
+        f"Two phases of addition mod 97: {_titled(runs, _rank(evidence), steps, 'liberated')}",
+        panels=(
+            _over_time(evidence, "Validation accuracy", "accuracy", "validation_accuracy", until, y_range=SHARE),
+            _over_time(
+                evidence,
+                "Synchronisation of block 0",
+                "FSD",
+                "fsd",
+                until,
+                (
+                    null["fsd"],
+                    *independent_line(evidence, RUN),
+                    *_sync_level(evidence),
+                ),
+                y_range=SHARE,
+            ),
+            _over_time(evidence, "Median Fourier rank of block 0", "rank", "rank", until, (null["rank"],)),
+            _over_time(evidence, "Norm of all parameters", "‖W‖", "norm", until),
+        ),
+        notes=(
+            EVENTS,
+            *((SEEDS,) if len(runs) > 1 else ()),
+            "FSD, which the paper's figure lacks, is drawn with two nulls: untrained networks and independent neurons.",
+            *_no_phase_2(steps["liberated"], steps["grokked"]),
+            "The norm of block 0's MLP input weights, in the paper's figure, is not in the records.",
+            *steps_shown(until, runs.values()),
+            *not_trained({*RUN.names} - runs.keys()),
+        ),
+        columns=1,
+        panel_size=STACKED,
     )
-    return Figure("fig-two-phase", "fig:two_phase", title, panels, notes, 1, STACKED)
+
+
+def _sync_level(evidence: Evidence) -> list[Series]:
+    """The FSD that counts as synchronised; none without the run."""
+    level = evidence.measure(PHASES).number("synchronised at")
+    mark = Series(f"FSD = {level:.2f}, synchronised", "horizontal", "fsd", "fit", (), (level,), quantity=PHASES.key)
+    return [] if isnan(level) else [mark]
 
 
 def _rank(evidence: Evidence) -> str:
@@ -147,8 +173,15 @@ def _titled(runs: Records, words: str, steps: Mapping[str, int | None], event: s
     if not runs:
         return "no runs"
     has_own = RUN.names[0] in runs
-    own = f"seed {SEED} ({words} {_at(steps, event)}, grokked {_at(steps, 'grokked')})" if has_own else ""
-    return " and ".join(filter(None, [own, f"all {len(runs)} seeds" if len(runs) > 1 or not has_own else ""]))
+    return " and ".join(
+        filter(
+            None,
+            [
+                f"seed {SEED} ({words} {_at(steps, event)}, grokked {_at(steps, 'grokked')})" if has_own else "",
+                f"all {len(runs)} seeds" if len(runs) > 1 or not has_own else "",
+            ],
+        )
+    )
 
 
 def _over_time(
@@ -161,15 +194,22 @@ def _over_time(
     y_range: Ends | None = None,
 ) -> Panel:
     reported = REPORTED["tab:rank"]
-    series = (
-        *_phase_marks(evidence),
-        *nulls,
-        seeds_line(evidence, quartiles(RUNS, column), until, column, "validation"),
-        line(evidence, curve(RUN, column), until, f"seed {SEED}", "validation"),
-        reported_points({int(step): reported.get(step, column) for step in reported.rows}),
-    )
     x_label = "step" if column == "norm" else ""  # the lowest of the panels
-    return Panel(title, x_label, y_label, series, log_y=column == "rank", x_range=(0, until), y_range=y_range)
+    return Panel(
+        title,
+        x_label,
+        y_label,
+        series=(
+            *_phase_marks(evidence),
+            *nulls,
+            seeds_line(evidence, quartiles(RUNS, column), until, column, "validation"),
+            line(evidence, curve(RUN, column), until, f"seed {SEED}", "validation"),
+            reported_points({int(step): reported.get(step, column) for step in reported.rows}),
+        ),
+        log_y=column == "rank",
+        x_range=(0, until),
+        y_range=y_range,
+    )
 
 
 def _phase_marks(evidence: Evidence) -> tuple[Series, ...]:
@@ -178,8 +218,7 @@ def _phase_marks(evidence: Evidence) -> tuple[Series, ...]:
     start, end = steps["liberated"], steps["grokked"]
     marks = []
     if start is not None and end is not None and start < end:
-        span = Series(f"Phase 2, seed {SEED}", "span", "phase", "run", (), (), (start,), (end,), quantity=key)
-        marks.append(span)
+        marks.append(Series(f"Phase 2, seed {SEED}", "span", "phase", "run", (), (), (start,), (end,), quantity=key))
     if start is not None:
         marks.append(Series(f"{_rank(evidence)}, seed {SEED}", "vertical", "rank", "fit", (start,), quantity=key))
     if end is not None:
@@ -202,31 +241,56 @@ def _memorisation(evidence: Evidence) -> Figure:
     until = last_shown(runs.values(), LEAST)
     accuracies: dict[float | int, Value] = {int(s): reported.get(s, "validation_accuracy") for s in reported.rows}
     columns = {name: f"{name}_accuracy" for name in ("train", "validation")}
-    top = (
-        *(seeds_line(evidence, quartiles(RUNS, column), until, name, name) for name, column in columns.items()),
-        *(line(evidence, curve(RUN, at), until, f"{name}, seed {SEED}", name) for name, at in columns.items()),
-        reported_points(accuracies, "paper, validation"),
-    )
     phase, ends = GAP_IN_PHASE_2
-    bottom = (
-        Series("paper, gap in Phase 2", "band", "theory", "paper", phase, (), (ends[0],) * 2, (ends[1],) * 2),
-        seeds_line(evidence, quartiles(RUNS, **GAP), until, "gap", "gap"),
-        line(evidence, curve(RUN, **GAP), until, f"gap, seed {SEED}", "gap"),
-        reported_points(GENERALIZATION_GAP, "paper, gap"),
-    )
-    panels = (
-        Panel("Accuracy", "", "accuracy", top, x_range=(0, until), y_range=SHARE),
-        Panel("Gap: train − validation", "step", "gap", bottom, x_range=(0, until), y_range=SHARE),
-    )
     steps = _steps(evidence)
-    title = f"Memorisation of addition mod 97: {_titled(runs, 'memorised', steps, 'memorized')}"
-    notes = (
-        EVENTS,
-        *((SEEDS,) if len(runs) > 1 else ()),
-        *steps_shown(until, runs.values()),
-        *not_trained({*RUN.names} - runs.keys()),
+    return Figure(
+        "fig-memorisation",
+        "fig:memorisation",
+        f"Memorisation of addition mod 97: {_titled(runs, 'memorised', steps, 'memorized')}",
+        panels=(
+            Panel(
+                "Accuracy",
+                "",
+                "accuracy",
+                series=(
+                    *(
+                        seeds_line(evidence, quartiles(RUNS, column), until, name, name)
+                        for name, column in columns.items()
+                    ),
+                    *(
+                        line(evidence, curve(RUN, at), until, f"{name}, seed {SEED}", name)
+                        for name, at in columns.items()
+                    ),
+                    reported_points(accuracies, "paper, validation"),
+                ),
+                x_range=(0, until),
+                y_range=SHARE,
+            ),
+            Panel(
+                "Gap: train − validation",
+                "step",
+                "gap",
+                series=(
+                    Series(
+                        "paper, gap in Phase 2", "band", "theory", "paper", phase, (), (ends[0],) * 2, (ends[1],) * 2
+                    ),
+                    seeds_line(evidence, quartiles(RUNS, **GAP), until, "gap", "gap"),
+                    line(evidence, curve(RUN, **GAP), until, f"gap, seed {SEED}", "gap"),
+                    reported_points(GENERALIZATION_GAP, "paper, gap"),
+                ),
+                x_range=(0, until),
+                y_range=SHARE,
+            ),
+        ),
+        notes=(
+            EVENTS,
+            *((SEEDS,) if len(runs) > 1 else ()),
+            *steps_shown(until, runs.values()),
+            *not_trained({*RUN.names} - runs.keys()),
+        ),
+        columns=1,
+        panel_size=(4.6, 1.6),
     )
-    return Figure("fig-memorisation", "fig:memorisation", title, panels, notes, 1, (4.6, 1.6))
 
 
 TABLES = (Item("tab-rank", ("base",), _table_5),)

@@ -1,17 +1,18 @@
 """§5.3: formation, liberation, and what rank, norm and gap do."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import isnan, nan
 from typing import Any
 
 from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
-from grokscope.stats import bootstrap
-from grokscope.studies import Claim, Measured, Quantity, Rule, Selection, rule
+from grokscope.stats import bootstrap, known, mean_known, median_time
+from grokscope.studies import Claim, Measured, Quantity, Records, Rule, rule
 from grokscope.studies.synchronization import readings
-from grokscope.studies.synchronization.readings import CADENCE, RESAMPLES, SEED, Records, known, mean_known, median_step
-from grokscope.timeline import first_step_below
+from grokscope.studies.synchronization.readings import CADENCE, RESAMPLES, SEED
+from grokscope.timeline import rank_one_step
 from grokscope.view.numbers import format_estimate, format_number, format_percent, format_step
 
 __all__ = ["CLAIMS", "RUN", "RUNS"]
@@ -21,15 +22,8 @@ TASK = "add_mod97"
 RUN, RUNS = readings.one_run(f"{TASK}_s42"), readings.all_seeds(TASK)
 
 
-def _liberated(record: RunRecord) -> int | None:
-    """The start of Phase 2; None where it does not come before grokking, for then there is none."""
-    start, end = record.timeline.liberated, record.timeline.grokked
-    return None if start is None or end is None or start >= end else start
-
-
 def _rank_one(record: RunRecord) -> int | None:
-    """The first evaluation with median rank 1."""
-    return first_step_below([int(step) for step in record.evaluations["step"]], record.evaluations.get("rank", []), 1.0)
+    return rank_one_step([int(step) for step in record.evaluations["step"]], record.evaluations["rank"])
 
 
 def _at_steps(record: RunRecord, column: str, every: int = CADENCE) -> dict[int, float]:
@@ -38,11 +32,15 @@ def _at_steps(record: RunRecord, column: str, every: int = CADENCE) -> dict[int,
     return {int(step): value for step, value in rows if step > 0 and step % every == 0}
 
 
-def _change(record: RunRecord, start: int | None, end: int | None) -> float:
+def _steps_in_phase_2(record: RunRecord, every: int = 1) -> list[int]:
+    """The evaluations in Phase 2, which ends before the grokked one, so many steps apart."""
+    start, end = record.timeline.phase_2 or (0, 0)
+    return [int(step) for step in record.evaluations["step"] if start <= step < end and step % every == 0]
+
+
+def _change(record: RunRecord, start: int, end: int) -> float:
     """Relative change of the norm between two evaluations."""
-    if start is None or end is None or start >= end:
-        return nan
-    return record.at(end, "norm") / record.at(start, "norm") - 1
+    return record.at(end, "norm") / record.at(start, "norm") - 1 if start < end else nan
 
 
 def _without(runs: int) -> str:
@@ -63,13 +61,14 @@ def _mean(values: Sequence[float], digits: int, format_value: Callable[[float, i
 
 def _norm_in_phase_1(records: Records, start: int) -> Measured:
     """Relative change of the norm from a step to the start of Phase 2."""
-    return _mean([_change(record, start, _liberated(record)) for record in records.values()], 1, format_percent)
+    ends = [(record, record.timeline.phase_2) for record in records.values()]
+    return _mean([nan if end is None else _change(record, start, end[0]) for record, end in ends], 1, format_percent)
 
 
 def _norm_in_phase_2(records: Records) -> Measured:
     """Relative change of the norm from the start of Phase 2 to grokking."""
-    changes = [_change(record, _liberated(record), record.timeline.grokked) for record in records.values()]
-    return _mean(changes, 1, format_percent)
+    ends = [(record, record.timeline.phase_2) for record in records.values()]
+    return _mean([nan if end is None else _change(record, *end) for record, end in ends], 1, format_percent)
 
 
 def _phase_2_length(records: Records) -> Measured:
@@ -81,44 +80,48 @@ def _phase_2_length(records: Records) -> Measured:
 
 def _rank_collapse(records: Records) -> Measured:
     """How many runs reach rank 1 before grokking, and in how many of them no rank rises until then."""
-    reaching, monotone, paths = 0, 0, []
-    for record in records.values():
-        path, start = _at_steps(record, "rank"), _liberated(record)
-        paths.append(path)
-        if start is not None and min(known(record.evaluations["rank"]), default=nan) <= 1:
-            reaching += 1
-            ranks = [rank for step, rank in path.items() if step <= start]
-            monotone += all(after <= before for before, after in pairwise(ranks))
-    middle = [
-        median_step(path[step] for path in paths if not isnan(path.get(step, nan))) for step in list(paths[0])[:8]
+    paths = [_at_steps(record, "rank") for record in records.values()]
+    falls = [
+        all(after <= before for before, after in pairwise(rank for step, rank in path.items() if step <= phase[0]))
+        for record, path in zip(records.values(), paths, strict=True)
+        if (phase := record.timeline.phase_2) and min(known(record.evaluations["rank"]), default=nan) <= 1
     ]
-    note = f"{monotone} of {len(paths)} fall monotonically, {reaching} reach 1 before grokking."
-    parts = {"falling monotonically to 1": monotone, "reaching 1 before grokking": reaching}
-    return Measured(parts, " → ".join(map(format_number, middle)) or "undefined", len(paths), note)
+    middle = [
+        median_time(path[step] for path in paths if not isnan(path.get(step, nan))) for step in list(paths[0])[:8]
+    ]
+    return Measured(
+        {"falling monotonically to 1": sum(falls), "reaching 1 before grokking": len(falls)},
+        " → ".join(map(format_number, middle)) or "undefined",
+        len(paths),
+        note=f"{sum(falls)} of {len(paths)} fall monotonically, {len(falls)} reach 1 before grokking.",
+    )
 
 
 def _validation_in_phase_2(records: Records, at_most: float) -> Measured:
     """The highest validation accuracy of each run in Phase 2, which ends before the grokked evaluation."""
-    peaks = []
-    for record in records.values():
-        start, end = record.timeline.liberated, record.timeline.grokked
-        rows = zip(record.evaluations["step"], record.evaluations["validation_accuracy"], strict=True)
-        inside = known(value for step, value in rows if start is not None and end is not None and start <= step < end)
-        peaks += [max(inside)] if inside else []
+    columns = [[one.at(step, "validation_accuracy") for step in _steps_in_phase_2(one)] for one in records.values()]
+    peaks = [max(found) for column in columns if (found := known(column))]
     if not peaks:
         return Measured({}, "undefined", len(records), "There is no Phase 2.")
     kept = sum(peak <= at_most for peak in peaks)
-    shown = format_number(max(peaks), 2) + _without(len(records) - len(peaks))
-    parts = {"value": max(peaks), "runs that stay below": kept, "mean peak": mean_known(peaks)}
-    return Measured(parts, shown, len(peaks), f"{kept} of {len(peaks)} stay below.")
+    return Measured(
+        {"value": max(peaks), "runs that stay below": kept, "mean peak": mean_known(peaks)},
+        text=format_number(max(peaks), 2) + _without(len(records) - len(peaks)),
+        n=len(peaks),
+        note=f"{kept} of {len(peaks)} stay below.",
+    )
 
 
 def _memorized(records: Records, by: int) -> Measured:
     """How many runs memorise by a step, and at all."""
     steps = [record.timeline.memorized for record in records.values()]
     in_time, ever = sum(step is not None and step <= by for step in steps), sum(step is not None for step in steps)
-    shown = format_step(steps[0]) if len(steps) == 1 else f"{in_time} of {len(steps)} by step {by:,}"
-    return Measured({"in time": in_time, "at all": ever}, shown, len(steps), f"{ever} memorise at all.")
+    return Measured(
+        {"in time": in_time, "at all": ever},
+        text=format_step(steps[0]) if len(steps) == 1 else f"{in_time} of {len(steps)} by step {by:,}",
+        n=len(steps),
+        note=f"{ever} memorise at all.",
+    )
 
 
 def _gap(record: RunRecord, step: int) -> float:
@@ -134,24 +137,25 @@ def _gap_peak(records: Records, every: int) -> Measured:
         )
         for one in (every, 1)
     ]
-    shown = f"{format_number(values[0], 3)}, at every evaluation {format_number(values[1], 3)}"
-    return Measured.of(values[0], shown, len(records))
+    return Measured.of(
+        values[0],
+        text=f"{format_number(values[0], 3)}, at every evaluation {format_number(values[1], 3)}",
+        n=len(records),
+    )
 
 
 def _gap_in_phase_2(records: Records, every: int) -> Measured:
     """The range of the gap at the paper's checkpoints in Phase 2."""
-    found: list[list[float]] = []
-    for record in records.values():
-        start, end = record.timeline.liberated, record.timeline.grokked
-        inside = [step for step in _at_steps(record, "norm", every) if start and end and start <= step < end]
-        found += [gaps] if (gaps := known(_gap(record, step) for step in inside)) else []
-    gaps = [gap for one in found for gap in one]
+    found = [known(_gap(one, step) for step in _steps_in_phase_2(one, every)) for one in records.values()]
+    gaps, missing = [gap for one in found for gap in one], found.count([])
     if not gaps:
         return Measured({}, "no checkpoint in Phase 2", len(records))
-    missing = len(records) - len(found)
-    shown = f"{format_number(min(gaps), 2)} to {format_number(max(gaps), 2)}"
-    shown += f" ({missing} have no checkpoint there)" if missing else ""
-    return Measured({"least": min(gaps), "greatest": max(gaps)}, shown, len(found))
+    return Measured(
+        {"least": min(gaps), "greatest": max(gaps)},
+        text=f"{format_number(min(gaps), 2)} to {format_number(max(gaps), 2)}"
+        + f" ({missing} have no checkpoint there)" * bool(missing),
+        n=len(found) - missing,
+    )
 
 
 def _gap_collapse(records: Records, every: int, at_least: float) -> Measured:
@@ -165,8 +169,13 @@ def _gap_collapse(records: Records, every: int, at_least: float) -> Measured:
     if not falls:
         return Measured({}, "undefined", len(records), "No checkpoint before a grokked one.")
     kept, mean = sum(fall >= at_least for fall in falls), mean_known(falls)
-    note = f"{kept} of {len(falls)} lose nine tenths."
-    return Measured.of(mean, format_percent(-mean, 1), len(falls), note, **{"falling by 90 %": kept})
+    return Measured.of(
+        mean,
+        format_percent(-mean, 1),
+        len(falls),
+        note=f"{kept} of {len(falls)} lose nine tenths.",
+        **{"falling by 90 %": kept},
+    )
 
 
 def _norm_minimum(records: Records, steps: int, tolerance: float) -> Measured:
@@ -174,26 +183,31 @@ def _norm_minimum(records: Records, steps: int, tolerance: float) -> Measured:
     places, near, low = [], 0, 0
     for record in records.values():
         grok, norms = record.timeline.grokked, record.evaluations["norm"]
-        if grok is None or not known(norms):
-            continue
-        least = min(known(norms))
-        places.append(int(record.evaluations["step"][norms.index(least)]))
-        near += abs(places[-1] - grok) <= steps
-        low += record.timeline.norm_at_grok <= (1 + tolerance) * least
+        if grok is not None and known(norms):
+            least = min(known(norms))
+            places.append(int(record.evaluations["step"][norms.index(least)]))
+            near += abs(places[-1] - grok) <= steps
+            low += record.timeline.norm_at_grok <= (1 + tolerance) * least
     if not places:
         return Measured({}, "undefined", len(records), "No run grokked with a norm.")
     n = len(places)
-    shown = f"least at step {places[0]:,}" if n == 1 else f"{near} of {n} within {steps} steps"
-    note = f"{low} of {n} are within {100 * tolerance:g} % of their least norm."
-    return Measured({"near in steps": near, "near in norm": low}, shown, n, note)
+    return Measured(
+        {"near in steps": near, "near in norm": low},
+        text=f"least at step {places[0]:,}" if n == 1 else f"{near} of {n} within {steps} steps",
+        n=n,
+        note=f"{low} of {n} are within {100 * tolerance:g} % of their least norm.",
+    )
 
 
 def _formation(records: Records) -> Measured:
     """The median steps of the FSD crossing and of the first median rank 1."""
-    crossing = median_step(record.timeline.sync.step for record in records.values())
-    rank_one = median_step(map(_rank_one, records.values()))
-    shown = f"FSD at {format_number(crossing)}, rank 1 at {format_number(rank_one)}"
-    return Measured({"FSD": crossing, "rank 1": rank_one}, shown, len(records))
+    crossing = median_time(record.timeline.sync.step for record in records.values())
+    rank_one = median_time(map(_rank_one, records.values()))
+    return Measured(
+        {"FSD": crossing, "rank 1": rank_one},
+        text=f"FSD at {format_number(crossing)}, rank 1 at {format_number(rank_one)}",
+        n=len(records),
+    )
 
 
 def _claim(
@@ -205,11 +219,8 @@ def _claim(
     **options: Any,
 ) -> Claim:
     """A claim about one run, and about all seeds of its task; the table has the paper's cadence, figures have all."""
-
-    def quantity(runs: Selection) -> Quantity:
-        return Quantity(name, runs, function, CADENCE if shown_in == "tab-rank" else None, options)
-
-    return Claim(*texts, quantity(RUN), rule, shown_in, quantity(RUNS))
+    own = Quantity(name, RUN, function, CADENCE if shown_in == "tab-rank" else None, options)
+    return Claim(*texts, own, rule, shown_in, replace(own, runs=RUNS))
 
 
 CLAIMS = (

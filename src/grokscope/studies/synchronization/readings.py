@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf, isfinite, isnan, nan
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,8 @@ import numpy as np
 from grokscope.law import Ending, ForkedRun, forked_run
 from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
-from grokscope.stats import Estimate, SignTest, bootstrap, clustered_bootstrap, holm, kaplan_meier, share
-from grokscope.studies.quantity import Bound, Part
-from grokscope.studies.selection import Selection
+from grokscope.stats import Estimate, SignTest, bootstrap, clustered_bootstrap, holm, kaplan_meier, known, share_that
+from grokscope.studies import Bound, Part, Records, Selection
 from grokscope.studies.synchronization.experiments import TABLE_1
 from grokscope.timeline import Crossing, Lead, LeadStatus, first_step
 
@@ -23,10 +21,8 @@ __all__ = [
     "REPORTED_ADDITIONS",
     "RESAMPLES",
     "SEED",
-    "Records",
     "after_grokking",
     "all_seeds",
-    "at_grokking",
     "counted",
     "crossing",
     "crossing_part",
@@ -35,20 +31,16 @@ __all__ = [
     "grok_checkpoint",
     "grokked_runs",
     "holm_parts",
-    "known",
-    "lead_bound",
+    "later_values",
     "lead_part",
-    "mean_known",
     "mean_lead",
     "median_lead",
-    "median_step",
     "median_steps",
     "median_value",
     "one_run",
     "precursor_part",
     "precursor_share",
     "read_by",
-    "share_that",
     "step_part",
     "time_to_grok",
     "trained_part",
@@ -59,7 +51,6 @@ __all__ = [
 CADENCE = 500  # steps between the paper's checkpoints, where no other number is reported (§3)
 RESAMPLES = 10_000
 SEED = 0  # of every bootstrap: the same records give the same bytes
-Records = Mapping[str, RunRecord]
 
 REPORTED_ADDITIONS = Selection(
     ("base",),
@@ -83,34 +74,6 @@ def grokked_runs(records: Iterable[RunRecord]) -> list[RunRecord]:
     return [record for record in records if record.timeline.grokked is not None]
 
 
-def known(values: Iterable[float | int]) -> list[float]:
-    """The values that are numbers."""
-    return [float(value) for value in values if not isnan(value)]
-
-
-def mean_known(values: Iterable[float | int]) -> float:
-    """The mean of the values that are numbers; NaN without any."""
-    found = known(values)
-    return sum(found) / len(found) if found else nan
-
-
-def median_step(steps: Iterable[int | float | None]) -> float:
-    """The median of steps, of which one that was not reached is later than all others; NaN without any.
-
-    >>> median_step([300, None, 100]), median_step([None])
-    (300.0, inf)
-    """
-    found = [inf if step is None else float(step) for step in steps]
-    return median(found) if found else nan
-
-
-def lead_bound(record: RunRecord) -> float:
-    """Grok step − FSD crossing; its upper bound where a grokked run never crossed; NaN without grokking."""
-    found = record.timeline.sync.lead
-    bound = found.steps if found.steps is not None else found.less_than
-    return nan if bound is None else float(bound)
-
-
 def crossing(record: RunRecord, column: str, at_least: float) -> tuple[bool, int | None]:
     """Whether a column was measured, and the first checkpoint at which it reached a threshold."""
     steps = [int(step) for step in record.checkpoints.get("step", [])]
@@ -123,13 +86,11 @@ def grok_checkpoint(record: RunRecord) -> int | None:
     return crossing(record, "validation_accuracy", ReadingSpec().grokked)[1]
 
 
-def at_grokking(record: RunRecord, column: str) -> float:
-    """A measured column at the first checkpoint at or after grokking; NaN if there is none."""
-    step = record.timeline.grokked
-    if step is None or column not in record.checkpoints:
-        return nan
-    rows = zip(record.checkpoints["step"], record.checkpoints[column], strict=True)
-    return next((value for at, value in rows if at >= step), nan)
+def later_values(record: RunRecord, column: str) -> list[float]:
+    """A column at the evaluations after grokking, where it is known."""
+    rows = zip(record.evaluations["step"], record.evaluations.get(column, []), strict=False)
+    grokked = inf if record.timeline.grokked is None else record.timeline.grokked
+    return known(value for step, value in rows if step > grokked)
 
 
 def read_by(record: RunRecord, column: str) -> RunRecord | None:
@@ -199,10 +160,9 @@ def median_steps(steps: Sequence[int | None], watched: Sequence[int]) -> Estimat
 
     Percentile bootstrap where all were reached, else Kaplan–Meier's median with its own interval.
     """
-    if not steps:
-        return None
-    if all(step is not None for step in steps):
-        return median_value([step for step in steps if step is not None])
+    reached = [step for step in steps if step is not None]
+    if len(reached) == len(steps):
+        return median_value(reached)
     times = [last if step is None else step for step, last in zip(steps, watched, strict=True)]
     return kaplan_meier(times, [step is not None for step in steps]).median
 
@@ -210,10 +170,8 @@ def median_steps(steps: Sequence[int | None], watched: Sequence[int]) -> Estimat
 def median_lead(leads: Iterable[Lead]) -> Estimate | None:
     """The median lead of many seeds; grokking without a crossing is a lead known only to be lower."""
     lags = [lead.lag for lead in leads if lead.lag is not None]
-    if not lags:
-        return None
     if all(observed for _, observed in lags):
-        return median_value([-lag for lag, _ in lags])
+        return median_value(-lag for lag, _ in lags)
     found = kaplan_meier([lag for lag, _ in lags], [observed for _, observed in lags]).median
     return Estimate(-found.value, -found.high, -found.low, found.items)
 
@@ -223,22 +181,18 @@ def mean_lead(leads: Sequence[Lead], clusters: Sequence[Any] | None = None) -> E
 
     Where a run never crossed, its lead enters as the highest it can be, and so the mean is a bound.
     """
-    kept = [i for i, lead in enumerate(leads) if lead.lag is not None]
-    lags = [lead.lag for lead in leads if lead.lag is not None]
-    if not lags:
+    kept = [(lead, cluster) for lead, cluster in zip(leads, clusters or leads, strict=True) if lead.sign is not None]
+    if not kept:
         return None
-    values = [-lag for lag, _ in lags]
-    if clusters is None:
-        found = bootstrap(values, seed=SEED)
-    else:
-        found = clustered_bootstrap(values, [clusters[i] for i in kept], seed=SEED)
-    return found if all(observed for _, observed in lags) else Bound(found.value, found.items)
+    values = [lead.bound for lead, _ in kept]
+    groups = [cluster for _, cluster in kept]
+    found = clustered_bootstrap(values, groups, seed=SEED) if clusters else bootstrap(values, seed=SEED)
+    return found if all(lead.steps is not None for lead, _ in kept) else Bound(found.value, found.items)
 
 
 def precursor_share(leads: Iterable[Lead]) -> Estimate | None:
     """The share of grokked runs in which the crossing came first, with its Clopper–Pearson interval."""
-    counted = [lead for lead in leads if lead.sign is not None]
-    return share(sum(lead.is_precursor for lead in counted), len(counted)) if counted else None
+    return share_that(lead.is_precursor for lead in leads if lead.sign is not None)
 
 
 def format_signs(test: SignTest, runs: int) -> str:
@@ -251,12 +205,6 @@ def format_signs(test: SignTest, runs: int) -> str:
 def counted(value: float | int, items: int) -> Estimate:
     """A number without an interval, with how many runs it rests on."""
     return Estimate(float(value), nan, nan, items)
-
-
-def share_that(hits: Iterable[bool]) -> Estimate | None:
-    """The share of runs of which something holds, with its Clopper–Pearson interval; None without runs."""
-    found = list(hits)
-    return share(sum(found), len(found)) if found else None
 
 
 def holm_parts(p_values: Mapping[str, float | None]) -> dict[str, Part]:

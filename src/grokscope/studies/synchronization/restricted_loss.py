@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from grokscope.stats import Estimate
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.stats import Estimate, share_that
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import (
     EVERY_EVENT,
@@ -19,7 +19,6 @@ from grokscope.studies.synchronization.readings import (
     ADDITIONS,
     CADENCE,
     REPORTED_ADDITIONS,
-    Records,
     all_seeds,
     one_run,
 )
@@ -50,11 +49,16 @@ def _fsd_first(records: Records) -> Measured:
     """In how many runs FSD crosses at an earlier evaluation than the restricted loss; never loses to any step."""
     wins = [fsd_wins(record.timeline.sync, record.timeline.restricted) for record in records.values()]
     decided = [win for win in wins if win is not None]
-    found, note = readings.share_that(decided), ""
-    if found is not None:
-        note = f"The share is {format_estimate(found, 2)}."
-    parts = {"value": found, "FSD first": sum(decided), "runs": len(records)}
-    return _needing_loss(Measured(parts, f"{sum(decided)} of {len(decided)}", len(decided), note), records)
+    found = share_that(decided)
+    return _needing_loss(
+        Measured(
+            {"value": found, "FSD first": sum(decided), "runs": len(records)},
+            f"{sum(decided)} of {len(decided)}",
+            len(decided),
+            f"The share is {format_estimate(found, 2)}." if found else "",
+        ),
+        records,
+    )
 
 
 def fsd_first(runs: Selection) -> Quantity:
@@ -67,17 +71,23 @@ def _loss_leads(records: Records) -> Measured:
     leads = [record.timeline.restricted.lead for record in records.values()]
     mean = readings.mean_lead(leads)
     signs = [lead.sign for lead in leads if lead.sign is not None]
-    parts = {
-        "before grokking": signs.count(1),
-        "at grokking": signs.count(0),
-        "after grokking": signs.count(-1),
-        "grokked": len(signs),
-        "mean lead": mean,
-    }
     shown = format_number(mean.value) if isinstance(mean, Estimate) else str(mean or "undefined")
     never = sum(lead.status is LeadStatus.NEVER for lead in leads)
-    value = f"{signs.count(1)} of {len(leads)} before grokking, mean lead {shown}"
-    return _needing_loss(Measured(parts, value, len(leads), f"{never} grok without it."), records)
+    return _needing_loss(
+        Measured(
+            {
+                "before grokking": signs.count(1),
+                "at grokking": signs.count(0),
+                "after grokking": signs.count(-1),
+                "grokked": len(signs),
+                "mean lead": mean,
+            },
+            text=f"{signs.count(1)} of {len(leads)} before grokking, mean lead {shown}",
+            n=len(leads),
+            note=f"{never} grok without it.",
+        ),
+        records,
+    )
 
 
 def loss_leads(runs: Selection) -> Quantity:
@@ -89,9 +99,12 @@ def _loss_late(records: Records) -> Measured:
     """In how many runs the restricted loss falls only after grokking, or never."""
     found = _loss_leads(records)
     late, tied = (int(found.number(part)) for part in ("after grokking", "at grokking"))
-    parts = {"after grokking": late, "not before grokking": late + tied}
-    note = f"{tied} tie, {int(found.number('grokked'))} grok."
-    return replace(found, parts=parts, text=f"{late} of {found.n} after grokking", note=note)
+    return replace(
+        found,
+        parts={"after grokking": late, "not before grokking": late + tied},
+        text=f"{late} of {found.n} after grokking",
+        note=f"{tied} tie, {int(found.number('grokked'))} grok.",
+    )
 
 
 LOSS_LATE = Quantity(
@@ -103,36 +116,46 @@ def _table_3(evidence: Evidence) -> Table:
     """Table 3: FSD against the paper's restricted loss, all at the same evaluations."""
     base, found = evidence.experiment("base"), {name: run_events(name) for name in NAMES}
     own = ("grok", "sync", "lead", "restricted sync", "restricted lead", "wins")
-    rows: list[Row] = []
-    for name, events in found.items():
-        reported = (PAPER.get(name, part.replace(" ", "_")) for part in own)
-        rows.append((text(name), *(cell(evidence, events, *pair) for pair in zip(own, reported, strict=True))))
+    rows: list[Row] = [
+        (text(name), *(cell(evidence, events, part, PAPER.get(name, part.replace(" ", "_"))) for part in own))
+        for name, events in found.items()
+    ]
     trained = readings.trained_part(REPORTED_ADDITIONS, base)
     rows.append(_mean_row(evidence, trained, "mean, reported additions", "mean"))
     rows += [_mean_row(evidence, all_seeds(task), f"mean, {task}, all seeds") for task in _widened(evidence)]
-    columns = (
-        *map(Column, ("Experiment", "Grok", "FSD sync")),
-        Column("FSD lead", signed=True),
-        Column("ExLoss sync"),
-        Column("ExLoss lead", signed=True),
-        Column("FSD wins?", digits=2),
+    return Table(
+        "tab-exloss",
+        PAPER.label,
+        "FSD against the restricted loss of the paper",
+        columns=(
+            *map(Column, ("Experiment", "Grok", "FSD sync")),
+            Column("FSD lead", signed=True),
+            Column("ExLoss sync"),
+            Column("ExLoss lead", signed=True),
+            Column("FSD wins?", digits=2),
+        ),
+        rows=tuple(rows),
+        notes=(
+            f"{EVERY_EVENT} The restricted loss is measured at checkpoints.",
+            "FSD wins where it crosses at an earlier evaluation; a crossing that was never reached loses to one that "
+            "was.",
+            *doubt_notes(evidence, found),
+            *not_measured("The restricted loss was", unmeasured_runs(evidence, found, "restricted sync")),
+            *not_trained(set(NAMES) - base.keys()),
+        ),
     )
-    notes = (
-        f"{EVERY_EVENT} The restricted loss is measured at checkpoints.",
-        "FSD wins where it crosses at an earlier evaluation; a crossing that was never reached loses to one that was.",
-        *doubt_notes(evidence, found),
-        *not_measured("The restricted loss was", unmeasured_runs(evidence, found, "restricted sync")),
-        *not_trained(set(NAMES) - base.keys()),
-    )
-    title = "FSD against the restricted loss of the paper"
-    return Table("tab-exloss", PAPER.label, title, columns, tuple(rows), notes)
 
 
 def _mean_row(evidence: Evidence, runs: Selection, title: str, row: str = "") -> Row:
-    fsd = cell(evidence, mean_lead(runs), "value", PAPER.get(row, "lead"))
-    loss = cell(evidence, loss_leads(runs), "mean lead", PAPER.get(row, "restricted_lead"))
-    wins = cell(evidence, fsd_first(runs), "value", PAPER.get(row, "wins"))
-    return (text(title), Cell(), Cell(), fsd, Cell(), loss, wins)
+    return (
+        text(title),
+        Cell(),
+        Cell(),
+        cell(evidence, mean_lead(runs), "value", PAPER.get(row, "lead")),
+        Cell(),
+        cell(evidence, loss_leads(runs), "mean lead", PAPER.get(row, "restricted_lead")),
+        cell(evidence, fsd_first(runs), "value", PAPER.get(row, "wins")),
+    )
 
 
 def _widened(evidence: Evidence) -> list[str]:
@@ -147,25 +170,42 @@ def _figure_1(evidence: Evidence) -> Figure:
     ours = [
         lead_bars(evidence, runs, part, label, role, offset, 0.38) for part, (label, role, offset) in MEASURES.items()
     ]
-    papers = [
-        reported_points({i + offset: PAPER.get(name, part.replace(" ", "_")) for i, name in enumerate(NAMES)})
-        for part, (_, _, offset) in MEASURES.items()
+    panels = [
+        Panel(
+            "The reported runs (p above, seed below)",
+            "experiment",
+            LEAD,
+            series=(
+                *(ours if trained else ()),
+                *[
+                    reported_points(
+                        {i + offset: PAPER.get(name, part.replace(" ", "_")) for i, name in enumerate(NAMES)}
+                    )
+                    for part, (_, _, offset) in MEASURES.items()
+                ],
+            ),
+            x_ticks=tuple((place, _tick(name)) for place, name in enumerate(NAMES)),
+        )
     ]
-    ticks = tuple((place, _tick(name)) for place, name in enumerate(NAMES))
-    series = (*(ours if trained else ()), *papers)
-    panels = [Panel("The reported runs (p above, seed below)", "experiment", LEAD, series, ticks)]
     title = f"How long before grokking: FSD and the restricted loss, {trained} of {len(NAMES)} reported additions"
     widened = sorted(_widened(evidence), key=lambda task: int(task.rpartition("mod")[2]))
     if widened:
         counts = [evidence.measure(median_events(all_seeds(task))).n for task in widened]
         panels.append(_by_prime(evidence, widened, counts))
         title += f" and all {sum(counts)} runs of {len(widened)} primes"
-    notes = (
-        f"{EVERY_EVENT} A lead of 0 is a tie; below 0 the crossing came after grokking.",
-        *((MEDIANS, OPEN) if widened else ()),
-        *not_trained(set(NAMES) - base.keys()),
+    return Figure(
+        "fig-exloss",
+        "fig:fsd_exloss",
+        title,
+        tuple(panels),
+        notes=(
+            f"{EVERY_EVENT} A lead of 0 is a tie; below 0 the crossing came after grokking.",
+            *((MEDIANS, OPEN) if widened else ()),
+            *not_trained(set(NAMES) - base.keys()),
+        ),
+        columns=len(panels),
+        panel_size=(3.6, 2.5),
     )
-    return Figure("fig-exloss", "fig:fsd_exloss", title, tuple(panels), notes, len(panels), (3.6, 2.5))
 
 
 def _tick(name: str) -> str:
@@ -176,12 +216,19 @@ def _tick(name: str) -> str:
 def _by_prime(evidence: Evidence, tasks: Sequence[str], counts: Sequence[int]) -> Panel:
     """Medians over all seeds of each prime."""
     named = zip(tasks, counts, strict=True)
-    ticks = tuple((i, f"{task.rpartition('mod')[2]}\nn = {n}") for i, (task, n) in enumerate(named))
-    series = [Series("", "horizontal", "null", "null", (), (0,))]
-    for part, (label, role, offset) in MEASURES.items():
-        cells = [cell(evidence, median_events(all_seeds(task)), part) for task in tasks]
-        series.append(medians(cells, role, f"{label}, median of all seeds", offset))
-    return Panel("All seeds of each prime", "p", LEAD, tuple(series), ticks, x_range=(-0.6, len(tasks) - 0.4))
+    quantities = [median_events(all_seeds(task)) for task in tasks]
+    series = (
+        medians((cell(evidence, one, part) for one in quantities), role, f"{label}, median of all seeds", offset)
+        for part, (label, role, offset) in MEASURES.items()
+    )
+    return Panel(
+        "All seeds of each prime",
+        "p",
+        LEAD,
+        (Series("", "horizontal", "null", "null", (), (0,)), *series),
+        x_ticks=tuple((i, f"{task.rpartition('mod')[2]}\nn = {n}") for i, (task, n) in enumerate(named)),
+        x_range=(-0.6, len(tasks) - 0.4),
+    )
 
 
 CLAIMS = (

@@ -1,10 +1,8 @@
 """Beyond the paper: which of the choices that it leaves open change when a run groks."""
 
-from collections.abc import Mapping
 from operator import itemgetter
 
-from grokscope.runs.records import RunRecord
-from grokscope.studies import Evidence, Item, Measured, Quantity, Selection, cell
+from grokscope.studies import Evidence, Item, Measured, Quantity, Records, Selection, cell
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.comparisons import grokking, holm_adjusted, log_rank
 from grokscope.studies.synchronization.sentences import empty_row, enumerate_parts, quote
@@ -52,7 +50,7 @@ NOTES = (
 TESTS = {name: log_rank("sensitivity", name, DEFAULT) for name in CHANGES if name != DEFAULT}
 
 
-def _leads(records: Mapping[str, RunRecord]) -> Measured:
+def _leads(records: Records) -> Measured:
     """The share of grokked runs in which FSD crosses first, and the median lead."""
     leads = [record.timeline.sync.lead for record in records.values()]
     return Measured({"share": readings.precursor_share(leads), "median": readings.median_lead(leads)}, n=len(leads))
@@ -60,9 +58,14 @@ def _leads(records: Mapping[str, RunRecord]) -> Measured:
 
 def _supplement(evidence: Evidence) -> Table:
     """Every open choice against the default: when runs grok, whether they do, and the sign of the lead."""
-    title = "Which open choice of the paper matters?"
-    rows = tuple(_row(evidence, name) for name in CHANGES)
-    return Table("sup-sensitivity", "sup:sensitivity", title, COLUMNS, rows, NOTES)
+    return Table(
+        "sup-sensitivity",
+        "sup:sensitivity",
+        "Which open choice of the paper matters?",
+        COLUMNS,
+        rows=tuple(_row(evidence, name) for name in CHANGES),
+        notes=NOTES,
+    )
 
 
 def _row(evidence: Evidence, name: str) -> Row:

@@ -10,10 +10,7 @@ import numpy as np
 from grokscope.measures.nulls import strongest_mode_chances
 from grokscope.runs.records import RunRecord
 from grokscope.stats import Estimate, critical_peak
-from grokscope.studies.evidence import Evidence
-from grokscope.studies.quantity import Measured, Quantity
-from grokscope.studies.selection import Selection
-from grokscope.studies.synchronization.readings import Records
+from grokscope.studies import Evidence, Measured, Quantity, Records, Selection
 from grokscope.tasks import named_task
 from grokscope.view.charts.figure import Series
 from grokscope.view.table import Cell
@@ -71,8 +68,10 @@ def _quartiles(records: Records, column: str, minus: str = "") -> Measured:
     }
     kept = {step: found for step, found in values.items() if 2 * len(found) >= len(curves)}
     ends = {step: np.quantile(found, (0.25, 0.5, 0.75)).tolist() for step, found in kept.items()}
-    parts = {str(step): Estimate(middle, low, high, len(kept[step]), 0.5) for step, (low, middle, high) in ends.items()}
-    return Measured(parts, n=len(curves))
+    return Measured(
+        {str(step): Estimate(middle, low, high, len(kept[step]), 0.5) for step, (low, middle, high) in ends.items()},
+        n=len(curves),
+    )
 
 
 def _untrained(records: Records, column: str) -> Measured:

@@ -9,8 +9,7 @@ from statistics import fmean
 from grokscope.law import Ending, forked_run, norm_decay, threshold_norm
 from grokscope.runs.records import RunRecord
 from grokscope.stats import bootstrap
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
-from grokscope.studies.quantity import Part
+from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings, series
 from grokscope.studies.synchronization.experiments import DECAYS
 from grokscope.view.charts.figure import Ends, Figure, Panel, Series
@@ -24,7 +23,6 @@ THRESHOLD_NORM = 23.5  # Figure 7: the norm at grokking
 DECAY_SHARE = 0.2  # §6: "the fitted rate is ≈ 0.2× the pure-decay value ηλ"
 SCALE = 1000  # rates are shown per thousand steps
 RUNS = Selection(("crossprime",), task="add_mod97", weight_decays=DECAYS, forks=True)
-Records = Mapping[str, RunRecord]
 
 
 def _mean(values: list[float]) -> Part:
@@ -52,16 +50,22 @@ def norm_at_grokking(runs: Selection) -> Quantity:
 
 def _norm_rate(records: Records) -> Measured:
     """How fast the log norm falls from the fork to grokking: per thousand steps, and as a share κ of ηλ."""
-    found = []
+    found, training = [], next(iter(records.values())).spec.training  # forks at one λ share it
     for record in records.values():
-        grok, training = record.timeline.grokked, record.spec.training
+        grok = record.timeline.grokked
         rows = zip(record.evaluations["step"], record.evaluations["norm"], strict=True)
         kept = [(step, norm) for step, norm in rows if grok is not None and step <= grok and norm > 0]
         if len(kept) > 1:
             steps, norms = ([row[i] for row in kept] for i in (0, 1))
             found.append(norm_decay(steps, norms, training.weight_decay, training.learning_rate))
-    kappa = fmean(one.efficiency for one in found) if found else None
-    return Measured({"rate": _mean([SCALE * one.rate for one in found]), "κ": kappa}, n=len(found))
+    return Measured(
+        {
+            "rate": _mean([SCALE * one.rate for one in found]),
+            "κ": fmean(one.efficiency for one in found) if found else None,
+            "decay alone": SCALE * training.learning_rate * training.weight_decay,
+        },
+        n=len(found),
+    )
 
 
 def norm_rate(runs: Selection) -> Quantity:
@@ -77,9 +81,13 @@ def _threshold(found: Mapping[str, Measured]) -> Measured:
     if not cells:
         return lacking
     tau = threshold_norm([*cells.values()], seed=readings.SEED, resamples=readings.RESAMPLES)
-    shown = f"τ = {format_estimate(tau.mean, 1)}, variation {format_number(tau.variation, 2)}"
-    note = f"Norms at grokking: {', '.join(f'{name}: {format_number(norm, 1)}' for name, norm in cells.items())}."
-    measured = Measured.of(tau.mean, shown, n, note, variation=tau.variation)
+    measured = Measured.of(
+        tau.mean,
+        text=f"τ = {format_estimate(tau.mean, 1)}, variation {format_number(tau.variation, 2)}",
+        n=n,
+        note=f"Norms at grokking: {', '.join(f'{name}: {format_number(norm, 1)}' for name, norm in cells.items())}.",
+        variation=tau.variation,
+    )
     return measured if n > 3 and len(cells) > 2 else replace(measured, missing=lacking.missing)
 
 
@@ -91,9 +99,12 @@ def _decay(found: Mapping[str, Measured]) -> Measured:
         return Measured.lacking(len(cells), 3, "values of λ with grokked forks")
     mean = sum(one.n * one.number("κ") for one in cells.values()) / n
     rises = all(before.number("rate") < after.number("rate") for before, after in pairwise(cells.values()))
-    shown = ", ".join(f"{name}: κ = {format_number(one.number('κ'), 2)}" for name, one in cells.items())
-    note = f"Mean κ = {format_number(mean, 2)}; the rate {'rises' if rises else 'does not rise'} with λ throughout."
-    return Measured({"mean κ": mean}, shown, n, note)
+    return Measured(
+        {"mean κ": mean},
+        text=", ".join(f"{name}: κ = {format_number(one.number('κ'), 2)}" for name, one in cells.items()),
+        n=n,
+        note=f"Mean κ = {format_number(mean, 2)}; the rate {'rises' if rises else 'does not rise'} with λ throughout.",
+    )
 
 
 def at_decay(decay: float) -> Selection:
@@ -124,19 +135,28 @@ def _figure_7(evidence: Evidence) -> Figure:
     """The norm along forks of p = 97, its value at grokking, and its rate against ηλ."""
     sizes = [len(at_decay(decay).select(evidence.records)) for decay in DECAYS]
     total, most = sum(sizes), max(sizes)
-    panels = (_along(evidence), _at_grokking(evidence, most), _rates(evidence, most))
     seeds = f"seed 42 and all {most} seeds, {total} forks" if most > 1 else f"seed 42, {total} forks"
     title = "Norm at grokking, forks of addition mod 97: " + (seeds if total else "no runs")
     found = evidence.measure(THRESHOLD)
     if found.estimate:
         title += f"; τ = {found.number():.1f}, variation {found.number('variation'):.2f} across λ"
-    notes = (
-        "τ is the mean over λ of the mean norm at the evaluation at which a fork had grokked; its band resamples λ.",
-        "A rate is the slope of log ‖W‖ from the fork to grokking, by least squares; without grokking there is none.",
-        "Of many seeds: medians with quartiles in (a), means with 95 % percentile-bootstrap intervals in (b) and (c).",
-        *not_trained({own_fork(decay).names[0] for decay in DECAYS} - evidence.experiment("crossprime").keys()),
+    return Figure(
+        "fig-threshold",
+        "fig:normthresh",
+        title,
+        panels=(_along(evidence), _at_grokking(evidence, most), _rates(evidence, most)),
+        notes=(
+            "τ is the mean over λ of the mean norm at the evaluation at which a fork had grokked; its band resamples "
+            "λ.",
+            "A rate is the slope of log ‖W‖ from the fork to grokking, by least squares; without grokking there is "
+            "none.",
+            "Of many seeds: medians with quartiles in (a), means with 95 % percentile-bootstrap intervals in (b) and "
+            "(c).",
+            *not_trained({own_fork(decay).names[0] for decay in DECAYS} - evidence.experiment("crossprime").keys()),
+        ),
+        columns=3,
+        panel_size=(2.6, 2.2),
     )
-    return Figure("fig-threshold", "fig:normthresh", title, panels, notes, 3, (2.6, 2.2))
 
 
 def _lines(evidence: Evidence, ends: Ends) -> tuple[Series, ...]:
@@ -168,24 +188,36 @@ def _along(evidence: Evidence) -> Panel:
 
 
 def _at_grokking(evidence: Evidence, seeds: int) -> Panel:
-    drawn = (
-        *_lines(evidence, (0.5, 5.5)),
-        *_seeds(evidence, {decay: norm_at_grokking(at_decay(decay)) for decay in DECAYS}, "value", seeds),
-        _own(evidence, {d: norm_at_grokking(own_fork(d)) for d in DECAYS}, "value", "grokked, seed 42", "grokked"),
+    return Panel(
+        "At grokking",
+        "λ after the fork",
+        "‖W‖",
+        series=(
+            *_lines(evidence, (0.5, 5.5)),
+            *_seeds(evidence, {decay: norm_at_grokking(at_decay(decay)) for decay in DECAYS}, "value", seeds),
+            _own(evidence, {d: norm_at_grokking(own_fork(d)) for d in DECAYS}, "value", "grokked, seed 42", "grokked"),
+        ),
+        x_ticks=_ticks(),
+        x_range=(0.5, 5.5),
     )
-    return Panel("At grokking", "λ after the fork", "‖W‖", drawn, _ticks(), x_range=(0.5, 5.5))
 
 
 def _rates(evidence: Evidence, seeds: int) -> Panel:
-    pure = tuple(SCALE * LEARNING_RATE * decay for decay in DECAYS)
-    drawn = (
-        Series("decay alone, ηλ", "line", "theory", "fit", DECAYS, pure),
-        Series(f"{DECAY_SHARE} ηλ, paper", "line", "theory", "paper", DECAYS, tuple(DECAY_SHARE * x for x in pure)),
-        *_seeds(evidence, {decay: norm_rate(at_decay(decay)) for decay in DECAYS}, "rate", seeds),
-        _own(evidence, {decay: norm_rate(own_fork(decay)) for decay in DECAYS}, "rate", "rate, seed 42", "norm"),
+    rates = {decay: norm_rate(at_decay(decay)) for decay in DECAYS}
+    paper = tuple(DECAY_SHARE * (SCALE * LEARNING_RATE * decay) for decay in DECAYS)
+    return Panel(
+        "How fast it falls",
+        "λ after the fork",
+        "rate (per 1,000 steps)",
+        (
+            replace(_own(evidence, rates, "decay alone", "decay alone, ηλ", "theory"), kind="line", source="fit"),
+            Series(f"{DECAY_SHARE} ηλ, paper", "line", "theory", "paper", DECAYS, paper),
+            *_seeds(evidence, rates, "rate", seeds),
+            _own(evidence, {decay: norm_rate(own_fork(decay)) for decay in DECAYS}, "rate", "rate, seed 42", "norm"),
+        ),
+        _ticks(),
+        x_range=(0.5, 5.5),
     )
-    axes = "λ after the fork", "rate (per 1,000 steps)"
-    return Panel("How fast it falls", *axes, drawn, _ticks(), x_range=(0.5, 5.5))
 
 
 def _ticks() -> tuple[tuple[float, str], ...]:
@@ -202,7 +234,7 @@ def _seeds(evidence: Evidence, cells: Mapping[float, Quantity], part: str, seeds
 
 
 def _own(evidence: Evidence, cells: Mapping[float, Quantity], part: str, label: str, role: str) -> Series:
-    """Seed 42 by λ, where it grokked."""
+    """A part of each quantity by λ, where a fork grokked."""
     found = {decay: evidence.measure(quantity) for decay, quantity in cells.items()}
     values = {decay: one.number(part) for decay, one in found.items() if one.n and not one.missing}
     keys = "; ".join(cells[decay].key for decay in values)

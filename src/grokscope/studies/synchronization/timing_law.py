@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from math import isnan
 from statistics import pstdev
 
-from grokscope.runs.records import RunRecord
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
+from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import intervention, readings
 from grokscope.studies.synchronization.forks import law
 from grokscope.studies.synchronization.reported import REPORTED
@@ -37,20 +36,28 @@ def _prediction(found: Mapping[str, Measured], decay: str) -> Measured:
 
 def prediction(decay: str) -> Quantity:
     """Δt of a branch by the law that is fitted to λ ≤ 5."""
-    members = {"law": branch_law(FITTED), "branch": intervention.branch(decay)}
     return Quantity(
-        "Δt by the law", intervention.branches(decay), _prediction, readings.CADENCE, {"decay": decay}, members
+        "Δt by the law",
+        intervention.branches(decay),
+        _prediction,
+        readings.CADENCE,
+        {"decay": decay},
+        members={"law": branch_law(FITTED), "branch": intervention.branch(decay)},
     )
 
 
-def _span(records: Mapping[str, RunRecord], needed: int) -> Measured:
+def _span(records: Records, needed: int) -> Measured:
     """Largest less smallest grok step of repetitions of one fork."""
     found = [float(step) for record in records.values() if (step := record.timeline.grokked) is not None]
     if len(found) < needed:
         return Measured.lacking(len(found), needed, "grokked repetitions of the fork")
     span = max(found) - min(found)
-    note = f"Standard deviation {format_number(pstdev(found))}; the repetitions differ in their data order."
-    return Measured.of(span, format_number(span), len(found), note)
+    return Measured.of(
+        span,
+        format_number(span),
+        len(found),
+        note=f"Standard deviation {format_number(pstdev(found))}; the repetitions differ in their data order.",
+    )
 
 
 def _table_9(evidence: Evidence) -> Table:
@@ -64,15 +71,19 @@ def _table_9(evidence: Evidence) -> Table:
     if evidence.experiment("fork").keys() - {*intervention.branches(*intervention.DECAYS).names}:
         rows.append(_fit_row(evidence, "C, λ ≤ 5, all seeds", seeds_law(FITTED)))
         rows.append(_fit_row(evidence, "C, λ ≤ 3, all seeds", seeds_law(STABLE)))
-    headings = ("λ", "Δt observed", "Δt predicted", "Error", "Status", "C")
-    notes = (
-        intervention.SEEN,
-        "C = mean(λΔt) over the mean Δt of each λ, the paper's estimator; λ = 10 is not in the fit, as reported.",
-        "Intervals of C are over seeds; runs that never grokked are not in the fit.",
-        *intervention.untrained_branches(evidence),
+    return Table(
+        "tab-timing",
+        reported.label,
+        "Fit of the timing law",
+        columns=(*map(Column, ("λ", "Δt observed", "Δt predicted", "Error", "Status", "C")), Column("R²", digits=2)),
+        rows=tuple(rows),
+        notes=(
+            intervention.SEEN,
+            "C = mean(λΔt) over the mean Δt of each λ, the paper's estimator; λ = 10 is not in the fit, as reported.",
+            "Intervals of C are over seeds; runs that never grokked are not in the fit.",
+            *intervention.untrained_branches(evidence),
+        ),
     )
-    columns = (*map(Column, headings), Column("R²", digits=2))
-    return Table("tab-timing", reported.label, "Fit of the timing law", columns, tuple(rows), notes)
 
 
 def _branch_row(evidence: Evidence, decay: str) -> Row:
@@ -91,10 +102,14 @@ def _branch_row(evidence: Evidence, decay: str) -> Row:
 
 def _fit_row(evidence: Evidence, title: str, fit: Quantity, row: str = "") -> Row:
     reported = REPORTED["tab:timing_fit"]
-    cells = (
-        cell(evidence, fit, part, reported.get(row, name)) for part, name in (("C", "constant"), ("R²", "r_squared"))
+    return (
+        text(title),
+        *(Cell(),) * 4,
+        *(
+            cell(evidence, fit, part, reported.get(row, name))
+            for part, name in (("C", "constant"), ("R²", "r_squared"))
+        ),
     )
-    return (text(title), *(Cell(),) * 4, *cells)
 
 
 CLAIMS = (
