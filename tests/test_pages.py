@@ -35,11 +35,14 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_tour_leads_from_the_spec_to_the_row(alone: Path) -> None:
     names = run_blocks(ROOT / "docs" / "tour.md")
-    assert names["spec"].fork is None
     assert names["means"].means.shape == (2, 97, 32)
     assert names["events"].grokked is None
     assert names["row"].ours == "never"
     assert isinstance(names["row"].paper, int)
+    assert names["row"].quantity
+    assert "(add_mod97_s42, every 500 steps)" in names["quantity"].key
+    assert names["measured"].text or names["measured"].missing
+    assert names["record"].made_for[0].experiment == "base"
     assert "add_mod97_s123" in names["table"].notes[-1]
     assert (alone / "tour.html").stat().st_size > 100_000
 
