@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from grokscope.studies.figures import figure_csv, pictures_of
+from grokscope.view.charts.files import figure_csv, pictures_of
 from scripts import module_at
 
 ROOT = Path(__file__).parents[1]
