@@ -210,7 +210,7 @@ def test_map_has_what_is_not_labelled_and_repeats_nothing() -> None:
     assert len(names) == len(set(names))
 
 
-HERE = "`tests/test_docs.py::test_map_refuses_a_bad_row`"
+HERE = "`tests/test_docs.py::test_map_rejects_a_bad_row`"
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ HERE = "`tests/test_docs.py::test_map_refuses_a_bad_row`"
         ("open", "", "neither open nor code"),
     ],
 )
-def test_map_refuses_a_bad_row(function: str, test: str, expected: str) -> None:
+def test_map_rejects_a_bad_row(function: str, test: str, expected: str) -> None:
     [complaint] = complaints({"paper": "Eq. 0", "what": "nothing", "function": function, "test": test})
     assert expected in complaint
 
@@ -263,7 +263,7 @@ def test_every_field_named_by_the_audit_is_true() -> None:
         ("Optimizer.beta2 = 0.999", "no Optimizer"),
     ],
 )
-def test_audit_refuses_an_untrue_option(option: str, expected: str) -> None:
+def test_audit_rejects_an_untrue_option(option: str, expected: str) -> None:
     assert expected in str(option_complaint(option))
 
 
@@ -303,12 +303,12 @@ def test_nothing_of_the_paper_is_open_and_every_claim_that_the_audit_names_exist
         ("A finding.", "neither code nor open"),
         ("A finding. → soon", "neither code nor open"),
         ("A finding. → `grokscope.tasks.split`", "code without a test"),
-        ("A finding. → `grokscope.tasks`, `tests/test_docs.py::test_audit_refuses_a_bad_marker`", "is a package"),
+        ("A finding. → `grokscope.tasks`, `tests/test_docs.py::test_audit_rejects_a_bad_marker`", "is a package"),
         ("A finding. → `grokscope.tasks.no_such`, `tests/test_docs.py::code`", "does not exist"),
         ("A finding. → `tests/test_docs.py::test_no_such`", "has no test_no_such"),
     ],
 )
-def test_audit_refuses_a_bad_marker(bullet: str, expected: str) -> None:
+def test_audit_rejects_a_bad_marker(bullet: str, expected: str) -> None:
     [complaint] = marker_complaints(bullet)
     assert expected in complaint
 
@@ -317,7 +317,7 @@ def test_audit_refuses_a_bad_marker(bullet: str, expected: str) -> None:
 RANK_ONE_R_SQUARED = (0.986, 0.989, 0.690, 0.994, 0.971, 0.923, 0.930, 0.918, 0.989)
 
 
-def test_the_audits_contradictions_stand_in_the_printed_tables() -> None:
+def test_the_audits_contradictions_are_in_the_reported_tables() -> None:
     # One run, two syncs.
     assert (CROSS["add_mod97_s42"].sync, ARCH_ABLATION["2-layer standard"][1]) == (1500, 2500)
     # Counts: eleven rows without sub_mod97_s123, five primes, five seeds.
@@ -350,7 +350,7 @@ def test_table_9s_constant_meets_the_last_two_branches_alone() -> None:
     assert [decay for decay, observed in seen.items() if observed - 500 < 3600 / decay <= observed] == [4.0, 5.0]
 
 
-def test_table_10s_draws_are_those_the_audit_prints() -> None:
+def test_table_10s_draws_are_those_of_the_audit() -> None:
     cells = "; ".join(f"{mean:,} ± {deviation}" for mean, deviation in CROSSPRIME[97][0].values())
     assert cells in " ".join(AUDIT.split())
 

@@ -24,7 +24,7 @@ from pages import blocks, command_lines, run_blocks
 
 ROOT = Path(__file__).parents[1]
 HOW_TO = ROOT / "docs" / "how-to"
-PAGES = [ROOT / "docs" / "quick-start.md", ROOT / "docs" / "tour.md", *sorted(HOW_TO.glob("*.md"))]
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(HOW_TO.glob("*.md"))]
 
 
 @pytest.fixture
