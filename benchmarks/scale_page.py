@@ -23,7 +23,7 @@ def constants() -> list[str]:
         for precision, speed in costs.SPEED_OF_A_GPU.items()
     ]
     sizes = [
-        ["l, a look in the log", f"{costs.LOG_ROW} bytes", "stored runs, to 15 %"],
+        ["l, an evaluation in the log", f"{costs.LOG_ROW} bytes", "stored runs, to 15 %"],
         ["f, spec, format, outcome and manifest", f"{costs.RUN_FILES:,} bytes", "the same"],
         ["e, a checkpoint's entry in the manifest", f"{costs.ENTRY} bytes", "the same"],
     ]
@@ -125,7 +125,7 @@ def pages(sizes: Sequence[Facts]) -> list[str]:
     rows = [
         [
             f"{size['runs']:,}",
-            "refused" if "refused" in one else f"{one['shown']:,}",
+            "rejected" if "refused" in one else f"{one['shown']:,}",
             shown_seconds(one),
             "–" if "refused" in one else f"{one['page_bytes'] / 1e6:.1f}",
             shown_memory(one),

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from grokscope.cli import COMMANDS
 from grokscope.cli.commands import Argument, arguments_of, examples_of
+from grokscope.studies import Study
 from grokscope.version import __version__
 
 project = "grokscope"
@@ -20,7 +21,7 @@ html_theme = "furo"
 html_title = f"grokscope {__version__}"
 myst_heading_anchors = 3
 
-# What is public stands in `__all__`, and a field's meaning in the sentence below it.
+# Public names are those in `__all__`; the meaning of a field is the sentence below it.
 autodoc_default_options = {"members": True}
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
@@ -30,7 +31,7 @@ suppress_warnings = ["ref.python"]  # several classes have a `step`, and a field
 
 
 def finished(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """A docstring as reStructuredText: |G| stays as it is, and a module names what it exports beside code."""
+    """A docstring as reStructuredText: |G| stays as it is, and a module lists the constants and types it exports."""
     if what == "module":
         others = [one for one in thing.__all__ if not callable(getattr(thing, one)) or get_origin(getattr(thing, one))]
         lines += [line for one in others for line in (f"* `{one}`: {described(getattr(thing, one))}", "")]
@@ -39,7 +40,11 @@ def finished(app: Any, what: str, name: str, thing: Any, options: Any, lines: li
 
 
 def described(value: Any) -> str:
-    """A constant or the name of a type: the words that a dictionary or a choice knows, or the value itself."""
+    """A constant or the name of a type: the keys of a dictionary, the words of a choice, a title, or the value itself."""
+    if inspect.ismodule(value):
+        return (inspect.getdoc(value) or "").partition("\n")[0]
+    if isinstance(value, Study):
+        return value.title
     if isinstance(value, tuple):
         value = {getattr(one, "name", one): one for one in value}
     words = list(value) if isinstance(value, dict) else list(get_args(value)) if get_origin(value) is Literal else []
@@ -58,12 +63,12 @@ def command_section(name: str, command: Callable[..., None]) -> str:
 
 
 def meaning(argument: Argument) -> str:
-    """What an argument means: as its type says, its command's docstring, or the sentence below its field."""
+    """The meaning of an argument: from its type, its command's docstring, or the sentence below its field."""
     if argument.meaning is not None:
         return argument.meaning
     if not inspect.isclass(argument.owner):
-        told = inspect.getdoc(argument.owner).partition("\nArgs:\n")[2].partition("\nExamples:\n")[0]
-        lines = re.sub(r"\n {8}", " ", told).splitlines()  # the next lines of a long meaning
+        text = inspect.getdoc(argument.owner).partition("\nArgs:\n")[2].partition("\nExamples:\n")[0]
+        lines = re.sub(r"\n {8}", " ", text).splitlines()  # further lines of a long meaning
         return {word: rest for word, _, rest in (line.strip().partition(": ") for line in lines)}[argument.name]
     for owner in argument.owner.__mro__:
         source = inspect.getsource(owner) if owner is not object else ""
@@ -80,6 +85,6 @@ def with_commands(app: Any, page: str, source: list[str]) -> None:
 
 
 def setup(app: Any) -> None:
-    """Connect the above."""
+    """Connect these functions to Sphinx."""
     app.connect("autodoc-process-docstring", finished)
     app.connect("source-read", with_commands)

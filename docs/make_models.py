@@ -1,4 +1,4 @@
-"""Trains the paper's model on the named operations until it has grokked, and puts it into `results/checkpoints`.
+"""Trains the paper's model on the named operations until it has grokked, and saves it with the results of the study.
 
 `python docs/make_models.py sub_mod97`: for operations of which a reproduction kept no grokked model.
 """
@@ -7,16 +7,16 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from grokscope.studies.reproduction import records_in
-
-from grokscope.cli.plans import run_with_progress
+from grokscope.cli.progress import run_with_progress
 from grokscope.runs import Store
 from grokscope.specs import Plan
+from grokscope.studies.sources import stored_records
 from grokscope.studies.synchronization.experiments import base_run
 from grokscope.studies.synchronization.models import MODELS, save_models
 
+FOLDER = Path(__file__).parents[1] / "results" / "synchronization" / "checkpoints"
 SEED = 42
-SETTLING = 500  # steps after grokking, in which the last pairs come right
+SETTLING = 500  # steps after grokking, in which the last pairs are learnt
 
 
 def main(tasks: list[str]) -> None:
@@ -29,7 +29,7 @@ def main(tasks: list[str]) -> None:
         if not run_with_progress(Plan(folder, runs, "cpu", stop_after_grokking=SETTLING)):
             raise SystemExit("stopped; nothing is kept")
         store = Store(Path(folder))
-        save_models(Path(__file__).parents[1] / "results" / "checkpoints", records_in(store), store)
+        save_models(FOLDER, stored_records(store), store)
 
 
 if __name__ == "__main__":

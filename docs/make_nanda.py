@@ -12,7 +12,7 @@ from typing import Any
 from grokscope.files import write_atomically
 from grokscope.specs import ReadingSpec
 from grokscope.timeline import first_step, first_step_below
-from grokscope.view.charts import Figure, Panel, Series
+from grokscope.view.charts.figure import Figure, Panel, Series
 from grokscope.view.charts.files import write_figure
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +28,7 @@ TRAINED = 40_000  # §3
 IMPROVED = 0.77  # §4.4: share of the loss that goes when only cos and sin of w(a + b) at key frequencies are kept
 
 NEURONS = 512
-SETTLED = 2  # times its last value: a validation loss that has come to rest
+SETTLED = 2  # times its last value: a validation loss that has settled
 USEFUL = 0.5  # nats of restricted loss
 CONSTANTS = {"MEMORIZED": MEMORIZED, "FORMED": FORMED, "CLEANED": CLEANED, "NEAR_ONE": NEAR_ONE}
 CONSTANTS |= {"NEURONS": NEURONS, "USEFUL": USEFUL}
@@ -39,7 +39,7 @@ Record = dict[str, Any]
 
 
 def events_of(record: Record) -> dict[str, int | None]:
-    """When things happened that Nanda et al. tell their phases by. They give no rules; these are ours."""
+    """The events by which Nanda et al. define their phases. They report no rules; these are ours."""
     log = record["log"]
     steps, excluded = log["step"], log["excluded_with_final_keys"]
     lowest = excluded.index(min(excluded))
@@ -57,8 +57,7 @@ def events_of(record: Record) -> dict[str, int | None]:
     }
 
 
-def at_step(step: int | None) -> str:
-    """A step in a sentence."""
+def _at_step(step: int | None) -> str:
     return "never" if step is None else f"at step {step:,}"
 
 
@@ -70,13 +69,13 @@ def figure_of(record: Record) -> Figure:
     settings, events = record["settings"], events_of(record)
     title = (
         f"Nanda et al.'s model, addition mod {settings['p']}: "
-        f"memorised {at_step(events['memorised'])}, grokked {at_step(events['grokked'])}"
+        f"memorised {_at_step(events['memorised'])}, grokked {_at_step(events['grokked'])}"
     )
     panels = (
-        _panel(record, "Loss, with the phases that Nanda et al. print", "nats", _losses(record), LOSSES),
+        _panel(record, "Loss, with the phases that Nanda et al. report", "nats", _losses(record), LOSSES),
         _panel(
             record,
-            "Restricted and excluded loss: final keys (solid), keys of each look (dashed)",
+            "Restricted and excluded loss: final keys (solid), keys of each evaluation (dashed)",
             "nats",
             _filtered_losses(record),
             LOSSES,
@@ -116,7 +115,7 @@ def _marks(events: dict[str, int | None], *, named: bool) -> tuple[Series, ...]:
     return (
         Series("excluded loss rises", "span", "phase", "run", (), (), (start,), (end,)),
         Series("grokked", "vertical", "grokked", "fit", (events["grokked"],)),
-        Series("printed: phase ends", "vertical", "theory", "paper", (MEMORIZED, FORMED, CLEANED), texts=words),
+        Series("reported: phase ends", "vertical", "theory", "paper", (MEMORIZED, FORMED, CLEANED), texts=words),
     )
 
 
@@ -129,8 +128,8 @@ def _losses(record: Record) -> tuple[Series, ...]:
 
 def _filtered_losses(record: Record) -> tuple[Series, ...]:
     return (
-        _curve(record, "trig", "restricted, keys of each look", "restricted", legend="", by_evaluation=True),
-        _curve(record, "excluded", "excluded, keys of each look", "excluded", legend="", by_evaluation=True),
+        _curve(record, "trig", "restricted, keys of each evaluation", "restricted", legend="", by_evaluation=True),
+        _curve(record, "excluded", "excluded, keys of each evaluation", "excluded", legend="", by_evaluation=True),
         _curve(record, "trig_with_final_keys", "restricted loss", "restricted"),
         _curve(record, "excluded_with_final_keys", "excluded loss", "excluded"),
     )
@@ -139,7 +138,7 @@ def _filtered_losses(record: Record) -> tuple[Series, ...]:
 def _shares(record: Record) -> tuple[Series, ...]:
     return (
         _curve(record, "validation_accuracy", "validation accuracy", "accuracy", legend=""),
-        Series("printed: accuracy near 1", "points", "theory", "paper", (NEAR_ONE,), (1.0,)),
+        Series("reported: accuracy near 1", "points", "theory", "paper", (NEAR_ONE,), (1.0,)),
         Series(f"FSD = {ReadingSpec().fsd_sync:.2f}", "horizontal", "fsd", "fit", (), (ReadingSpec().fsd_sync,)),
         _curve(record, "fsd", "FSD", "fsd"),
     )
@@ -164,19 +163,19 @@ def _curve(
 
 
 def table_of(record: Record) -> str:
-    """What Nanda et al. report beside what this run has, as Markdown."""
+    """What Nanda et al. report and what this run has, as Markdown."""
     log, events = record["log"], events_of(record)
     loss, restricted = log["loss"][-1], log["trig_with_final_keys"][-1]
-    printed = {row["what"]: row["printed"] for row in record["comparison"]}
-    keys, printed_keys = record["key_frequencies"], record["printed_key_frequencies"]
+    reported = {row["what"]: row["printed"] for row in record["comparison"]}
+    keys, reported_keys = record["key_frequencies"], record["printed_key_frequencies"]
     last = f"after {TRAINED:,} epochs, here after {record['steps']:,}"
     share, whole, kept = (
-        next(value for what, value in printed.items() if what.startswith(start))
+        next(value for what, value in reported.items() if what.startswith(start))
         for start in ("share of neurons", "loss (", "loss of cos")
     )
     rows = (
-        ("key frequencies (§4.1)", _listed(printed_keys), _listed(keys)),
-        ("their number", f"{len(printed_keys)}; 3 or 4 in its other runs (C.2.1)", f"{len(keys)}"),
+        ("key frequencies (§4.1)", _listed(reported_keys), _listed(keys)),
+        ("their number", f"{len(reported_keys)}; 3 or 4 in its other runs (C.2.1)", f"{len(keys)}"),
         (
             "neurons with more than 85 % of their variance in one frequency (§4.3)",
             f"{share:.3f}",
@@ -205,8 +204,8 @@ def table_of(record: Record) -> str:
     return SHARE.sub(r"\1 %", "\n".join(lines)) + "\n"
 
 
-def _both(printed: int, found: int | None) -> tuple[str, str]:
-    return f"{printed:,}", f"{found:,}"
+def _both(reported: int, found: int | None) -> tuple[str, str]:
+    return f"{reported:,}", f"{found:,}"
 
 
 def _listed(numbers: list[int]) -> str:
@@ -233,37 +232,37 @@ On one {device} (seed {seed}, commit `{commit}`, torch {torch}) it took {steps:,
 ![Losses, FSD, rank and key frequencies over training, with the reported phases](../results/nanda/nanda.svg)
 
 Restricted loss is of all pairs, excluded loss of the training pairs, each with the keys of the last evaluation (solid)
-and with those of each evaluation (dashed). Shaded: excluded loss rises. Dotted: where Nanda et al.'s run ends
-memorisation ({MEMORIZED:,}), circuit formation ({FORMED:,}) and clean-up ({CLEANED:,}); diamond: where its accuracy
+and with those of each evaluation (dashed). Shaded: excluded loss rises. Dotted: where memorisation ({MEMORIZED:,}),
+circuit formation ({FORMED:,}) and clean-up ({CLEANED:,}) end in the run of Nanda et al.; diamond: where its accuracy
 is near 1.
 
 {table}
 
-**One run beside one run.** Initial weights and training pairs are others than theirs, and in their paper too seeds
-differ in which of the {modes} frequencies become key, in how many, and in when. Neither the other keys nor the
-earlier grokking say that anything is better or worse here. What is seen of the mechanism agrees: the {keys} keys
+**One run compared with one run.** Initial weights and training pairs differ from theirs, and in their paper, too,
+seeds differ in which of the {modes} frequencies become key, in how many, and in when. Neither the other keys nor the
+earlier grokking mean that this run is better or worse. The mechanism agrees: the {keys} keys
 hold {of_embedding:.0%} of the embedding's power and {of_logits:.1%} of the logits' (means by answer), {single:.0f} of
 {NEURONS}
-neurons are of one frequency, logits reduced to the keys have a lower loss, and logits without them a high one.
+neurons have one frequency, logits reduced to the keys have a lower loss, and logits without them a high one.
 {others}
 
-**Phases.** Nanda et al. tell them apart by the curves and give no rule for where they end; the table says what we take.
-They come in the same order, with two differences. Excluded loss is highest {after_grokking:,} steps {side}
-validation accuracy has reached 0.95, where they end circuit formation at {FORMED:,} and have test accuracy near 1
-after around {NEAR_ONE:,}. And it then falls, from {excluded_highest:.1f} to {excluded_last:.1f}, where they see a
+**Phases.** Nanda et al. read them from the curves and report no rule for where they end; the table says which rule is
+used here. The order is the same, with two differences. Excluded loss is highest {after_grokking:,} steps {side}
+validation accuracy has reached 0.95, whereas they end circuit formation at {FORMED:,} and report test accuracy near 1
+after around {NEAR_ONE:,}. And it then falls, from {excluded_highest:.1f} to {excluded_last:.1f}, where they report a
 plateau.
 
-**Restricted loss** with the final keys falls to {USEFUL} nats {restricted}, {restricted_lead:,} steps before it
-grokked, but these keys are known only afterwards. With the keys of each evaluation it is there {restricted_own}, when
-{keys_then:.0f} of {modes} frequencies count as key and validation accuracy is {accuracy_then:.2f}: that says
-little.
+**Restricted loss** with the final keys falls to {USEFUL} nats {restricted}, {restricted_lead:,} steps before
+grokking, but these keys are known only afterwards. With the keys of each evaluation it does so {restricted_own}, when
+{keys_then:.0f} of {modes} frequencies count as key and validation accuracy is {accuracy_then:.2f}, so this is weak
+evidence.
 
 **FSD** {reaches} {sync:.2f}. It is highest, {fsd_highest:.2f}, {fsd_peak}, and {fsd_last:.2f} at the end, in a
 model that has grokked: {peak_neurons:.0f} of {NEURONS} neurons have their strongest mode at frequency
-{fsd_mode:.0f}. FSD asks whether *one* frequency dominates, and by their variance over (a, b) these neurons vote for
-{keys}; divided equally among so many, FSD would be {equal_shares:.2f}. So a model can generalise without
-synchronising on one frequency, and a trigger at {sync:.2f} would {fires} here. The Fourier rank asks each neuron by
-itself: its median falls from {rank_first:.0f} to {rank_grokked:.0f} when it groks, and to 1 {rank_one}. The record
+{fsd_mode:.0f}. FSD measures whether *one* frequency dominates, and by their variance over (a, b) these neurons are
+divided among {keys}; with equal shares, FSD would be {equal_shares:.2f}. So a model can generalise without
+synchronising on one frequency, and a trigger at {sync:.2f} would {fires} here. The Fourier rank is a property of each
+neuron: its median falls from {rank_first:.0f} to {rank_grokked:.0f} at grokking, and to 1 {rank_one}. The record
 has neither FSD_k nor the number of neurons for each frequency. FSD_k counts a neuron's k strongest modes, so it
 does not follow from the number of keys.
 """
@@ -276,7 +275,7 @@ def block_of(record: Record) -> str:
 
 
 def _run_facts(record: Record) -> Record:
-    events = {name: at_step(step) for name, step in events_of(record).items()}
+    events = {name: _at_step(step) for name, step in events_of(record).items()}
     return {
         **record["provenance"],
         "seed": record["settings"]["seed"],
@@ -329,7 +328,7 @@ def _measure_facts(record: Record) -> Record:
         "fires": "have fired" if reaches else "not have fired",
         "sync": sync,
         "fsd_highest": max(log["fsd"]),
-        "fsd_peak": at_step(_peak(log, "fsd")),
+        "fsd_peak": _at_step(_peak(log, "fsd")),
         "fsd_last": log["fsd"][-1],
         "fsd_mode": log["fsd_mode"][-1],
         "peak_neurons": (log["fsd"][-1] * (1 - chance) + chance) * NEURONS * (1 - log["constant_share"][-1]),

@@ -15,6 +15,7 @@ import grokscope
 from grokscope import specs
 from grokscope.law.forms import FORMS
 from grokscope.measures.catalogue import MEASURES
+from grokscope.studies.synchronization import STUDY
 from paper_tables import ARCH_ABLATION, CROSS, CROSSPRIME, RANK, TIMING_FIT, TRANSFER
 
 ROOT = Path(__file__).parents[1]
@@ -196,13 +197,20 @@ def test_map_has_every_label_once_with_its_number(label: str) -> None:
     assert [row["paper"] for row in map_rows() if f"`{label}`" in row["paper"]] == [f"{LABELS[label]} (`{label}`)"]
 
 
+def test_map_has_every_table_and_figure_of_the_study_with_its_builder() -> None:
+    items = [*STUDY.tables, *STUDY.figures]
+    rows = [row for row in map_rows() if row["paper"].startswith(("Table", "Figure"))]
+    built = {code(row["what"])[-1]: code(row["function"]) for row in rows}
+    assert built == {item.name: [f"{item.build.__module__}.{item.build.__qualname__}"] for item in items}
+
+
 def test_map_has_what_is_not_labelled_and_repeats_nothing() -> None:
     names = [row["paper"] for row in map_rows()]
     assert [name for name in UNLABELLED if not any(re.match(rf"{re.escape(name)}( \(|$)", n) for n in names)] == []
     assert len(names) == len(set(names))
 
 
-HERE = "`tests/test_docs.py::test_map_refuses_a_bad_row`"
+HERE = "`tests/test_docs.py::test_map_rejects_a_bad_row`"
 
 
 @pytest.mark.parametrize(
@@ -219,7 +227,7 @@ HERE = "`tests/test_docs.py::test_map_refuses_a_bad_row`"
         ("open", "", "neither open nor code"),
     ],
 )
-def test_map_refuses_a_bad_row(function: str, test: str, expected: str) -> None:
+def test_map_rejects_a_bad_row(function: str, test: str, expected: str) -> None:
     [complaint] = complaints({"paper": "Eq. 0", "what": "nothing", "function": function, "test": test})
     assert expected in complaint
 
@@ -255,7 +263,7 @@ def test_every_field_named_by_the_audit_is_true() -> None:
         ("Optimizer.beta2 = 0.999", "no Optimizer"),
     ],
 )
-def test_audit_refuses_an_untrue_option(option: str, expected: str) -> None:
+def test_audit_rejects_an_untrue_option(option: str, expected: str) -> None:
     assert expected in str(option_complaint(option))
 
 
@@ -281,14 +289,12 @@ def test_every_finding_of_the_audit_says_where_it_is_handled(number: int, count:
 
 
 def test_nothing_of_the_paper_is_open_and_every_claim_that_the_audit_names_exists() -> None:
-    from grokscope.studies.claims import CLAIMS
-
     assert "*open*" not in AUDIT + MAP
     assert not [row for row in map_rows() if "open" in (row["function"].strip("`*"), row["test"].strip("`*"))]
     markers = [bullet.rpartition(" → ")[2] for number in (3, 4) for bullet in bullets(section(AUDIT, number))]
     names = [name for marker in markers for name in re.findall(r"\*([a-z0-9-]+)\*", marker)]
     assert len(names) > 15
-    assert {*names} <= {claim.name for claim in CLAIMS}
+    assert {*names} <= {claim.name for claim in STUDY.claims}
 
 
 @pytest.mark.parametrize(
@@ -297,12 +303,12 @@ def test_nothing_of_the_paper_is_open_and_every_claim_that_the_audit_names_exist
         ("A finding.", "neither code nor open"),
         ("A finding. → soon", "neither code nor open"),
         ("A finding. → `grokscope.tasks.split`", "code without a test"),
-        ("A finding. → `grokscope.tasks`, `tests/test_docs.py::test_audit_refuses_a_bad_marker`", "is a package"),
+        ("A finding. → `grokscope.tasks`, `tests/test_docs.py::test_audit_rejects_a_bad_marker`", "is a package"),
         ("A finding. → `grokscope.tasks.no_such`, `tests/test_docs.py::code`", "does not exist"),
         ("A finding. → `tests/test_docs.py::test_no_such`", "has no test_no_such"),
     ],
 )
-def test_audit_refuses_a_bad_marker(bullet: str, expected: str) -> None:
+def test_audit_rejects_a_bad_marker(bullet: str, expected: str) -> None:
     [complaint] = marker_complaints(bullet)
     assert expected in complaint
 
@@ -311,7 +317,7 @@ def test_audit_refuses_a_bad_marker(bullet: str, expected: str) -> None:
 RANK_ONE_R_SQUARED = (0.986, 0.989, 0.690, 0.994, 0.971, 0.923, 0.930, 0.918, 0.989)
 
 
-def test_the_audits_contradictions_stand_in_the_printed_tables() -> None:
+def test_the_audits_contradictions_are_in_the_reported_tables() -> None:
     # One run, two syncs.
     assert (CROSS["add_mod97_s42"].sync, ARCH_ABLATION["2-layer standard"][1]) == (1500, 2500)
     # Counts: eleven rows without sub_mod97_s123, five primes, five seeds.
@@ -344,7 +350,7 @@ def test_table_9s_constant_meets_the_last_two_branches_alone() -> None:
     assert [decay for decay, observed in seen.items() if observed - 500 < 3600 / decay <= observed] == [4.0, 5.0]
 
 
-def test_table_10s_draws_are_those_the_audit_prints() -> None:
+def test_table_10s_draws_are_those_of_the_audit() -> None:
     cells = "; ".join(f"{mean:,} ± {deviation}" for mean, deviation in CROSSPRIME[97][0].values())
     assert cells in " ".join(AUDIT.split())
 
@@ -358,20 +364,15 @@ def test_whatever_a_page_names_in_full_exists(page: Path) -> None:
     assert [complaint for complaint in found if complaint] == []
 
 
-def rooms(names: str) -> list[str]:
-    return sorted(code(names.replace("/", "")))
-
-
-def test_the_rooms_are_those_of_import_linter_from_the_ground_up() -> None:
+def test_the_rooms_are_those_of_import_linter_in_its_order() -> None:
     [table] = tables(DESIGN)
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
         "contracts"
     ]
-    layers = [layer.split(" | ") for layer in reversed(contracts[0]["layers"])]
-    ground = [["errors", *layers[0]], *layers[2:]]  # those that every other room needs share a row
-    assert [rooms(row["room"]) for row in table] == [sorted(name.strip("()") for name in layer) for layer in ground]
-    for row, layer in zip(table, ground, strict=True):
-        assert (row["state"] == "planned") == layer[0].startswith("("), row["room"]
+    layers = [layer.split(" | ") for layer in contracts[0]["layers"]]
+    *upper, errors, last = layers  # those that every other room needs share a row
+    assert [code(row["room"].replace("/", "")) for row in table] == [*upper, [*errors, *last]]
+    assert all(row["a line belongs here if it …"] for row in table)
 
 
 def homes() -> dict[str, list[Any]]:

@@ -62,6 +62,19 @@ def test_every_room_has_its_place_in_the_reference() -> None:
     assert {page.stem for page in PAGES} - {"index"} <= set(listed)
 
 
+@pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: page.stem)
+def test_every_module_of_the_reference_exists_and_says_what_it_exports(page: Path) -> None:
+    assert [module for module in PAGES[page] if importlib.import_module(module).__all__ is None] == []
+    assert len(set(PAGES[page])) == len(PAGES[page])
+
+
+def test_every_page_has_its_place_in_a_table_of_contents() -> None:
+    docs = ROOT / "docs"
+    listed = (docs / "index.md").read_text(encoding="utf-8")
+    how_to = {f"how-to/{page.stem}" for page in (docs / "how-to").glob("*.md")}
+    assert how_to == set(re.findall(r"^(how-to/\S+)$", listed, re.MULTILINE))
+
+
 def test_no_page_leads_to_a_page_that_sphinx_does_not_build() -> None:
     # Files beside the pages are copied, Markdown elsewhere is a page that does not exist.
     links = re.compile(r"\]\((\.\./[^)#]*\.md)\b")

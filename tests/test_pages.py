@@ -1,19 +1,30 @@
+import importlib.util
+import re
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from paper_runs import evidence
 
+import grokscope.measures
 from grokscope.cli import parse
 from grokscope.errors import InputError
 from grokscope.jobs import run_all
 from grokscope.measures import MEASURES
+from grokscope.measures.catalogue import gather as gather_measures
 from grokscope.runs import Store, open_runs
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
+from grokscope.studies import Evidence, Study, Verdict, find_study, gather, judge, rules_digest
+from grokscope.studies.synchronization import SECTIONS, STUDY, over_time, phases
+from grokscope.view.table import Table
 from pages import blocks, command_lines, run_blocks
 
 ROOT = Path(__file__).parents[1]
 HOW_TO = ROOT / "docs" / "how-to"
-PAGES = [ROOT / "docs" / "quick-start.md", ROOT / "docs" / "tour.md", *sorted(HOW_TO.glob("*.md"))]
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(HOW_TO.glob("*.md"))]
 
 
 @pytest.fixture
@@ -28,16 +39,12 @@ def test_the_tour_leads_from_the_spec_to_the_row(alone: Path) -> None:
     assert names["events"].grokked is None
     assert names["row"].ours == "never"
     assert isinstance(names["row"].paper, int)
+    assert names["row"].quantity
+    assert "(add_mod97_s42, every 500 steps)" in names["quantity"].key
+    assert names["measured"].text or names["measured"].missing
+    assert names["record"].made_for[0].experiment == "base"
     assert "add_mod97_s123" in names["table"].notes[-1]
     assert (alone / "tour.html").stat().st_size > 100_000
-
-
-@pytest.fixture
-def registry() -> Iterator[None]:
-    before = dict(MEASURES)
-    yield
-    MEASURES.clear()
-    MEASURES.update(before)
 
 
 def small(seed: int) -> RunSpec:
@@ -73,17 +80,82 @@ def test_how_to_bring_your_own_group(alone: Path, capsys: pytest.CaptureFixture[
 
 def test_how_to_fork(alone: Path) -> None:
     names = run_blocks(HOW_TO / "fork.md")
-    assert len(names["waits"]) == 8
-    assert {wait.weight_decay for wait in names["waits"]} == {1.0, 2.0, 3.0}
+    assert len(names["times"]) == 8
+    assert {one.weight_decay for one in names["times"]} == {1.0, 2.0, 3.0}
 
 
-def test_how_to_write_a_measure(alone: Path, registry: None) -> None:
+@pytest.fixture
+def added_measure(alone: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The page's file beside those of the package, found as any other."""
+    block = blocks((HOW_TO / "add-a-measure.md").read_text(encoding="utf-8"), "python")[0]
+    (alone / "beyond_two.py").write_text(block, encoding="utf-8")
+    monkeypatch.setattr(grokscope.measures, "__path__", [*grokscope.measures.__path__, str(alone)])
+    before = dict(MEASURES)
+    MEASURES.update(gather_measures())
+    yield
+    MEASURES.clear()
+    MEASURES.update(before)
+    del sys.modules["grokscope.measures.beyond_two"]
+
+
+def test_how_to_add_a_measure(added_measure: None) -> None:
     run_all([small(0)], Store("runs/first"), compiled=False)
-    names = run_blocks(HOW_TO / "write-a-measure.md")
+    names = run_blocks(HOW_TO / "add-a-measure.md")
     power = names["question"].spectrum().power[-1]
     naive = [1 - sum(sorted(column)[-2:]) / sum(column) for column in power.T.tolist()]
-    assert float(names["values"][-1]) == pytest.approx(sorted(naive)[(len(naive) - 1) // 2])
+    expected = sorted(naive)[(len(naive) - 1) // 2]
+    assert float(names["values"][-1]) == pytest.approx(expected)
+    assert names["row"]["beyond_two"] == pytest.approx(expected)
     assert 0 < float(names["below"]) <= 1
+
+
+def extended(section: ModuleType, page: str, folder: Path) -> Study:
+    """The study after the page's code was added to the end of this section, and to nothing else."""
+    text = (HOW_TO / page).read_text(encoding="utf-8")
+    assert f"`src/grokscope/studies/synchronization/{Path(str(section.__file__)).name}`" in text
+    [block] = blocks(text, "python")
+    path = folder / Path(str(section.__file__)).name
+    path.write_text(f"{Path(str(section.__file__)).read_text(encoding='utf-8')}\n\n{block}", encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(f"{section.__name__}_copy", path)
+    assert spec is not None
+    assert spec.loader is not None
+    copy = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(copy)
+    return replace(STUDY, **gather(copy if one is section else one for one in SECTIONS))
+
+
+def test_how_to_add_a_table(tmp_path: Path) -> None:
+    study = extended(over_time, "add-a-table.md", tmp_path)
+    assert study.items.keys() - STUDY.items.keys() == {"tab-memorised"}
+    assert study.experiments_for(["tab-memorised"]) == ("base",)
+    table = study.items["tab-memorised"].build(evidence(True))
+    assert isinstance(table, Table)
+    cell = table.cell("add_mod97_s42", "Step")
+    assert (cell.ours, "memorised at" in cell.quantity) == (300, True)
+    empty = study.items["tab-memorised"].build(Evidence({name: {} for name in study.experiments}))
+    assert isinstance(empty, Table)
+    assert empty.cell("add_mod97_s42", "Step").ours is None
+
+
+def test_how_to_add_a_claim(tmp_path: Path) -> None:
+    study = extended(phases, "add-a-claim.md", tmp_path)
+    [claim] = [one for one in study.claims if one.name == "memorised-early"]
+    assert len(study.claims) == len(STUDY.claims) + 1
+    assert rules_digest(study.claims) != rules_digest(STUDY.claims)
+    followed, contradicted = (judge(claim, evidence(follows)) for follows in (True, False))
+    assert (followed.value, followed.verdict) == ("300", Verdict.REPRODUCED)
+    assert (contradicted.value, contradicted.verdict) == ("2,000", Verdict.NOT)
+    assert judge(claim, Evidence({name: {} for name in study.experiments})).verdict is Verdict.TOO_FEW
+
+
+def test_how_to_write_your_own_study() -> None:
+    folder = ROOT / "examples" / "own_study"
+    source = [line.strip() for line in (folder / "study.py").read_text(encoding="utf-8").splitlines()]
+    text = (HOW_TO / "your-own-study.md").read_text(encoding="utf-8")
+    quoted = [line.strip() for block in blocks(text, "python") for line in block.splitlines()]
+    assert len(quoted) == 3
+    assert [line for line in quoted if not any(line in one for one in source)] == []
+    assert set(re.findall(r"--only (\S+)`", text)) == {"tab-decay"} <= set(find_study(str(folder)).items)
 
 
 def test_how_to_scale_out(alone: Path) -> None:

@@ -1,14 +1,14 @@
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from grokscope.cli import COMMANDS
+from grokscope.cli import COMMANDS, parse
 from grokscope.jobs import run_all
 from grokscope.runs import Store
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
+from pages import blocks, command_lines
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 SMALL = RunSpec(
@@ -20,16 +20,12 @@ SMALL = RunSpec(
 ).with_seed(0)
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
-
-
 def test_every_python_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     torch.set_num_threads(1)
     run_all([SMALL], Store("runs/first"), compiled=False)
     names = {"activations": np.random.default_rng(0).standard_normal((7, 120))}
-    found = blocks("python")
+    found = blocks(README, "python")
     assert len(found) >= 4
     for code in found:
         exec(code, names)
@@ -37,7 +33,8 @@ def test_every_python_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert names["model"](torch.tensor([[1, 2, 97]])).shape == (1, 97)
 
 
-def test_every_command_exists() -> None:
-    words = [line.split() for block in blocks("sh") for line in block.splitlines() if line.startswith("grokscope")]
-    assert {word[1] for word in words} <= set(COMMANDS)
-    assert {word[1] for word in words} >= {"train", "resume", "fork", "list", "show", "tasks", "measure"}
+def test_every_command_can_be_given() -> None:
+    commands = command_lines(README)
+    for words in commands:
+        parse(words)
+    assert {words[0] for words in commands} >= set(COMMANDS) - {"cancel", "doctor", "export", "import"}
