@@ -24,7 +24,7 @@ from grokscope.cli.commands import examples_of
 from grokscope.jobs import run_all
 from grokscope.runs import Store
 from grokscope.runs.packing import save_records
-from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
+from grokscope.specs import Architecture, Cadence, Membership, Plan, RunSpec, Training
 from grokscope.studies.sources import stored_records
 
 ROOT = Path(__file__).parents[2]
@@ -42,13 +42,16 @@ RUN_ELSEWHERE = {  # beginning of an example → tests/…::test_…
 
 
 def small_runs(folder: Path) -> None:
+    """Runs that were made for the paper's base experiment."""
     torch.set_num_threads(1)
     short = replace(SMALL, training=replace(SMALL.training, steps=8), checkpoints=Cadence(every=4))
-    run_all([SMALL, short.with_seed(1), short.with_seed(2)], Store(folder), compiled=False)
+    runs = [SMALL, short.with_seed(1), short.with_seed(2)]
+    places = {spec: (Membership("synchronization", "base", f"add_mod97_s{seed}"),) for seed, spec in enumerate(runs)}
+    run_all(runs, Store(folder), compiled=False, made_for=places)
 
 
 def packed_runs(folder: Path) -> None:
-    """Records as `reproduce` leaves them, of runs that the catalogue does not know."""
+    """Records as `reproduce` leaves them."""
     small_runs(folder / "runs")
     save_records(folder / "small.records.gz", stored_records(Store(folder / "runs")))
     claim = {"name": "a-claim", "reported": "1", "value": "2", "n": 3, "verdict": "reproduced"}
@@ -61,9 +64,10 @@ def published_weights(path: Path) -> None:
     torch.save({"embed.weight": torch.ones(2, 2)}, path)
 
 
-PREPARED: dict[str, Callable[[Path], None]] = {
+PREPARED: dict[str, Callable[[Path], object]] = {
     **dict.fromkeys(("runs/first", "runs/demo", "runs/decays", "runs/paper"), small_runs),
-    "results": packed_runs,
+    "results/synchronization": packed_runs,
+    "examples/own_study": lambda folder: shutil.copytree(ROOT / "examples" / "own_study", folder, dirs_exist_ok=True),
     "grokked.pt": published_weights,
 }
 
@@ -77,7 +81,7 @@ EXAMPLES = [(command, example) for command in cli.COMMANDS for example in exampl
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    made: dict[Callable[[Path], None], Path] = {}
+    made: dict[Callable[[Path], object], Path] = {}
 
     def folder(name: str) -> Path:
         make = PREPARED[name]
@@ -145,5 +149,5 @@ def test_the_demo_is_made_of_commands_that_run(
     for words in lines[2:]:  # on the small runs, whose seeds are others
         assert cli.run([word.replace("add_mod97_s42", "add_mod97_s0") for word in words]) == 0
     said = capsys.readouterr().out
-    assert "Forked add_mod97_s0 at step 1,000, changing nothing but λ:" in said
+    assert "Forks of add_mod97_s0 at step 1,000:" in said
     assert "wrote runs/demo/report.html" in said

@@ -30,7 +30,7 @@ def measure_run(run: Run, names: Sequence[str], reading: Reading, path: Path, as
         for part in parts:
             rows += part
             bar.advance(waiting, len(part))
-    table: list[list[object]] = [[*rows[0]], *([row[column] for column in rows[0]] for row in rows)]
+    table: list[Sequence[object]] = [[*rows[0]], *([row[column] for column in rows[0]] for row in rows)]
     write_atomically(path, _json(rows).encode() if path.suffix == ".json" else csv_lines(table))
     if as_json:
         print(_json(rows))

@@ -8,6 +8,7 @@ from typing import Any
 from page_runs import EVALUATION, TINY, facts
 
 from grokscope.runs import Store
+from grokscope.runs.outcome import RunOutcome
 from grokscope.view.page.live import Watch
 
 
@@ -31,7 +32,7 @@ def test_a_watcher_sends_everything_once_and_then_what_is_new(store: Path) -> No
     assert sent(watch, "more")[0]["keep"] == 0
     run.append({"step": 0, **EVALUATION, "fsd": 0.7})
     assert sent(watch, "more")[0]["evaluations"]["fsd"] == [0.7]
-    run.finish({"outcome": "never", "failed_at": None})
+    run.finish(RunOutcome("never"))
     assert facts(sent(watch, "all"))["rows"][1]["finished"]  # type: ignore[arg-type]
 
 
