@@ -100,7 +100,7 @@ def test_every_measure_says_what_it_is(name: str) -> None:
         assert "|" not in column + meaning, "a cell of a table"
 
 
-def test_an_unknown_measure_is_refused_with_the_nearest() -> None:
+def test_an_unknown_measure_is_rejected_with_the_nearest() -> None:
     with pytest.raises(InputError, match=r"there is no measure 'fds'; did you mean 'fsd'\?"):
         measure_named("fds")
     with pytest.raises(InputError, match=r"there is no measure 'Rank'; did you mean 'rank'\?"):
@@ -416,7 +416,7 @@ def test_finite_weights_with_activations_that_are_not_name_the_site() -> None:
 
 
 @pytest.mark.parametrize("name", MEASURES)
-def test_a_single_run_that_is_not_a_number_is_refused(name: str) -> None:
+def test_a_single_run_that_is_not_a_number_is_rejected(name: str) -> None:
     alone = spoilt(trained("add_mod11").select([2]), 0)
     with pytest.raises(InputError, match=r"run 2 has (activations at \S+|logits) that are not numbers"):
         measure(Question(alone, spec=spec_of("add_mod11")), [name])
@@ -485,7 +485,7 @@ def test_one_mode_is_nothing_to_agree_on() -> None:
         assert "fsd_2" not in row
 
 
-# What cannot be measured is refused in a sentence.
+# What cannot be measured is rejected in a sentence.
 
 
 @pytest.mark.parametrize(
@@ -502,7 +502,7 @@ def test_one_mode_is_nothing_to_agree_on() -> None:
         ("patching", "norm_for_attention", "only a model with attention has heads to patch, got attention = 'norm'"),
     ],
 )
-def test_a_model_without_the_part_is_refused(name: str, architecture: str, sentence: str) -> None:
+def test_a_model_without_the_part_is_rejected(name: str, architecture: str, sentence: str) -> None:
     with pytest.raises(InputError, match=re.escape(sentence)):
         measure(Question(trained("add_mod7", ARCHITECTURES[architecture], 2)), [name])
 
