@@ -1,5 +1,6 @@
 """Stacks of small trained runs, measured once by everything in the catalogue, and read by plain modules."""
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -20,6 +21,21 @@ SITE = "blocks.0.mlp.hook_post"
 
 def spec_of(task: str, architecture: Architecture = TWO_LAYERS) -> RunSpec:
     return small_run(task, 0, architecture, learning_rate=0.003)
+
+
+@lru_cache
+def trained_stack(task: str, runs: int = 2, steps: int = 40, architecture: Architecture = TWO_LAYERS) -> RunStack:
+    state, cohort = fresh([small_run(task, seed, architecture) for seed in range(runs)])
+    advance(state, cohort, steps)
+    return subject_of(cohort.specs, state.weights)
+
+
+def with_nan(subject: RunStack, run: int, value: float = float("nan")) -> RunStack:
+    """One run with NaN, or another value, in place of every weight."""
+    weights = {name: weight.clone() for name, weight in subject.weights.items()}
+    for weight in weights.values():
+        weight[run] = value
+    return replace(subject, weights=weights)
 
 
 @lru_cache

@@ -37,7 +37,7 @@ def test_weights_come_back_renamed(tmp_path: Path) -> None:
         (lambda given: {"0.bias": given["0.bias"]}, "lacks 3 tensors of the model, such as '0.weight'"),
     ],
 )
-def test_weights_that_do_not_fit_are_refused_and_change_nothing(tmp_path: Path, change: Any, sentence: str) -> None:
+def test_weights_that_do_not_fit_are_rejected_and_change_nothing(tmp_path: Path, change: Any, sentence: str) -> None:
     model = small()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     safetensors.torch.save_file(change(dict(small().state_dict())), tmp_path / "a.safetensors")
@@ -79,7 +79,7 @@ class Hostile:
 
 
 @pytest.mark.parametrize("save", [torch.save, lambda thing, path: path.write_bytes(pickle.dumps(thing))])
-def test_a_pickle_with_a_program_inside_is_refused_and_not_run(tmp_path: Path, save: Any) -> None:
+def test_a_pickle_with_a_program_inside_is_rejected_and_not_run(tmp_path: Path, save: Any) -> None:
     mark = tmp_path / "ran"
     save({"w": torch.ones(1), "x": Hostile(mark)}, tmp_path / "a.pt")
     with pytest.raises(InputError, match="could not be converted: it holds more than tensors, or is damaged"):

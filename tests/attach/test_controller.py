@@ -128,7 +128,7 @@ def test_a_scheduler_has_weight_decay_to_itself_until_the_rule_decides(rule: Any
     assert controller.weight_decay >= raised
 
 
-def test_a_decay_that_cannot_be_is_refused_before_any_group_has_it() -> None:
+def test_a_decay_that_cannot_be_is_rejected_before_any_group_has_it() -> None:
     optimizer = optimizer_with(1.0, 2.0)
     controller = WeightDecayController(optimizer, watched(), Schedule(((0, 1500.0),)), bounds=(0.0, 1e4))
     with pytest.raises(InputError, match="must stay below 1"):

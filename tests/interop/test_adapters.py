@@ -84,7 +84,7 @@ def test_lightnings_checkpoint_carries_log_and_controller(tmp_path: Path) -> Non
     assert continued.controller.log == callback.controller.log
 
 
-def test_a_metric_refuses_what_it_cannot_add_and_forgets_at_reset() -> None:
+def test_a_metric_rejects_what_it_cannot_add_and_forgets_at_reset() -> None:
     metric = fsd_metric("add_mod7", neurons=4)
     a, b = torch.arange(7), torch.zeros(7, dtype=torch.long)
     with pytest.raises(InputError, match=r"activations must be \[7, 4\], got \[7, 5\]"):

@@ -140,7 +140,7 @@ def test_two_monitors_of_one_training_keep_their_own_logs(tmp_path: Path) -> Non
         trainer(tmp_path, [hugging_face_callback(Monitor("add_mod7", [SITE])) for _ in range(2)]).train()
 
 
-def test_another_monitors_state_is_not_taken_and_that_is_told(tmp_path: Path) -> None:
+def test_another_monitors_state_is_not_taken_and_that_is_reported(tmp_path: Path) -> None:
     trainer(tmp_path, [watching()[1]], steps=6).train()
     other = Monitor("add_mod7", ["transformer.ln_f"], every=3)
     with pytest.warns(UserWarning, match="the checkpoint has no .* at transformer.ln_f, .* begins anew"):

@@ -47,6 +47,7 @@ from measured_stacks import (
     rows_of,
     spec_of,
     trained,
+    with_nan,
 )
 from scripts import DOCS, module_at
 
@@ -72,14 +73,6 @@ def changed(subject: RunStack, **weights: torch.Tensor) -> RunStack:
     return replace(subject, weights=subject.weights | {name.replace("__", "."): w for name, w in weights.items()})
 
 
-def spoilt(subject: RunStack, run: int, value: float = float("nan")) -> RunStack:
-    """One run with a value in place of every weight."""
-    weights = {name: weight.clone() for name, weight in subject.weights.items()}
-    for weight in weights.values():
-        weight[run] = value
-    return replace(subject, weights=weights)
-
-
 # What the catalogue has.
 
 
@@ -100,7 +93,7 @@ def test_every_measure_says_what_it_is(name: str) -> None:
         assert "|" not in column + meaning, "a cell of a table"
 
 
-def test_an_unknown_measure_is_refused_with_the_nearest() -> None:
+def test_an_unknown_measure_is_rejected_with_the_nearest() -> None:
     with pytest.raises(InputError, match=r"there is no measure 'fds'; did you mean 'fsd'\?"):
         measure_named("fds")
     with pytest.raises(InputError, match=r"there is no measure 'Rank'; did you mean 'rank'\?"):
@@ -394,7 +387,7 @@ def test_a_run_in_a_stack_is_measured_as_it_is_alone(task: str) -> None:
 
 @pytest.mark.parametrize(("task", "value"), [("add_mod11", float("nan")), ("S3", float("nan")), ("S3", float("inf"))])
 def test_a_run_that_is_not_a_number_spoils_no_other(task: str, value: float) -> None:
-    rows = measure(Question(spoilt(trained(task), 1, value), spec=spec_of(task)), measurable(task))
+    rows = measure(Question(with_nan(trained(task), 1, value), spec=spec_of(task)), measurable(task))
     without = measure(Question(trained(task).select([0, 2]), spec=spec_of(task)), measurable(task))
     for row, same in zip((rows[0], rows[2]), without, strict=True):
         assert numbers(row) == near(same)
@@ -416,8 +409,8 @@ def test_finite_weights_with_activations_that_are_not_name_the_site() -> None:
 
 
 @pytest.mark.parametrize("name", MEASURES)
-def test_a_single_run_that_is_not_a_number_is_refused(name: str) -> None:
-    alone = spoilt(trained("add_mod11").select([2]), 0)
+def test_a_single_run_that_is_not_a_number_is_rejected(name: str) -> None:
+    alone = with_nan(trained("add_mod11").select([2]), 0)
     with pytest.raises(InputError, match=r"run 2 has (activations at \S+|logits) that are not numbers"):
         measure(Question(alone, spec=spec_of("add_mod11")), [name])
 
@@ -458,7 +451,7 @@ def test_a_few_constant_neurons_are_counted_and_left_out() -> None:
 
 
 def test_a_model_of_zeros_is_undefined_and_its_accuracy_is_not() -> None:
-    subject = spoilt(trained("add_mod11"), 0, 0.0)
+    subject = with_nan(trained("add_mod11"), 0, 0.0)
     row = measure(Question(subject), [*READ_OF_NEURONS, "memorization", "logits", "embedding", "logit_map", "norms"])[0]
     assert row["undefined"].startswith("100% of the neurons")
     for column in ("fsd", "fsd_mode", "rank", "logit_share", "logit_mode", "embedding_rank", "embedding_mode"):
@@ -485,7 +478,7 @@ def test_one_mode_is_nothing_to_agree_on() -> None:
         assert "fsd_2" not in row
 
 
-# What cannot be measured is refused in a sentence.
+# What cannot be measured is rejected in a sentence.
 
 
 @pytest.mark.parametrize(
@@ -502,7 +495,7 @@ def test_one_mode_is_nothing_to_agree_on() -> None:
         ("patching", "norm_for_attention", "only a model with attention has heads to patch, got attention = 'norm'"),
     ],
 )
-def test_a_model_without_the_part_is_refused(name: str, architecture: str, sentence: str) -> None:
+def test_a_model_without_the_part_is_rejected(name: str, architecture: str, sentence: str) -> None:
     with pytest.raises(InputError, match=re.escape(sentence)):
         measure(Question(trained("add_mod7", ARCHITECTURES[architecture], 2)), [name])
 

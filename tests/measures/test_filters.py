@@ -1,37 +1,22 @@
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 import pytest
 import torch
-from plain_runs import TWO_LAYERS, fresh, small_run
+from plain_runs import TWO_LAYERS
 from torch import Tensor
 
-from grokscope.activations import RunStack, subject_of
+from grokscope.activations import RunStack
 from grokscope.errors import InputError
 from grokscope.measures.filters import mode_filter, neuron_edit, read_neurons
 from grokscope.measures.mode_choice import top_modes
 from grokscope.measures.projections import mode_part
 from grokscope.model import site_names
-from grokscope.specs import Architecture
 from grokscope.tasks import Basis, named_task
-from grokscope.training import advance
+from measured_stacks import trained_stack as trained
+from measured_stacks import with_nan
 
 HIDDEN = "blocks.0.mlp.hook_post"
-
-
-@lru_cache
-def trained(task: str, runs: int = 2, steps: int = 40, architecture: Architecture = TWO_LAYERS) -> RunStack:
-    state, cohort = fresh([small_run(task, seed, architecture) for seed in range(runs)])
-    advance(state, cohort, steps)
-    return subject_of(cohort.specs, state.weights)
-
-
-def with_nan(subject: RunStack, run: int) -> RunStack:
-    weights = {name: value.clone() for name, value in subject.weights.items()}
-    for value in weights.values():
-        value[run] = torch.nan
-    return replace(subject, weights=weights)
 
 
 def drawn_modes(seed: int, runs: int, basis: Basis) -> Tensor:

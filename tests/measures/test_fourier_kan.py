@@ -372,13 +372,13 @@ def test_irreps_are_no_frequencies() -> None:
 
 
 @pytest.mark.parametrize("K", [0, -1, 6])
-def test_frequencies_beyond_half_the_order_are_refused(K: int) -> None:
+def test_frequencies_beyond_half_the_order_are_rejected(K: int) -> None:
     with pytest.raises(InputError, match=f"must lie between 1 and 5 on 11 elements, got {K}"):
         fourier_kan(drawn(0, 11, 2), basis_of("add_mod11"), frequencies=K)
 
 
 @pytest.mark.parametrize("penalty", [-0.1, math.nan])
-def test_a_penalty_below_zero_is_refused(penalty: float) -> None:
+def test_a_penalty_below_zero_is_rejected(penalty: float) -> None:
     with pytest.raises(InputError, match=f"at least 0, got {penalty}"):
         fourier_kan(drawn(0, 11, 2), basis_of("add_mod11"), penalty)
 

@@ -199,7 +199,7 @@ def test_logits_that_are_all_alike_have_no_structure() -> None:
         assert found.variance.isnan().all()
 
 
-def test_a_run_of_nan_is_nan_alone_and_refused_when_single() -> None:
+def test_a_run_of_nan_is_nan_alone_and_rejected_when_single() -> None:
     runs = [small_run("add_mod7", seed) for seed in range(3)]
     state, _ = fresh(list(runs))
     subject = subject_of(runs, state.weights)

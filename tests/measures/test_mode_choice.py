@@ -1,34 +1,19 @@
 from collections import Counter
-from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 import pytest
 import torch
-from plain_runs import ARCHITECTURES, TWO_LAYERS, fresh, small_run
+from plain_runs import ARCHITECTURES
 
-from grokscope.activations import RunStack, subject_of
+from grokscope.activations import RunStack
 from grokscope.errors import InputError
 from grokscope.measures.mode_choice import chosen_modes, key_modes, top_modes
 from grokscope.specs import Architecture
-from grokscope.training import advance
+from measured_stacks import trained_stack as trained
+from measured_stacks import with_nan
 
 HIDDEN = "blocks.0.mlp.hook_post"
 ONE_NEURON = Architecture(layers=1, width=8, heads=2, mlp_width=1)  # whose key modes are one: all must be told apart
-
-
-@lru_cache
-def trained(task: str, runs: int = 2, steps: int = 40, architecture: Architecture = TWO_LAYERS) -> RunStack:
-    state, cohort = fresh([small_run(task, seed, architecture) for seed in range(runs)])
-    advance(state, cohort, steps)
-    return subject_of(cohort.specs, state.weights)
-
-
-def with_nan(subject: RunStack, run: int) -> RunStack:
-    weights = {name: value.clone() for name, value in subject.weights.items()}
-    for value in weights.values():
-        value[run] = torch.nan
-    return replace(subject, weights=weights)
 
 
 def votes_of(subject: RunStack, run: int) -> tuple[Counter, np.ndarray]:

@@ -93,7 +93,7 @@ def test_seeds_decide() -> None:
     assert not torch.equal(uniform_null(30, 5, 50, seed=1).values, uniform_null(30, 5, 50, seed=2).values)
 
 
-def test_several_votes_per_neuron_are_refused() -> None:
+def test_several_votes_per_neuron_are_rejected() -> None:
     found = fsd_gen(torch.rand(5, 8, generator=torch.Generator().manual_seed(0)), 2)
     for test in (uniform_p_value, exact_test):
         with pytest.raises(InputError, match="got top_k 2"):

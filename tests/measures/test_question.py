@@ -96,7 +96,7 @@ def test_the_site_is_the_readings_choice(architecture: str, chosen: str, site: s
 
 
 @pytest.mark.parametrize("architecture", ["attention_only", "norm_for_mlp"])
-def test_neurons_of_a_model_without_any_are_refused(architecture: str) -> None:
+def test_neurons_of_a_model_without_any_are_rejected(architecture: str) -> None:
     question = Question(trained("add_mod7", ARCHITECTURES[architecture], 2), ReadingSpec(fsd_site="mlp"))
     with pytest.raises(InputError, match="fsd_site 'mlp' needs a model with MLPs; this one has none"):
         measure(question, ["fsd"])
@@ -147,7 +147,7 @@ def test_the_embedding_is_read_in_the_basis_that_is_asked_for() -> None:
         ("add_mod11", "answer", "isotypic", "add_mod11 has no basis 'isotypic'"),
     ],
 )
-def test_a_reading_that_the_task_does_not_have_is_refused(task: str, by, basis: str, sentence: str) -> None:
+def test_a_reading_that_the_task_does_not_have_is_rejected(task: str, by, basis: str, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         measure(Question(trained(task), by=by, basis_name=basis), ["fsd"])
 
@@ -248,7 +248,7 @@ def test_what_is_drawn_is_drawn_from_the_seed(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63, 10**30])
-def test_a_seed_beyond_63_bits_is_refused(seed: int) -> None:
+def test_a_seed_beyond_63_bits_is_rejected(seed: int) -> None:
     with pytest.raises(InputError, match=r"the seed must lie in \[0, 2\^63\), got -?[0-9]+"):
         Question(trained(), seed=seed)
 

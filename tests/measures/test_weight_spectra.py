@@ -215,7 +215,7 @@ def test_a_model_without_an_mlp_has_no_map() -> None:
     assert embedding_spectrum(subject).power.shape == (1, 5)
 
 
-def test_a_basis_over_more_symbols_is_refused() -> None:
+def test_a_basis_over_more_symbols_is_rejected() -> None:
     subject, _, _ = trained([small_run("add_mod7", 0)])
     with pytest.raises(InputError, match="add_mod7 has 7 symbols, got a basis over 11"):
         embedding_spectrum(subject, named_task("add_mod11").basis())

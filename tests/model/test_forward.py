@@ -178,10 +178,10 @@ def test_patterns_are_shares_and_causal_ones_look_back() -> None:
         (Taps(read=frozenset({"blocks.0.attn.hook_pattern "})), "did you mean 'blocks.0.attn.hook_pattern'?"),
     ],
 )
-def test_unknown_sites_are_refused(taps: Taps, sentence: str) -> None:
-    with pytest.raises(InputError) as refusal:
+def test_unknown_sites_are_rejected(taps: Taps, sentence: str) -> None:
+    with pytest.raises(InputError) as rejection:
         Stack(SMALL).logits(taps)
-    assert sentence in str(refusal.value)
+    assert sentence in str(rejection.value)
 
 
 def test_an_architecture_without_a_branch_has_none_of_its_sites() -> None:

@@ -24,7 +24,7 @@ def test_one_bucket_holds_the_paper() -> None:
     assert {padded_size(symbols) for symbols in (53, 97, 101, 113, 120, 131)} == {136}
 
 
-def test_too_many_symbols_are_refused() -> None:
+def test_too_many_symbols_are_rejected() -> None:
     with pytest.raises(InputError, match="at most 1007 symbols, got 1008"):
         padded_size(1008)
 

@@ -181,10 +181,10 @@ def test_one_seed_sets_all_three() -> None:
     ],
 )
 def test_bad_values_are_named(make, sentence: str) -> None:
-    with pytest.raises(InputError) as refusal:
+    with pytest.raises(InputError) as rejection:
         make()
-    assert sentence in str(refusal.value)
-    assert "\n" not in str(refusal.value)
+    assert sentence in str(rejection.value)
+    assert "\n" not in str(rejection.value)
 
 
 def test_an_unknown_key_from_json_names_its_place() -> None:

@@ -81,6 +81,6 @@ def test_dihedral_reflections_turn_back() -> None:
     ],
 )
 def test_bad_names(name: str, sentence: str) -> None:
-    with pytest.raises(InputError) as refusal:
+    with pytest.raises(InputError) as rejection:
         named_group(name)
-    assert sentence in str(refusal.value)
+    assert sentence in str(rejection.value)

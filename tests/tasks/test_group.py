@@ -77,22 +77,22 @@ def test_generators_reach_everything(group: Group) -> None:
     ],
 )
 def test_a_table_that_is_no_group_is_told_why(table, sentence: str) -> None:
-    with pytest.raises(InputError) as refusal:
+    with pytest.raises(InputError) as rejection:
         Group("mine", table)
-    assert str(refusal.value).startswith("'mine' is not a group: ")
-    assert sentence in str(refusal.value)
+    assert str(rejection.value).startswith("'mine' is not a group: ")
+    assert sentence in str(rejection.value)
 
 
 def test_the_failing_triple_really_fails() -> None:
     table = np.array([[0, 1, 2, 3, 4], [1, 0, 3, 4, 2], [2, 4, 0, 1, 3], [3, 2, 4, 0, 1], [4, 3, 1, 2, 0]])
-    with pytest.raises(InputError) as refusal:
+    with pytest.raises(InputError) as rejection:
         Group("loop", table)
-    words = str(refusal.value).replace(",", "").split()
+    words = str(rejection.value).replace(",", "").split()
     x, y, z = (int(words[i + 2]) for i, word in enumerate(words) if word in "xyz" and words[i + 1] == "=")
     assert table[table[x, y], z] != table[x, table[y, z]]
 
 
-def test_too_large_a_table_is_refused() -> None:
+def test_too_large_a_table_is_rejected() -> None:
     with pytest.raises(InputError, match="'mine' has 1001 elements; groups of up to 1000 are supported"):
         Group("mine", np.zeros((1001, 1001), dtype=int))
 
@@ -111,10 +111,10 @@ def test_objects_that_are_whole_numbers_make_a_table() -> None:
 
 def test_names_are_shown_and_never_printed_raw() -> None:
     loop = [[0, 1, 2, 3, 4], [1, 0, 3, 4, 2], [2, 4, 0, 1, 3], [3, 2, 4, 0, 1], [4, 3, 1, 2, 0]]
-    with pytest.raises(InputError) as refusal:
+    with pytest.raises(InputError) as rejection:
         Group("\x1b[31m\n", loop, ["e", "\x1b]0;a", "b" * 5000, "c\n", "d"])
-    assert str(refusal.value).isprintable()
-    assert len(str(refusal.value)) < 500
+    assert str(rejection.value).isprintable()
+    assert len(str(rejection.value)) < 500
 
 
 def test_each_element_has_a_name_of_its_own() -> None:
@@ -138,6 +138,6 @@ S3 = named_group("S3")
         ("symmetric", named_group("Z2").table, ("", "21")),
     ],
 )
-def test_a_family_without_its_order_is_refused(family, table, elements) -> None:
+def test_a_family_without_its_order_is_rejected(family, table, elements) -> None:
     with pytest.raises(InputError, match=f"'mine' is not a {family} group in the order of its family"):
         Group("mine", table, elements, family)

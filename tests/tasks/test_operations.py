@@ -107,9 +107,9 @@ def test_groups_have_no_sums() -> None:
     ],
 )
 def test_bad_names(name: str, sentence: str) -> None:
-    with pytest.raises(InputError) as refusal:
+    with pytest.raises(InputError) as rejection:
         named_task(name)
-    message = str(refusal.value)
+    message = str(rejection.value)
     assert sentence in message
     assert len(message) < 300
     assert "\n" not in message

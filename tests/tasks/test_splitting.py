@@ -62,6 +62,6 @@ def test_shuffled_labels_keep_their_counts_and_lose_the_rule() -> None:
     ],
 )
 def test_bad_fractions(fraction: float, sentence: str) -> None:
-    with pytest.raises(InputError) as refusal:
+    with pytest.raises(InputError) as rejection:
         split(named_task("Z5"), fraction, 0)
-    assert sentence in str(refusal.value)
+    assert sentence in str(rejection.value)

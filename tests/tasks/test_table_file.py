@@ -114,11 +114,11 @@ NAMED = '{{"table": [[0, 1], [1, 0]], "elements": ["e", {}]}}'
     ],
 )
 def test_bad_files(tmp_path: Path, file: str, content: bytes | str, sentence: str) -> None:
-    with pytest.raises(InputError) as refusal:
+    with pytest.raises(InputError) as rejection:
         named_task(written(tmp_path, file, content))
-    assert sentence in str(refusal.value)
-    assert str(refusal.value).isprintable()
-    assert len(str(refusal.value)) < 500
+    assert sentence in str(rejection.value)
+    assert str(rejection.value).isprintable()
+    assert len(str(rejection.value)) < 500
 
 
 def test_only_a_regular_file_is_opened(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_pickle_is_never_loaded(tmp_path: Path) -> None:
     ],
 )
 def test_bad_paths(name: str) -> None:
-    with pytest.raises(InputError, match="table") as refusal:
+    with pytest.raises(InputError, match="table") as rejection:
         named_task(name)
-    assert str(refusal.value).isprintable()
-    assert len(str(refusal.value)) < 300
+    assert str(rejection.value).isprintable()
+    assert len(str(rejection.value)) < 300

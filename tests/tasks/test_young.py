@@ -36,9 +36,9 @@ def test_representations_multiply_and_are_orthogonal(n: int, g: int, h: int) -> 
 
 @pytest.mark.parametrize("partition", [(2, 2), (1, 2), (3, 0), (), (4, -1)])
 def test_only_partitions_of_its_letters_are_irreps(partition: tuple[int, ...]) -> None:
-    with pytest.raises(InputError) as refusal:
+    with pytest.raises(InputError) as rejection:
         orthogonal_form(named_group("S3"), partition)
-    assert str(refusal.value) == f"expected a partition of 3 such as (3,), got {partition}"
+    assert str(rejection.value) == f"expected a partition of 3 such as (3,), got {partition}"
 
 
 @pytest.mark.parametrize("group", [named_group("D3"), Group("bare S3", named_group("S3").table)])

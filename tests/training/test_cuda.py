@@ -94,14 +94,14 @@ def test_stopped_and_continued_is_the_same_to_the_last_byte(stop_after: int, tmp
     short = replace(SMALL, training=replace(SMALL.training, steps=200)).with_seed(4)
     specs = [short, *NEIGHBOURS[1:]]
     run_all(specs, Store(tmp_path / "whole"), device="cuda")
-    looks: list[Progress] = []
+    reports: list[Progress] = []
     with pytest.raises(Stopped):
         run_all(
             specs,
             Store(tmp_path / "broken"),
             device="cuda",
-            report=looks.append,
-            should_stop=lambda: len(looks) > stop_after,
+            report=reports.append,
+            should_stop=lambda: len(reports) > stop_after,
         )
     run_all(specs, Store(tmp_path / "broken"), device="cuda")
     kept = final_bytes(tmp_path / "whole")

@@ -163,10 +163,10 @@ def test_grokfast_that_adds_nothing_equals_plain_bit_for_bit() -> None:
 
 
 def test_plain_steps_never_reach_the_transform(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*arguments: Tensor) -> None:
+    def reject(*arguments: Tensor) -> None:
         raise AssertionError("a plain cohort transforms nothing")
 
-    monkeypatch.setattr("grokscope.training.loop.Trainer._transform", refuse)
+    monkeypatch.setattr("grokscope.training.loop.Trainer._transform", reject)
     state, cohort = fresh([small_run()])
     advance(state, cohort, 2)
     with pytest.raises(AssertionError, match="transforms nothing"):
@@ -268,7 +268,7 @@ def test_a_closure_is_called_once_and_its_gradient_changed() -> None:
         (lambda sgd: small_run(gradient="grokfst"), "gradient must be one of .* did you mean .*grokfast"),
     ],
 )
-def test_what_makes_no_sense_is_refused(make, sentence: str) -> None:
+def test_what_makes_no_sense_is_rejected(make, sentence: str) -> None:
     sgd = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
     with pytest.raises(InputError, match=sentence):
         make(sgd)

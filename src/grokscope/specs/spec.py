@@ -103,7 +103,7 @@ def _resolved(spec: type[Spec]) -> dict[str, Any]:
     return {f.name: hints[f.name] for f in fields(spec)}
 
 
-# Resolving them takes longer than all checks of a spec together. Any: mypy takes the type of a dataclass for unhashable.
+# Resolving them takes longer than all checks of a spec. Any: mypy takes the type of a dataclass for unhashable.
 _annotations: Any = cache(_resolved)
 
 
