@@ -40,6 +40,13 @@ def test_every_run_is_in_one_shard_of_its_own_kind_and_after_its_parent() -> Non
     assert [shard.number for shard in shards] == list(range(len(shards)))
 
 
+def test_a_shard_for_an_accelerator_is_as_large_as_its_memory_allows() -> None:
+    plan = Plan("runs", tuple(RunSpec().with_seed(seed) for seed in range(300)), device="cuda:9")
+    small, large = shards_of(plan, memory=2 * 2**30), shards_of(plan, memory=80 * 2**30)
+    assert len(small) > len(large) == 1
+    assert max(len(shard.plan.runs) for shard in small) * 28.8 < 2 * 1024, "MiB a run, as measured on an H200"
+
+
 @pytest.fixture
 def room_for_three(monkeypatch: pytest.MonkeyPatch) -> None:
     """The processor as an accelerator with room for three runs: `cpu:0` has stacks, and `cpu` has none."""

@@ -48,10 +48,3 @@ def test_stacks_are_the_groups_of_equal_keys_and_parents_come_first() -> None:
         assert len({stack_key(spec) for spec in members}) == 1
     assert count_generations(specs) == {CHILD: 1, PLAIN: 0, PLAIN.with_seed(1): 0, specs[1]: 0}
     assert [len(part) for part in split_evenly(specs, 3)] == [2, 2]
-
-
-def test_a_shard_for_an_accelerator_is_as_large_as_its_memory_allows() -> None:
-    plan = Plan("runs", tuple(RunSpec().with_seed(seed) for seed in range(300)), device="cuda:9")
-    small, large = shards_of(plan, memory=2 * 2**30), shards_of(plan, memory=80 * 2**30)
-    assert len(small) > len(large) == 1
-    assert max(len(shard.plan.runs) for shard in small) * 28.8 < 2 * 1024, "MiB a run, as measured on an H200"
