@@ -5,34 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from studied_runs import BASE, LAW, MADE_FOR_BASE, OTHER, RUNS, SPEC, studies
 
 import grokscope
 from grokscope.errors import InputError
 from grokscope.jobs import Stopped, prepare_plan, run_all
 from grokscope.jobs.shards import shards_of
 from grokscope.jobs.worker import work
-from grokscope.runs import Store, keep_plan, kept_plans, open_store, pull, run_name
+from grokscope.runs import Store, keep_plan, kept_plans, run_name
 from grokscope.runs.packing import finished_records, pack_records, save_records, unpack_records
 from grokscope.runs.records import merge_records
 from grokscope.runs.run_folder import MADE_FOR
-from grokscope.specs import Architecture, Cadence, Membership, Plan, RunSpec, Training
-
-SPEC = RunSpec(
-    task="add_mod5",
-    train_fraction=0.6,
-    architecture=Architecture(layers=1, width=8, heads=2, mlp_width=8),
-    training=Training(steps=4, batch_size=8),
-    checkpoints=Cadence(every=4),
-    measurements=Cadence(every=2),
-)
-RUNS = (SPEC, SPEC.with_seed(1))
-BASE, LAW = Membership("synchronization", "base", "add_mod5_s0"), Membership("synchronization", "law", "add_mod5_s0")
-OTHER = Membership("bakeoff", "tuning", "plain")
-MADE_FOR_BASE = ((LAW, BASE), ())
-
-
-def studies(store: Store, spec: RunSpec = SPEC) -> tuple[Membership, ...]:
-    return store.find(run_name(spec)).record().made_for
+from grokscope.specs import Membership, Plan
 
 
 def test_a_plan_gives_each_run_its_studies_through_a_stop_and_a_resume(tmp_path: Path) -> None:
@@ -107,23 +91,6 @@ def test_packed_records_keep_them_and_merging_unites_them(tmp_path: Path) -> Non
     merged = merge_records([*back, changed])
     assert [record.made_for for record in merged] == [(OTHER, BASE, LAW), ()]
     assert merged[0].evaluations["norm"] == [0.0] * 3, "the last of them counts"
-
-
-def test_a_remote_store_keeps_them_and_pulling_brings_them(tmp_path: Path) -> None:
-    pytest.importorskip("fsspec")
-    address, out = f"file://{tmp_path / 'share'}", tmp_path / "pulled"
-    out.mkdir()
-    work(Plan(address, RUNS, made_for=MADE_FOR_BASE), lambda message: None)
-    with open_store(address) as store:
-        assert studies(store) == (BASE, LAW)
-        assert studies(store, RUNS[1]) == ()
-    assert pull(address, out) == 2
-    assert studies(Store(out)) == (BASE, LAW)
-    work(Plan(address, (SPEC,), made_for=((OTHER,),)), lambda message: None)
-    with open_store(address, only=("format", "spec.json", "outcome.json")) as store:
-        assert studies(store) == (OTHER, BASE, LAW)
-    assert pull(address, out) == 0, "nothing was trained"
-    assert studies(Store(out)) == (OTHER, BASE, LAW)
 
 
 @pytest.mark.parametrize("parts", [{"study": ""}, {"name": ""}, {"experiment": 3}])

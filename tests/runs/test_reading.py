@@ -16,7 +16,7 @@ from grokscope.runs.packing import finished_records
 from grokscope.specs import Architecture, Cadence, Fork, Plan, RunSpec, Training
 from grokscope.view.data import tables_of
 from grokscope.view.page.sources import source_of
-from grokscope.view.summary import sentence, story
+from grokscope.view.summary import summarize, summarize_run
 
 SPEC = RunSpec(
     task="add_mod5",
@@ -60,7 +60,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "store": lambda path: (list(Store(path)), Store(path).is_finished(ABSENT), Store(path).has_begun(ABSENT)),
     "what is not there": lambda path: (
         Run(Store(path).locate(ABSENT)).record,
-        sentence(Run(Store(path).locate(ABSENT))),
+        summarize_run(Run(Store(path).locate(ABSENT))),
     ),
     "plans": lambda path: kept_plans(open_store(str(path))),
     "records": lambda path: finished_records(Plan(str(path), (SPEC, OTHER, ABSENT))),
@@ -72,7 +72,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     ),
     "tables": lambda path: tables_of(grokscope.open(path)),
     "page": source_of,
-    "summary": lambda path: story(list(grokscope.open(path))),
+    "summary": lambda path: summarize(list(grokscope.open(path))),
 }
 
 

@@ -5,20 +5,18 @@ from typing import TYPE_CHECKING
 from grokscope.lazy import exports
 
 if TYPE_CHECKING:  # all of them load torch
-    from grokscope.jobs.capacity import bytes_per_run, slots_in, slots_that_fit
     from grokscope.jobs.preparation import prepare_plan, reject_impossible
     from grokscope.jobs.runner import run_all
-    from grokscope.jobs.stacks import stack_key
+    from grokscope.jobs.stacks import bytes_per_run, slots_in, slots_that_fit, stack_key
     from grokscope.jobs.states import state_at
     from grokscope.jobs.training_stack import Notice, Progress, Stopped
 else:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "capacity": ["bytes_per_run", "slots_in", "slots_that_fit"],
             "preparation": ["prepare_plan", "reject_impossible"],
             "runner": ["run_all"],
-            "stacks": ["stack_key"],
+            "stacks": ["bytes_per_run", "slots_in", "slots_that_fit", "stack_key"],
             "states": ["state_at"],
             "training_stack": ["Notice", "Progress", "Stopped"],
         },

@@ -51,8 +51,9 @@ def executor_named(
     cut: dict[str, Any] = {"runs_per_shard": runs_per_shard, "memory": memory, "retries": retries}
     if name == "ray":
         return partial(run_on_ray, address=address, **cut)
-    folder = Path("jobs") if is_remote(plan.out) else Path(plan.out) / "jobs"
-    return partial(run_on_slurm, folder=folder, **cut, **({"slurm_partition": partition} if partition else {}))
+    if partition is not None:
+        cut["slurm_partition"] = partition
+    return partial(run_on_slurm, folder=Path("jobs" if is_remote(plan.out) else f"{plan.out}/jobs"), **cut)
 
 
 @dataclass(frozen=True)

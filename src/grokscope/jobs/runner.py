@@ -8,15 +8,11 @@ from time import sleep
 import torch
 
 from grokscope.errors import InputError
-from grokscope.jobs.capacity import slots_that_fit
 from grokscope.jobs.preparation import reject_impossible
-from grokscope.jobs.stacks import plan_stacks, split_evenly
+from grokscope.jobs.stacks import plan_stacks, slots_that_fit, split_evenly
 from grokscope.jobs.training_stack import Options, Report, Stopped, TrainingStack
-from grokscope.runs.locks import BusyError
-from grokscope.runs.measuring import Measuring
-from grokscope.runs.run_folder import Keep, RunFolder
-from grokscope.runs.store import Store
-from grokscope.specs import Membership, RunSpec
+from grokscope.runs import BusyError, Keep, Measuring, RunFolder, Store
+from grokscope.specs import Fork, Membership, RunSpec
 
 __all__ = ["Studies", "run_all"]
 
@@ -45,10 +41,8 @@ def run_all(
     cannot be trained or measured is rejected before anything is written. `made_for` names the studies of each run.
     """
     reject_impossible(specs, store, device, (*measuring.always, *measuring.milestones))
-    options, studies = (
-        Options(device, keep, report, should_stop, compiled, stop_after_grokking, measuring),
-        made_for or {},
-    )
+    options = Options(device, keep, report, should_stop, compiled, stop_after_grokking, measuring)
+    studies = made_for or {}
     for _, key, members in plan_stacks(specs):
         left = _unfinished(members, store, studies)
         waiting = split_evenly(left, 1 if device == "cpu" else slots_that_fit(key, device)) if left else []
@@ -112,33 +106,29 @@ def _take_stack(
         return None
     _await_parents(specs, store, options.should_stop)
     # What is finished, or another process's, leaves its slot empty: the others keep theirs, and with it every bit.
-    by_slot: list[RunFolder | None] = []
-    for spec in specs:
-        folder = store.add(spec, studies.get(spec, ()))
-        by_slot.append(None)
-        try:
-            locks.enter_context(folder.lock())
-        except BusyError:
-            continue
-        if folder.outcome.is_finished:
-            folder.tidy()
-        else:
-            by_slot[-1] = folder
+    by_slot = [_take_run(store.add(spec, studies.get(spec, ())), locks) for spec in specs]
     return TrainingStack(specs, by_slot, store, options) if any(by_slot) else None
+
+
+def _take_run(folder: RunFolder, locks: ExitStack) -> RunFolder | None:
+    """The run, locked; None if it is finished, or another process's."""
+    with suppress(BusyError):
+        locks.enter_context(folder.lock())
+        if not folder.outcome.is_finished:
+            return folder
+        folder.tidy()
+    return None
 
 
 def _await_parents(specs: Sequence[RunSpec], store: Store, should_stop: Callable[[], bool]) -> None:
     """Wait while another process trains towards the states that these forks begin with."""
-    waiting = [spec for spec in specs if spec.fork is not None]
-    while waiting := [spec for spec in waiting if _is_on_its_way(spec, store)]:
+    while any(_is_on_its_way(spec.fork, store) for spec in specs if spec.fork is not None):
         if should_stop():
             raise Stopped
         sleep(PAUSE)
 
 
-def _is_on_its_way(spec: RunSpec, store: Store) -> bool:
+def _is_on_its_way(fork: Fork, store: Store) -> bool:
     """Whether a fork's parent has no state at its step yet, and another process trains it."""
-    assert spec.fork is not None
-    parent = store.find(spec.fork.parent)
-    is_there = spec.fork.step in parent.checkpoints("state") or parent.outcome.is_finished
-    return not is_there and parent.is_held()
+    parent = store.find(fork.parent)
+    return not (fork.step in parent.checkpoints("state") or parent.outcome.is_finished) and parent.is_held()

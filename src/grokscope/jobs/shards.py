@@ -12,8 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from grokscope.errors import InputError
-from grokscope.jobs.capacity import slots_in, slots_that_fit
-from grokscope.jobs.stacks import plan_stacks, split_evenly
+from grokscope.jobs.stacks import plan_stacks, slots_in, slots_that_fit, split_evenly
 from grokscope.jobs.training_stack import Stopped
 from grokscope.jobs.worker import as_line, stop_requests, work
 from grokscope.runs import open_store

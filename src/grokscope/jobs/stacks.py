@@ -1,4 +1,4 @@
-"""Which runs train together: of one shape and about one length, parents before their forks.
+"""Which runs train together: of one shape and about one length, parents before their forks, as many as fit.
 
 The runner's stacks and the executors' shards are both cut here, so that where as many runs fit, a shard is one of the
 stacks that the local executor would make: the same runs in the same slots, and with them every bit.
@@ -7,11 +7,26 @@ stacks that the local executor would make: the same runs in the same slots, and 
 from collections.abc import Hashable, Sequence
 from math import ceil
 
+import torch
+
 from grokscope.errors import InputError
+from grokscope.model import layout_of
 from grokscope.specs import RunSpec
 from grokscope.training import CohortKey, cohort_key
 
-__all__ = ["count_generations", "plan_stacks", "split_evenly", "stack_key"]
+__all__ = [
+    "bytes_per_run",
+    "count_generations",
+    "plan_stacks",
+    "slots_in",
+    "slots_that_fit",
+    "split_evenly",
+    "stack_key",
+]
+
+MOST_SLOTS = 512
+MIB_PER_RUN = 30  # a guess to start from: 28.8 MiB were allocated per run of the paper's model at batch 512, TF32
+HEADROOM = 0.7  # of free memory
 
 
 def plan_stacks(specs: Sequence[RunSpec]) -> list[tuple[int, CohortKey, list[RunSpec]]]:
@@ -59,3 +74,26 @@ def count_generations(specs: Sequence[RunSpec]) -> dict[RunSpec, int]:
         return 0 if parent is None else 1 + generation(parent)
 
     return {spec: generation(spec) for spec in specs}
+
+
+def slots_that_fit(key: CohortKey, device: str) -> int:
+    """How many runs to train at once, from the free memory of a device that is here."""
+    return slots_in(key, _free_memory(device))
+
+
+def slots_in(key: CohortKey, memory: int) -> int:
+    """How many runs to train at once in so many bytes, of which some are left free."""
+    return max(1, min(MOST_SLOTS, int(HEADROOM * memory / bytes_per_run(key))))
+
+
+def bytes_per_run(key: CohortKey) -> int:
+    """Memory of one run in a stack: parameters, gradient, moments and activations."""
+    floats = 5 if key.gradient == "grokfast" else 4  # weights, two moments, gradient; Grokfast's average
+    parameters = 4 * floats * layout_of(key.architecture, key.size).size
+    return parameters + int(MIB_PER_RUN * 2**20 * key.batch / 512 * key.architecture.layers / 2)
+
+
+def _free_memory(device: str) -> int:
+    if device == "mps":
+        return torch.mps.recommended_max_memory() - torch.mps.current_allocated_memory()
+    return torch.cuda.mem_get_info(device)[0]

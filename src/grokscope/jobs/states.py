@@ -10,9 +10,8 @@ from torch import Tensor
 from grokscope.errors import InputError
 from grokscope.measures import snapshot
 from grokscope.model import layout_of, padded_size
+from grokscope.runs import RunFolder, Store
 from grokscope.runs.logs import Row
-from grokscope.runs.run_folder import RunFolder
-from grokscope.runs.store import Store
 from grokscope.specs import RunSpec
 from grokscope.steering import Control, Decision, controlled, decision, drawn_step, forked, has_paired_run
 from grokscope.tasks import named_task
@@ -90,13 +89,10 @@ def state_at(
     if found is not None and found[0] == step:
         return padded_row(found[1], layout, task.symbols)
     cohort = Cohort([folder.spec], device)
-    state: State = initial_state(cohort)
-    start = 0
+    state, start = initial_state(cohort), first if found is None else found[0]
     if found is not None:
-        start = found[0]
         state.put(0, padded_row(found[1], layout, task.symbols))
     elif folder.spec.fork is not None:
-        start = folder.spec.fork.step
         state.put(0, forked_state(folder.spec, store, compiled, device, warn))
     if step > start:
         if has_paired_run(folder.spec):

@@ -9,12 +9,11 @@ from torch import Tensor
 from grokscope.activations import subject_of
 from grokscope.jobs.states import changes_decay, decide_decay, forked_state, is_compiled, logged_numbers
 from grokscope.measures import snapshot
+from grokscope.runs import Keep, RunFolder, RunOutcome, Store
 from grokscope.runs.logs import columns_from
 from grokscope.runs.measuring import STEPS_AT_ONCE, Measuring, measure_stack
-from grokscope.runs.outcome import READING, RunOutcome
+from grokscope.runs.outcome import READING
 from grokscope.runs.provenance import provenance
-from grokscope.runs.run_folder import Keep, RunFolder
-from grokscope.runs.store import Store
 from grokscope.specs import RunSpec
 from grokscope.steering import Control, Decision, has_paired_run, paired_run
 from grokscope.tasks import Task
@@ -92,7 +91,7 @@ class TrainingStack:
             for slot, folder in self.folders.items()
             if folder.spec.fork is not None and has_paired_run(folder.spec)
         }
-        self.cohort = Cohort([folder and folder.spec for folder in by_slot], options.device, paired)
+        self.cohort = Cohort([None if one is None else one.spec for one in by_slot], options.device, paired)
         self.state = initial_state(self.cohort)
         self.evaluation_steps = [spec.evaluation_steps for spec in self.cohort.specs]
         self.saves = [set(spec.checkpoints.steps(spec.training.steps)) for spec in self.cohort.specs]
@@ -128,8 +127,8 @@ class TrainingStack:
         due = {first, *(step for step in self.evaluation_steps[slot] if step > first)}
         missing = due - {row["step"] for row in folder.log()}
         if measuring.always and measuring.concerns(folder.spec):
-            measured = {row["step"] for row in folder.log("measures")}
-            missing |= {step for step in self.saves[slot] if step >= first} - measured
+            saved = {step for step in self.saves[slot] if step >= first}
+            missing |= saved - {row["step"] for row in folder.log("measures")}
         return min(missing, default=folder.spec.training.steps + 1) - 1
 
     def train(self) -> None:
@@ -152,8 +151,12 @@ class TrainingStack:
 
     def _advance(self, running: set[int]) -> set[int]:
         """Take the steps to the next evaluation or checkpoint of any run; those that have not failed."""
-        stops = {slot: self.evaluation_steps[slot] | self.saves[slot] for slot in running}
-        ahead = min(stop - self.steps[slot] for slot in running for stop in stops[slot] if stop > self.steps[slot])
+        ahead = min(
+            stop - self.steps[slot]
+            for slot in running
+            for stop in self.evaluation_steps[slot] | self.saves[slot]
+            if stop > self.steps[slot]
+        )
         self.state, info = advance(self.state, self.cohort, ahead, self.compiled)
         failed = {slot: step for slot in running if (step := info.failed_at[slot]) is not None}
         for slot, step in failed.items():
@@ -164,19 +167,20 @@ class TrainingStack:
 
     def _end_runs(self, running: set[int]) -> set[int]:
         """Finish the runs that have taken their last step, or enough steps since they grokked; the others go on."""
-        left = set(running)
-        for slot in sorted(running):
-            last = self.cohort.specs[slot].training.steps
-            after = self.options.stop_after_grokking
-            grokked = None if after is None else self._grokked_at(slot)
-            enough = last if grokked is None or after is None else min(last, grokked + after)
-            if self.steps[slot] >= enough:
-                left.discard(slot)
-                if self.steps[slot] < last:
-                    self.save({slot}, is_end=True)
-                self.state.alive[slot] = False  # the slot idles; its row stays as it is
-                self.finish(slot, None, stopped_early=self.steps[slot] < last)
-        return left
+        ended = {slot for slot in running if self.steps[slot] >= self._last_step(slot)}
+        for slot in sorted(ended):
+            is_early = self.steps[slot] < self.cohort.specs[slot].training.steps
+            if is_early:
+                self.save({slot}, is_end=True)
+            self.state.alive[slot] = False  # the slot idles; its row stays as it is
+            self.finish(slot, None, is_early)
+        return running - ended
+
+    def _last_step(self, slot: int) -> int:
+        """The step at which a run ends, by what is known of it so far."""
+        last, after = self.cohort.specs[slot].training.steps, self.options.stop_after_grokking
+        grokked = None if after is None else self._grokked_at(slot)
+        return last if grokked is None or after is None else min(last, grokked + after)
 
     def evaluate(self, due: list[int]) -> None:
         """Evaluate the runs that are due, log what was found, and let their rules decide."""
@@ -213,8 +217,8 @@ class TrainingStack:
         """What is measured of a run at this checkpoint: more at its last, and at the first since it grokked."""
         step, grokked, measuring = self.steps[slot], self._grokked_at(slot), self.options.measuring
         before = max((save for save in self.saves[slot] if save < step), default=-1)
-        is_first = grokked is not None and before < grokked <= step
-        is_milestone = is_first or step == self.cohort.specs[slot].training.steps
+        is_last = step == self.cohort.specs[slot].training.steps
+        is_milestone = is_last or (grokked is not None and before < grokked <= step)
         return (*measuring.always, *(measuring.milestones if is_milestone else ()))
 
     def _grokked_at(self, slot: int) -> int | None:
@@ -238,14 +242,13 @@ class TrainingStack:
             "padded_size": self.cohort.key.size,
             "compiled": self.compiled is not False,
         }
-        rule = decide_decay(self.cohort.specs[slot], self.logs[slot])
         outcome = RunOutcome.from_evaluations(
             columns_from(self.logs[slot]),
             failed_at,
             stopped_early=stopped_early,
             layout=layout,
             provenance=provenance(self.options.device),
-            **_rule_facts(rule),
+            **_rule_facts(decide_decay(self.cohort.specs[slot], self.logs[slot])),
         )
         self.folders[slot].finish(outcome)
 

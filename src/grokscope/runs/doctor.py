@@ -87,14 +87,19 @@ def _examine_run(path: Path, planned: RunSpec | None, repair: bool) -> Iterator[
 
 def _examine_files(folder: RunFolder, repair: bool) -> Iterator[Finding]:
     """Logs, checkpoints and outcome of a run that nobody writes."""
-    found = [*_damaged_checkpoints(folder), *_damaged_logs(folder), *_damaged_outcome(folder)]
+    end, outcome, found = folder.path / "outcome.json", RunOutcome(), list(_damaged_checkpoints(folder))
+    try:
+        outcome = folder.outcome
+    except DamagedError as error:
+        found.append((str(error), folder.spec.training.steps + 1, end))
+    found += _damaged_logs(folder, outcome)
     for problem, step, _ in found:
         where = f"from before step {step}" if step < folder.spec.training.steps else "at its end"
         # A run of somebody else was only watched: nobody here can train it again.
         remedy = "" if folder.spec.model else f"the run is opened again {where}, for `grokscope resume`"
         yield Finding(folder.name, problem, remedy, repair and bool(remedy))
     if repair and found and not folder.spec.model:
-        for path in {folder.path / "outcome.json", *(path for *_, path in found)}:
+        for path in {end, *(path for *_, path in found)}:
             path.unlink(missing_ok=True)
         folder.rewind(min(step for _, step, _ in found) - 1)  # what follows is evaluated again, and so computed again
 
@@ -119,7 +124,7 @@ def _damaged_checkpoints(folder: RunFolder) -> Iterator[Damage]:
             yield f"the checkpoint {named(path)} is missing", int(match[2]), path
 
 
-def _damaged_logs(folder: RunFolder) -> Iterator[Damage]:
+def _damaged_logs(folder: RunFolder, outcome: RunOutcome) -> Iterator[Damage]:
     first, end = folder.spec.fork.step if folder.spec.fork else 0, folder.path / "outcome.json"
     due = [step for step in sorted({first, *folder.spec.evaluation_steps}) if step >= first]
     for which in LOGS:
@@ -130,37 +135,26 @@ def _damaged_logs(folder: RunFolder) -> Iterator[Damage]:
             yield f"{named(path)} has {bad} torn or altered records", min(lost, default=first), end
         # A monitor evaluates whenever it is called, so nothing is known to be missing.
         elif which == "log" and end.exists() and not folder.spec.model:
-            last = _last_evaluation(folder, steps)
+            last = _last_evaluation(folder.spec, outcome, steps)
             if lost := [step for step in lost if step <= last]:
                 yield f"{named(path)} lacks {len(lost)} of its records", lost[0], end
 
 
-def _last_evaluation(folder: RunFolder, steps: list[int]) -> int:
+def _last_evaluation(spec: RunSpec, outcome: RunOutcome, steps: list[int]) -> int:
     """Until when a finished run was evaluated: its last step, unless it ended before."""
-    try:
-        ended = folder.outcome
-    except DamagedError:
-        ended = RunOutcome()
-    if ended.failed_at is not None:
-        return ended.failed_at - 1
-    return max(steps, default=0) if ended.stopped_early else folder.spec.training.steps
-
-
-def _damaged_outcome(folder: RunFolder) -> Iterator[Damage]:
-    try:
-        folder.outcome  # noqa: B018 (reading it checks it)
-    except DamagedError as error:
-        yield str(error), folder.spec.training.steps + 1, folder.path / "outcome.json"
+    if outcome.failed_at is not None:
+        return outcome.failed_at - 1
+    return max(steps, default=0) if outcome.stopped_early else spec.training.steps
 
 
 def find_damage(store: Store, name: str) -> str | None:
     """What is wrong with a finished run's spec, outcome or logs, which records are made of; None if they are whole."""
     try:
         folder = store.folder(name)
-        is_finished = folder.outcome.is_finished
+        outcome = folder.outcome
     except DamagedError as error:
         return str(error)
-    return next((problem for problem, *_ in _damaged_logs(folder)), None) if is_finished else None
+    return next((problem for problem, *_ in _damaged_logs(folder, outcome)), None) if outcome.is_finished else None
 
 
 def damaged_runs(store: Store) -> dict[str, str]:

@@ -6,7 +6,7 @@ follower holds no lock and writes nothing but the index that lists of many runs 
 
 import os
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import nan
 from pathlib import Path
 
@@ -160,7 +160,7 @@ class Follower:
         run.stamp, run.is_read = now, True
         if _read(run, folder.path / "log.jsonl") or outcome != run.record.outcome:
             evaluations = columns_from(run.rows[step] for step in sorted(run.rows))
-            run.record = RunRecord(run.spec, outcome, evaluations, {}, run.record.made_for)
+            run.record = replace(run.record, outcome=outcome, evaluations=evaluations)
 
 
 def _read(run: FollowedRun, path: Path) -> bool:

@@ -43,8 +43,7 @@ def _commit() -> str | None:
     """The commit of the source tree, with `-dirty` for uncommitted changes; a copy without history has a variable."""
     if known := os.environ.get("GROKSCOPE_COMMIT"):
         return known
-    folder = Path(__file__).parent
-    command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)
     except (OSError, subprocess.TimeoutExpired):

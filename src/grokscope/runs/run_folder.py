@@ -19,7 +19,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -209,9 +209,10 @@ class RunFolder:
 
     def _flush_log(self) -> None:
         """The logs reach the disk before a state that follows them: continuing from there never misses a row."""
-        for path in (log for which in LOGS if (log := self.path / f"{which}.jsonl").exists()):
+        for which in LOGS:
+            path = self.path / f"{which}.jsonl"
             try:
-                with path.open("rb") as file:
+                with suppress(FileNotFoundError), path.open("rb") as file:
                     os.fsync(file.fileno())
             except OSError as error:
                 raise disk_error(path, error) from error

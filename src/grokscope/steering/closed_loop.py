@@ -8,7 +8,7 @@ from grokscope.specs import ClosedLoop, ReadingSpec
 
 __all__ = ["Change", "Control", "Phase", "controlled"]
 
-Look = Mapping[str, int | float]
+Evaluation = Mapping[str, int | float]
 
 
 class Phase(StrEnum):
@@ -21,7 +21,7 @@ class Phase(StrEnum):
     HOLDING = "λ is as high as it may be"
     """At the limit, or one step below a λ that was too much."""
     BACKING_OFF = "train accuracy or loss left its bound"
-    """λ was lowered, and waits for calm looks."""
+    """λ was lowered, and waits for calm evaluations."""
     RESTORED = "the run has grokked"
     """λ is back where it began, for good."""
 
@@ -31,7 +31,7 @@ class Change:
     """One change of λ."""
 
     step: int
-    """The look at which it was made."""
+    """The evaluation at which it was made."""
     weight_decay: float
     """λ from there on."""
     phase: Phase
@@ -58,15 +58,15 @@ class Control:
 
 
 def controlled(
-    settings: ClosedLoop, weight_decay: float, looks: Sequence[Look], reading: ReadingSpec | None = None
+    settings: ClosedLoop, weight_decay: float, evaluations: Sequence[Evaluation], reading: ReadingSpec | None = None
 ) -> Control:
-    """λ after the looks so far, each with step, train_accuracy, train_loss and, if known, validation_accuracy.
+    """λ after the evaluations so far, each with step, train_accuracy, train_loss and, if known, validation_accuracy.
 
-    `weight_decay` is the λ to begin with and to return to; where the first look has a `weight_decay` of its own (a fork
-    of a run whose λ was changed), the loop begins there. After `patience` calm looks in a row λ is multiplied by
-    `factor`, up to `highest`. At a look that is not calm it is multiplied by `back_off`, and from then on goes no
-    higher than one factor below the λ that was too much. Nothing happens before the first calm look. A value that is
-    not a number is not calm.
+    `weight_decay` is the λ to begin with and to return to; where the first evaluation has a `weight_decay` of its own
+    (a fork of a run whose λ was changed), the loop begins there. After `patience` calm evaluations in a row λ is
+    multiplied by `factor`, up to `highest`. At an evaluation that is not calm it is multiplied by `back_off`, and from
+    then on goes no higher than one factor below the λ that was too much. Nothing happens before the first calm
+    evaluation. A value that is not a number is not calm.
 
     >>> calm = [{"step": step, "train_accuracy": 1.0, "train_loss": 0.01} for step in (0, 100)]
     >>> controlled(ClosedLoop(factor=2.0), 1.0, calm).weight_decay
@@ -75,17 +75,20 @@ def controlled(
     >>> controlled(ClosedLoop(factor=2.0), 1.0, [*calm, spike]).changes[-1]
     Change(step=200, weight_decay=2.0, phase=<Phase.BACKING_OFF: 'train accuracy or loss left its bound'>)
     """
-    current = float(looks[0].get("weight_decay", weight_decay)) if looks else weight_decay
+    current = float(evaluations[0].get("weight_decay", weight_decay)) if evaluations else weight_decay
     ceiling, calm, has_learnt, is_spike = max(settings.highest, weight_decay), 0, False, False
-    phase, changes = Phase.WAITING, list[Change]()
-    for look in looks:
-        is_calm = look["train_accuracy"] >= settings.train_accuracy and look["train_loss"] <= settings.train_loss
+    phase, changes, grokked = Phase.WAITING, list[Change](), (reading or ReadingSpec()).grokked
+    for evaluation in evaluations:
+        is_calm = (
+            evaluation["train_accuracy"] >= settings.train_accuracy and evaluation["train_loss"] <= settings.train_loss
+        )
         has_learnt, calm = has_learnt or is_calm, calm + 1 if is_calm else 0
         wanted = current
-        if _has_grokked(look, reading) and settings.restore_after_grokking and (has_learnt or changes):
+        has_grokked = evaluation.get("validation_accuracy", 0.0) >= grokked
+        if has_grokked and settings.restore_after_grokking and (has_learnt or changes):
             phase, wanted = Phase.RESTORED, weight_decay
         elif has_learnt and not is_calm:
-            # A spike at the first λ is not the loop's doing; later looks at the same spike say nothing of a lower λ.
+            # A spike at the first λ is not the loop's doing; later evaluations of it say nothing of a lower λ.
             if current > weight_decay and not is_spike:
                 ceiling = max(weight_decay, min(ceiling, current / settings.factor))
             phase, wanted = Phase.BACKING_OFF, max(min(weight_decay, current), current * settings.back_off)
@@ -95,11 +98,7 @@ def controlled(
         is_spike = has_learnt and not is_calm
         if wanted != current:
             current = wanted
-            changes.append(Change(int(look["step"]), current, phase))
+            changes.append(Change(int(evaluation["step"]), current, phase))
         if phase is Phase.RESTORED:
             break
     return Control(current, phase, tuple(changes))
-
-
-def _has_grokked(look: Look, reading: ReadingSpec | None) -> bool:
-    return look.get("validation_accuracy", 0.0) >= (reading or ReadingSpec()).grokked

@@ -57,8 +57,8 @@ class GradientWrapper(Optimizer):
         super().add_param_group(param_group) if inside is None else inside.add_param_group(param_group)
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of the optimiser inside, and of the transform."""
-        return {"optimizer": self.optimizer.state_dict(), **self.own_state()}
+        """The state of the optimiser inside; a transform that remembers something adds it."""
+        return {"optimizer": self.optimizer.state_dict()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """The inverse of `state_dict`."""
@@ -66,14 +66,6 @@ class GradientWrapper(Optimizer):
             raise InputError(f"the state is not one of {type(self).__name__}: it has no entry 'optimizer'")
         self.optimizer.load_state_dict(state_dict["optimizer"])
         self._share()
-        self.load_own_state(state_dict)
-
-    def own_state(self) -> dict[str, Any]:
-        """What the transform remembers; nothing unless it says so."""
-        return {}
-
-    def load_own_state(self, state_dict: dict[str, Any]) -> None:
-        """The inverse of `own_state`."""
 
 
 class Grokfast(GradientWrapper):
@@ -104,12 +96,13 @@ class Grokfast(GradientWrapper):
         alpha, lamb = (gradient.new_tensor([value]) for value in (self.alpha, self.lamb))
         return grokfast_(slow[None], gradient[None], active, is_first, alpha, lamb)[0]
 
-    def own_state(self) -> dict[str, Any]:
-        """μ of every parameter, in the order of the groups; None before its first step."""
-        return {"slow": [self.slow.get(parameter) for parameter in self._parameters()]}
+    def state_dict(self) -> dict[str, Any]:
+        """With μ of every parameter, in the order of the groups; None before its first step."""
+        return {**super().state_dict(), "slow": [self.slow.get(parameter) for parameter in self._parameters()]}
 
-    def load_own_state(self, state_dict: dict[str, Any]) -> None:
-        """Put every μ back, on its parameter's device and in its precision."""
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """The inverse of `state_dict`: every μ on its parameter's device and in its precision."""
+        super().load_state_dict(state_dict)
         stored, parameters = state_dict.get("slow", []), self._parameters()
         require(len(stored) == len(parameters), f"the state must have {len(parameters)} averages", len(stored))
         pairs = zip(parameters, stored, strict=True)

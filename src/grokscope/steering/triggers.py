@@ -18,23 +18,24 @@ class Decision:
     weight_decay: float
     """λ from now on."""
     fired_at: int | None
-    """The look at which it fired; None if it has not."""
+    """The evaluation at which it fired; None if it has not."""
     restored_at: int | None
-    """The look at which λ was put back; None if it was not."""
+    """The evaluation at which λ was put back; None if it was not."""
 
 
 def decision(
     trigger: Trigger,
     weight_decay: float,
-    looks: Sequence[Mapping[str, int | float]],
+    evaluations: Sequence[Mapping[str, int | float]],
     at_random: int | None = None,
     reading: ReadingSpec | None = None,
 ) -> Decision:
-    """λ after the looks so far, each with step, fsd, train_accuracy and validation_accuracy; λ before is given.
+    """λ after the evaluations so far, each with step, fsd, train_accuracy and validation_accuracy; λ before is given.
 
-    The paper's accelerator (§6): λ becomes λ_high at the first look at which the signal reaches its threshold. With
-    `restore_after_grokking`, the refinement the paper proposes, it returns at the first look from there on that has
-    grokked. A value that is not a number reaches nothing. `at_random` is the step drawn for the signal `random`.
+    The paper's accelerator (§6): λ becomes λ_high at the first evaluation at which the signal reaches its threshold.
+    With `restore_after_grokking`, the refinement the paper proposes, it returns at the first evaluation from there on
+    that has grokked. A value that is not a number reaches nothing. `at_random` is the step drawn for the signal
+    `random`.
 
     >>> seen = [{"step": 0, "fsd": 0.1}, {"step": 100, "fsd": 0.85}]
     >>> decision(Trigger(weight_decay=5.0), 1.0, seen)
@@ -42,15 +43,12 @@ def decision(
     """
     threshold = at_random if trigger.signal == "random" else trigger.threshold
     signal = "step" if trigger.signal in ("step", "random") else trigger.signal
-    fired = None if threshold is None else _first(looks, signal, threshold)
+    fired = None if threshold is None else _first(evaluations, signal, threshold)
     if fired is None:
         return Decision(weight_decay, None, None)
-    if trigger.restore_after_grokking:
-        later = [look for look in looks if look["step"] >= fired]
-        restored = _first(later, "validation_accuracy", (reading or ReadingSpec()).grokked)
-        if restored is not None:
-            return Decision(weight_decay, fired, restored)
-    return Decision(trigger.weight_decay, fired, None)
+    later = [one for one in evaluations if one["step"] >= fired] if trigger.restore_after_grokking else []
+    restored = _first(later, "validation_accuracy", (reading or ReadingSpec()).grokked)
+    return Decision(trigger.weight_decay if restored is None else weight_decay, fired, restored)
 
 
 def drawn_step(seed: int, last: int) -> int:
@@ -58,5 +56,5 @@ def drawn_step(seed: int, last: int) -> int:
     return 1 + int(float(uniform(torch.tensor(seed), "trigger", torch.tensor(0), 1)) * last)
 
 
-def _first(looks: Sequence[Mapping[str, int | float]], column: str, at_least: int | float) -> int | None:
-    return next((int(look["step"]) for look in looks if look[column] >= at_least), None)
+def _first(evaluations: Sequence[Mapping[str, int | float]], column: str, at_least: int | float) -> int | None:
+    return next((int(one["step"]) for one in evaluations if one[column] >= at_least), None)

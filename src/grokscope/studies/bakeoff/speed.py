@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from grokscope.jobs.capacity import slots_that_fit
+from grokscope.jobs import slots_that_fit
 from grokscope.runs.plans import read_plan
 from grokscope.runs.provenance import provenance
 from grokscope.specs import Plan, RunSpec
