@@ -104,7 +104,6 @@ def control_leads(runs: Selection) -> Quantity:
 
 def _tab_transfer(evidence: Evidence) -> Table:
     """Table 11: FSD_gen on S5, with the Fourier control."""
-    rows = [row for fraction in FRACTIONS for row in _fraction_rows(evidence, fraction)]
     return Table(
         "tab-transfer",
         "tab:transfer",
@@ -117,7 +116,7 @@ def _tab_transfer(evidence: Evidence) -> Table:
             Column("Positive", digits=2),
             Column("Sign-test p", digits=4),
         ),
-        rows=tuple(rows),
+        rows=tuple(row for fraction in FRACTIONS for row in _fraction_rows(evidence, fraction)),
         notes=(
             "Grokking and FSD_gen are evaluated every 100 steps; the control and its lead at the checkpoints.",
             "The paper's values are shown with runs trained on 70 % of the pairs, which is 30 % held out.",
@@ -166,13 +165,9 @@ def _mean_row(evidence: Evidence, title: str, runs: Selection, is_reported: bool
 
 def _dimensions(records: Records, reported: tuple[int, int]) -> Measured:
     """How many runs have a dominant irrep of the reported dimensions, or of more than 1, where FSD_gen crosses."""
-    at_sync, at_grok = (
-        [found[1] for record, step in steps if (found := _irrep(record, step)) is not None]
-        for steps in (
-            [(record, record.timeline.sync.step) for record in records.values()],
-            [(record, record.timeline.grokked) for record in records.values()],
-        )
-    )
+    runs = records.values()
+    at_sync = [found[1] for one in runs if (found := _irrep(one, one.timeline.sync.step)) is not None]
+    at_grok = [found[1] for one in runs if (found := _irrep(one, one.timeline.grokked)) is not None]
     if not at_sync:
         return Measured({}, "none synchronised", len(records), "No run has an irrep to name.")
     inside, later = (sum(one in reported for one in found) for found in (at_sync, at_grok))
