@@ -49,8 +49,10 @@ def _seeds(planned: Sequence[str], found: Sequence[str]) -> str:
 def coverage_table(experiments: Mapping[str, Mapping[str, Any]]) -> str:
     """What `coverage` gives, as Markdown."""
     lines = ["| experiment | reported runs | runs with all seeds | seeds of a configuration |", "|---|---|---|---|"]
-    for name, found in experiments.items():
-        lines.append(f"| {name} | {found['here']} of {found['of']} | {found['runs']} | {found['seeds']} |")
+    lines += [
+        f"| {name} | {found['here']} of {found['of']} | {found['runs']} | {found['seeds']} |"
+        for name, found in experiments.items()
+    ]
     return "\n".join(lines)
 
 

@@ -68,9 +68,8 @@ def _events(records: Records) -> Measured:
         "lead": readings.lead_part(found.sync.lead),
         "irrep": None if irrep is None else f"{irrep[0]}, d = {irrep[1]}",
     }
-    for at in CONTROLS:
-        control = _control_lead(record, at)
-        parts[f"control {at}"] = None if control is None else readings.lead_part(control)
+    controls = {f"control {at}": _control_lead(record, at) for at in CONTROLS}
+    parts |= {name: None if lead is None else readings.lead_part(lead) for name, lead in controls.items()}
     return Measured(parts | {flag: flag in found.sync.flags for flag in Flag}, n=1)
 
 

@@ -93,11 +93,8 @@ def _random_pairs(records: Records) -> Measured:
 
 def _holm(records: Records, configurations: Sequence[str]) -> Measured:
     """The sign test's p of each configuration, adjusted for their number by Holm's rule."""
-    signs: dict[str, list[int]] = {name: [] for name in configurations}
-    for name, record in records.items():
-        sign = record.timeline.sync.lead.sign
-        if sign is not None and configuration(name) in signs:
-            signs[configuration(name)].append(sign)
+    known = [(name, sign) for name, one in records.items() if (sign := one.timeline.sync.lead.sign) is not None]
+    signs = {kind: [sign for name, sign in known if configuration(name) == kind] for kind in configurations}
     found = {name: sign_test(values).p_value if values else None for name, values in signs.items()}
     return Measured(readings.holm_parts(found), n=len(records))
 
