@@ -1,4 +1,4 @@
-"""Writes `results/` again from its records, and what the README and the pages say of it: run after records were added."""
+"""Writes `results/` again from its records, and what README and pages say of it: run it when records were added."""
 
 import json
 import re
@@ -52,8 +52,8 @@ def readme_block(claims: list[dict[str, Any]], provenance: dict[str, Any], mecha
     by_name = {row["name"]: row for row in claims}
     rows = [by_name[name] for name in HEADLINES]
     lines = [
-        f"{provenance['runs']:,} runs on {provenance['runs_made_with'][0]['device']}, {len(claims)} claims, each judged "
-        "by a rule that is data:",
+        f"{provenance['runs']:,} runs on {provenance['runs_made_with'][0]['device']}, {len(claims)} claims, each "
+        "judged by a rule that is data:",
         "",
         claims_summary(claims),
         "",
@@ -101,9 +101,9 @@ def repetition_page(study: Study) -> str:
     lines = [
         "# What a rerun changes",
         "",
-        f"{again} of the {len(newest):,} runs were trained twice, on {' and '.join(sorted(places))}: the same specs and "
-        "seeds, in stacks of another size, which round differently. Training is chaotic, so these are other runs. The "
-        f"results show the newer ones; by the older ones, {len(moved)} of {len(study.claims)} claims have another "
+        f"{again} of the {len(newest):,} runs were trained twice, on {' and '.join(sorted(places))}: the same specs "
+        "and seeds, in stacks of another size, which round differently. Training is chaotic, so these are other runs. "
+        f"The results show the newer ones; by the older ones, {len(moved)} of {len(study.claims)} claims have another "
         "verdict. What rests on one run, or on nine, is as certain as this table says; all seeds are more.",
         "",
         _branched(newest),

@@ -1,7 +1,8 @@
-"""Evidence: records under what they were made for, each quantity computed once, nothing guessed."""
+"""Evidence: records under what they were made for, each quantity computed once, nothing guessed; and its cells."""
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf, nan
 
 import pytest
 from planted import run
@@ -9,8 +10,10 @@ from planted import run
 from grokscope.errors import InputError
 from grokscope.runs.records import RunRecord
 from grokscope.specs import Membership, RunSpec
-from grokscope.studies import Evidence, Measured, Quantity, Selection
+from grokscope.stats import Estimate
+from grokscope.studies import Bound, Evidence, Measured, Part, Quantity, Selection, cell
 from grokscope.studies.evidence import QUICK, place_records
+from grokscope.view.table import Cell
 
 RUN = run(RunSpec(), grok=1000)
 OTHER = run(RunSpec().with_seed(1), grok=1000)
@@ -65,3 +68,36 @@ def test_a_quantity_is_computed_once() -> None:
 def test_an_unknown_experiment_is_named_with_the_nearest() -> None:
     with pytest.raises(InputError, match=r"negativ.*negatives"):
         Evidence({"negatives": {}}).experiment("negativ")
+
+
+ONE = Evidence({"base": {"a": RUN}})
+
+
+def _given(records: Mapping[str, RunRecord], part: Part) -> Measured:
+    return Measured.of(part, n=len(records))
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"),
+    [
+        (Estimate(2.0, 1.0, 3.0, 7), (2.0, (1.0, 3.0), 7)),
+        (Estimate(2.0, nan, nan, 1), (2.0, None, 1)),
+        (Estimate(inf, 1.0, inf, 7), ("never", (1.0, inf), 7)),
+        (Bound(-300.0, 9), ("below −300", None, 9)),
+        (1500, (1500, None, None)),
+        ("never", ("never", None, None)),
+        (nan, (None, None, None)),
+        (None, (None, None, None)),
+    ],
+)
+def test_a_cell_shows_every_kind_of_part(part: Part, shown: tuple[object, object, object]) -> None:
+    quantity = Quantity("given", Selection(("base",)), _given, options={"part": part})
+    found = cell(ONE, quantity, reported=1, reported_interval=(0, 2))
+    assert (found.ours, found.interval, found.n) == shown
+    assert (found.paper, found.paper_interval) == (1, (0, 2))
+    assert found.quantity == (quantity.key if found.ours is not None else "")
+
+
+def test_missing_runs_leave_an_empty_cell() -> None:
+    gone = Quantity("given", Selection(("base",), ("b",)), _given, options={"part": 1})
+    assert cell(ONE, gone, reported=1) == Cell(None, 1)

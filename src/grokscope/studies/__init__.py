@@ -1,9 +1,8 @@
 """Studies: a paper's runs, quantities, claims, tables and figures, each as data of one folder."""
 
 from grokscope.studies import rule
-from grokscope.studies.cells import cell
 from grokscope.studies.claim import Claim, Finding, judge, rules_digest
-from grokscope.studies.evidence import Evidence
+from grokscope.studies.evidence import Evidence, cell
 from grokscope.studies.quantity import Bound, Measured, Part, Quantity, Records
 from grokscope.studies.rule import Rule, Verdict
 from grokscope.studies.selection import Selection, configuration

@@ -131,13 +131,12 @@ def rules_digest(claims: Iterable[Claim]) -> str:
 
 def claim_rows(claims: Iterable[Claim], findings: Mapping[str, Finding] | None = None) -> list[dict[str, Any]]:
     """Each claim, with what was found where that is known, as plain values."""
-    rows: list[dict[str, Any]] = []
-    for claim in claims:
-        row = {name: getattr(claim, name) for name in ("name", "statement", "where", "reported", "shown_in")}
-        row |= {"rule": claim.describe_rule(), "quantity": claim.quantity.key}
-        found = None if findings is None else findings[claim.name]
-        rows.append(row if found is None else row | _plain(found))
-    return rows
+    return [
+        {name: getattr(claim, name) for name in ("name", "statement", "where", "reported", "shown_in")}
+        | {"rule": claim.describe_rule(), "quantity": claim.quantity.key}
+        | ({} if findings is None else _plain(findings[claim.name]))
+        for claim in claims
+    ]
 
 
 def _plain(found: Finding) -> dict[str, Any]:

@@ -1,15 +1,18 @@
-"""A study's runs with what became of them: all that its quantities are computed from."""
+"""A study's runs with what became of them: all that its quantities, and the cells that show them, come from."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import isfinite, isnan
 from pathlib import Path
 
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.runs.records import RunRecord
-from grokscope.studies.quantity import Measured, Quantity
+from grokscope.stats import Estimate
+from grokscope.studies.quantity import Bound, Measured, Part, Quantity, Records
 from grokscope.studies.selection import Selection
+from grokscope.view.table import Cell, Value
 
-__all__ = ["QUICK", "Evidence", "place_records"]
+__all__ = ["QUICK", "Evidence", "cell", "place_records"]
 
 QUICK = "/quick"  # after a study's name in a membership: the reduced version, whose runs are others
 
@@ -18,7 +21,7 @@ QUICK = "/quick"  # after a study's name in a membership: the reduced version, w
 class Evidence:
     """Records by experiment and by the run's name in it; runs that were not trained are missing, never made up."""
 
-    records: Mapping[str, Mapping[str, RunRecord]]
+    records: Mapping[str, Records]
     """Experiment → name → record."""
     is_quick: bool = False
     """Whether they are of the study's reduced version."""
@@ -29,7 +32,7 @@ class Evidence:
     _measured: dict[tuple[str, Selection], Measured] = field(default_factory=dict, init=False, repr=False)
     """Quantities that were computed already, by key and runs: the key of many named runs only counts them."""
 
-    def experiment(self, name: str) -> Mapping[str, RunRecord]:
+    def experiment(self, name: str) -> Records:
         """An experiment's records by name; empty if none was trained."""
         if name not in self.records:
             raise InputError(f"there is no experiment {shown(name)}{did_you_mean(name, self.records)}")
@@ -74,11 +77,37 @@ def place_records(
     is_quick = study not in full and study + QUICK in full
     wanted = study + QUICK if is_quick else study
     placed: dict[str, dict[str, RunRecord]] = {experiment: {} for experiment in experiments}
-    unplaced = []
-    for record in found:
-        own = [one for one in record.made_for if one.study == wanted and one.experiment in placed]
-        for member in own:
+    own = [[one for one in record.made_for if one.study == wanted and one.experiment in placed] for record in found]
+    for record, members in zip(found, own, strict=True):
+        for member in members:
             placed[member.experiment][member.name] = record
-        if not own:
-            unplaced.append(record.name)
-    return Evidence(placed, is_quick, tuple(sorted(unplaced)), folder)
+    unplaced = sorted(record.name for record, members in zip(found, own, strict=True) if not members)
+    return Evidence(placed, is_quick, tuple(unplaced), folder)
+
+
+def cell(
+    evidence: Evidence,
+    quantity: Quantity,
+    part: str = "value",
+    reported: Value = None,
+    reported_interval: tuple[float | int, float | int] | None = None,
+) -> Cell:
+    """A part of a quantity as a cell; empty where its runs are missing or it is undefined."""
+    value, interval, n = _shown(evidence.measure(quantity).parts.get(part))
+    return Cell(value, reported, interval, n, reported_interval, quantity.key if value is not None else "")
+
+
+def _shown(found: Part) -> tuple[Value, tuple[float, float] | None, int | None]:
+    """Value, interval and n; an estimate that is infinite was never reached, and its interval may be open."""
+    if isinstance(found, Estimate):
+        known = not isnan(found.low) and not isnan(found.high)
+        return (
+            (found.value if isfinite(found.value) else "never"),
+            (float(found.low), float(found.high)) if known else None,
+            found.items,
+        )
+    if isinstance(found, Bound):
+        return str(found), None, found.items
+    if isinstance(found, float) and isnan(found):
+        return None, None, None
+    return found, None, None

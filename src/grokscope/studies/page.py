@@ -4,14 +4,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from grokscope.studies.coverage import coverage_table
+from grokscope.studies.evidence import Evidence
 from grokscope.studies.rule import Verdict
+from grokscope.studies.selection import configuration
 from grokscope.studies.study import Study
 from grokscope.view.charts.figure import Figure
+from grokscope.view.numbers import format_range
 from grokscope.view.render import markdown_of, markdown_text
 from grokscope.view.table import Table
 
-__all__ = ["RUNS_JUDGED", "SHARED_RUNS", "claims_summary", "results_page"]
+__all__ = ["RUNS_JUDGED", "SHARED_RUNS", "claims_summary", "coverage", "coverage_table", "results_page"]
 
 Row = Mapping[str, Any]
 RUNS_JUDGED = (
@@ -22,6 +24,36 @@ SHARED_RUNS = (
     "Where two numbers are given, an experiment's configurations have different numbers of seeds: one that belongs to "
     "another experiment too (fixed λ, a fork's parent, the default) has that experiment's."
 )
+
+
+def coverage(study: Study, evidence: Evidence) -> dict[str, dict[str, Any]]:
+    """Of each experiment: reported runs, how many of them are there, all its runs, and the seeds of a configuration."""
+    planned = study.runs(quick=evidence.is_quick)
+    return {
+        experiment: {
+            "here": len(names.keys() & evidence.records[experiment].keys()),
+            "of": len(names),
+            "runs": len(evidence.records[experiment]),
+            "seeds": _seeds([*names], [*evidence.records[experiment]]),
+        }
+        for experiment, names in planned.items()
+    }
+
+
+def _seeds(planned: Sequence[str], found: Sequence[str]) -> str:
+    """The fewest and the most seeds that a configuration has; one without any has 0."""
+    counts = Counter(map(configuration, found))
+    return format_range(counts[configuration(name)] for name in planned)
+
+
+def coverage_table(experiments: Mapping[str, Mapping[str, Any]]) -> str:
+    """What `coverage` gives, as Markdown."""
+    lines = ["| experiment | reported runs | runs with all seeds | seeds of a configuration |", "|---|---|---|---|"]
+    lines += [
+        f"| {name} | {found['here']} of {found['of']} | {found['runs']} | {found['seeds']} |"
+        for name, found in experiments.items()
+    ]
+    return "\n".join(lines)
 
 
 def results_page(

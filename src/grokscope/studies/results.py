@@ -10,9 +10,8 @@ from typing import Any
 from grokscope.files import make_folder, write_atomically
 from grokscope.runs.records import RunRecord
 from grokscope.studies.claim import claim_rows, judge, rules_digest
-from grokscope.studies.coverage import coverage
 from grokscope.studies.evidence import Evidence
-from grokscope.studies.page import results_page
+from grokscope.studies.page import coverage, results_page
 from grokscope.studies.study import Item, Study
 from grokscope.view.charts.figure import Figure
 from grokscope.view.charts.files import write_figure

@@ -216,12 +216,8 @@ def _end(measured: Measured, part: str, end: End) -> float:
 
 
 def _compare(one: Condition, measured: Measured) -> bool:
-    value = _end(measured, one.part, one.end)
-    return not isnan(value) and OPERATORS[one.operator](value, one.bound)
-
-
-def _share(one: Condition, measured: Measured) -> bool:
-    value, whole = _end(measured, one.part, "value"), _end(measured, str(one.of), "value")
+    """Whether a part stands so to a number, or to a share of another part."""
+    value, whole = _end(measured, one.part, one.end), _end(measured, str(one.of), "value") if one.of else 1
     return not isnan(value) and OPERATORS[one.operator](value, one.bound * whole)
 
 
@@ -245,7 +241,7 @@ def _every(one: Condition, measured: Measured) -> bool:
 
 _HOLDS: dict[str, Callable[[Condition, Measured], bool]] = {
     "compare": _compare,
-    "share": _share,
+    "share": _compare,
     "within": _within,
     "contains": _contains,
     "falling": _falling,

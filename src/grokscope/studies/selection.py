@@ -64,11 +64,13 @@ class Selection:
             kinds = ", ".join(dict.fromkeys(map(configuration, self.names)))
             return ", ".join(self.names) if len(self.names) < 4 else f"the {len(self.names)} reported runs of {kinds}"
         kind = {None: "runs", True: "forks", False: "runs without forks"}[self.forks]
-        parts = [f"{kind} of {' and '.join(self.experiments)}"]
-        parts += [f"configuration {self.configuration.replace('|', ' or ')}"] if self.configuration else []
-        parts += [f"task {self.task}"] if self.task else []
         decays = ", ".join(f"{decay:g}" for decay in self.weight_decays)
-        parts += [f"with λ = {decays}"] if decays else []
+        narrowed = {
+            f"configuration {self.configuration.replace('|', ' or ')}": self.configuration,
+            f"task {self.task}": self.task,
+            f"with λ = {decays}": decays,
+        }
+        parts = [f"{kind} of {' and '.join(self.experiments)}", *(words for words, by in narrowed.items() if by)]
         return " ".join(parts) if len(parts) < 3 else ", ".join(parts)
 
 

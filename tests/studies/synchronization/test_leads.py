@@ -12,7 +12,7 @@ from planted import EMPTY, agree, evidence, ours, reported_base
 
 from grokscope.studies import Evidence, Verdict, judge
 from grokscope.studies.synchronization import STUDY
-from grokscope.studies.synchronization.leads import shares_by_prime
+from grokscope.studies.synchronization.lead_share import shares_by_prime
 from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.view.table import Cell, Table
 from paper_tables import CROSS

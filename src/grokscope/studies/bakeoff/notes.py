@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from math import inf
+from statistics import fmean
 
 from grokscope.runs.records import RunRecord
-from grokscope.studies import Evidence, Measured, Part, Quantity, Records, Selection
+from grokscope.studies import Evidence, Measured, Quantity, Records, Selection
 from grokscope.studies.bakeoff.configurations import task_order
 from grokscope.studies.bakeoff.quantities import compare, configurations_run, outcome
 from grokscope.view.numbers import format_number
@@ -89,11 +90,11 @@ def _never_memorized(records: Records) -> Measured:
 
 def _fired(records: Records) -> Measured:
     """Whether the trigger fired in time: later than memorisation, and sooner than grokking."""
-    parts: dict[str, Part] = {}
-    for task, runs in _by_task(records).items():
-        when = [_when_fired(record) for record in runs if record.outcome.trigger]
-        if when:
-            parts[task] = " / ".join(str(when.count(name)) for name in FIRED)
+    when = {
+        task: [_when_fired(record) for record in runs if record.outcome.trigger]
+        for task, runs in _by_task(records).items()
+    }
+    parts = {task: " / ".join(str(own.count(name)) for name in FIRED) for task, own in when.items() if own}
     counts = "; ".join(f"{task} {count}" for task, count in parts.items())
     return Measured(
         parts,
@@ -113,12 +114,15 @@ def _when_fired(record: RunRecord) -> str:
 
 def _raised(records: Records) -> Measured:
     """How much of the time until grokking the closed loop had λ above where it began."""
-    parts: dict[str, Part] = {}
-    for task, runs in _by_task(records).items():
-        decays = [pair for record in runs for pair in _decays_until_grokking(record)]
-        if decays:
-            share = sum(decay > start for decay, start in decays) / len(decays)
-            parts[task] = f"{100 * share:.0f} %, up to {max(decay for decay, _ in decays):g}"
+    decays = {
+        task: [pair for record in runs for pair in _decays_until_grokking(record)]
+        for task, runs in _by_task(records).items()
+    }
+    parts = {
+        task: f"{100 * fmean(decay > start for decay, start in own):.0f} %, up to {max(own)[0]:g}"
+        for task, own in decays.items()
+        if own
+    }
     counts = "; ".join(f"{task} {count}" for task, count in parts.items())
     return Measured(
         parts,

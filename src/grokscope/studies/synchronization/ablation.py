@@ -116,15 +116,18 @@ def _tab_ablation(evidence: Evidence) -> Table:
         )
         for name, title in {"none": "None (original)", **COMPONENTS}.items()
     ]
-    columns = [Column("Ablated component"), Column("Accuracy (%)", digits=2), Column("Drop (pp)", digits=1)]
-    columns += [Column("Drop (pp), all seeds", digits=1)] if is_widened else []
     unmeasured = [name for name in RUN.names if name in runs and evidence.measure(drops(RUN)).missing]
     return Table(
         "tab-ablation",
         reported.label,
         "Zero-ablation, addition mod 97",
-        tuple(columns),
-        tuple(rows),
+        columns=(
+            Column("Ablated component"),
+            Column("Accuracy (%)", digits=2),
+            Column("Drop (pp)", digits=1),
+            *((Column("Drop (pp), all seeds", digits=1),) if is_widened else ()),
+        ),
+        rows=tuple(rows),
         notes=(
             "Over all pairs, at the first checkpoint at or after grokking, which is step 4,000 in the paper.",
             *(("All seeds of add_mod97: medians with 95 % percentile-bootstrap intervals.",) if is_widened else ()),

@@ -1,6 +1,6 @@
 """Every run behind the paper's tables and figures, and behind what it could not know, to be read top to bottom.
 
-A study is a set of named runs. Studies share runs: equal specs are one run, trained once. Forks and triggers are runs
+An experiment is a set of named runs. Experiments share runs: equal specs are one run, trained once. Forks and triggers are runs
 like all others; a fork's parent is always in the catalogue too.
 """
 
@@ -14,7 +14,7 @@ from grokscope.studies.study import Precision, Runs
 __all__ = ["EXPERIMENTS", "quick_runs"]
 
 BUDGET = 15_000  # steps of every base run: none is stopped where a lead is computed
-LONG = 55_000  # the printed end of multiplication
+LONG = 55_000  # the reported end of multiplication
 FORK_BUDGET = 8_000
 FORK_STEP = {53: 2000, 97: 1000, 131: 1000}
 DECAYS = (1.0, 2.0, 3.0, 5.0)
@@ -31,13 +31,13 @@ S5_SEEDS = (0, 1, 42, 2, 7, 123)
 SHOWN = Seeds(42, 42, 42)  # these base runs keep their last state: a grokked model for each task
 
 
-def seeds_of(printed: Iterable[int], wanted: int | None) -> tuple[int, ...]:
-    """The printed seeds, and beyond them 0, 1, 2, … until there are as many as wanted.
+def seeds_of(reported: Iterable[int], wanted: int | None) -> tuple[int, ...]:
+    """The reported seeds, and beyond them 0, 1, 2, … until there are as many as wanted.
 
     >>> seeds_of((42, 0), 4)
     (42, 0, 1, 2)
     """
-    found = list(printed)
+    found = list(reported)
     others = (seed for seed in range(10**6) if seed not in found)
     while wanted is not None and len(found) < wanted:
         found.append(next(others))
@@ -61,12 +61,17 @@ def fork_of(parent: RunSpec, step: int, weight_decay: float, seeds: Seeds | None
     return replace(parent, training=training, fork=fork, seeds=seeds or parent.seeds, checkpoints=Cadence(500))
 
 
+def with_forks(name: str, parent: RunSpec, step: int) -> Runs:
+    """A run, and its branches at each λ of the law."""
+    return {name: parent} | {f"{name}_x{decay:g}": fork_of(parent, step, decay) for decay in DECAYS}
+
+
 def base(n: int | None, precision: Precision) -> Runs:
     """Tables 1, 2, 3, 5, 6, 7 and Figures 1, 2, 4: the eleven configurations, and the twelfth of the text."""
     return {
         f"{task}_s{seed}": base_run(task, seed, precision)
-        for task, printed in TABLE_1.items()
-        for seed in seeds_of(printed, n)
+        for task, reported in TABLE_1.items()
+        for seed in seeds_of(reported, n)
     }
 
 
@@ -83,12 +88,10 @@ def crossprime(n: int | None, precision: Precision) -> Runs:
     """Table 10, Figures 6 and 7: three primes, four λ, five draws: seeds for 97, data orders for 53 and 131."""
     found: Runs = {}
     for modulus, step in FORK_STEP.items():
-        task = f"add_mod{modulus}"
         for draw in seeds_of(TABLE_1["add_mod97"], n):
             seeds = Seeds(draw, draw, draw) if modulus == 97 else Seeds(42, 42, draw)
-            parent = base_run(task, 42, precision, seeds=seeds)
-            found[f"{task}_d{draw}"] = parent
-            found |= {f"{task}_d{draw}_x{decay:g}": fork_of(parent, step, decay) for decay in DECAYS}
+            parent = base_run(f"add_mod{modulus}", 42, precision, seeds=seeds)
+            found |= with_forks(f"add_mod{modulus}_d{draw}", parent, step)
     return found
 
 
@@ -102,20 +105,22 @@ def spread(n: int | None, precision: Precision) -> Runs:
 
 def accelerator(n: int | None, precision: Precision) -> Runs:
     """Figure 8: λ raised at the FSD crossing, at memorisation, at step 300, at random; and restored after grokking."""
+    triggers = {
+        "fsd": Trigger("fsd"),
+        "mem": Trigger("train_accuracy"),
+        "early": Trigger("step"),
+        "random": Trigger("random"),
+        "restored": Trigger("fsd", restore_after_grokking=True),
+    }
     found: Runs = {}
     for seed in seeds_of((42, 0, 1), n):
         parent = base_run("add_mod97", seed, precision)
         found[f"fixed_s{seed}"] = parent
-        for high in (3.0, 5.0, 10.0):
-            triggers = {
-                "fsd": Trigger("fsd", weight_decay=high),
-                "mem": Trigger("train_accuracy", weight_decay=high),
-                "early": Trigger("step", weight_decay=high),
-                "random": Trigger("random", weight_decay=high),
-                "restored": Trigger("fsd", weight_decay=high, restore_after_grokking=True),
-            }
-            for name, trigger in triggers.items():
-                found[f"{name}_x{high:g}_s{seed}"] = replace(parent, trigger=trigger)
+        found |= {
+            f"{name}_x{high:g}_s{seed}": replace(parent, trigger=replace(trigger, weight_decay=high))
+            for high in (3.0, 5.0, 10.0)
+            for name, trigger in triggers.items()
+        }
     return found
 
 
@@ -125,11 +130,14 @@ def threshold(n: int | None, precision: Precision) -> Runs:
     for seed in seeds_of((42, 0, 1), n):
         parent = base_run("add_mod97", seed, precision)
         found[f"parent_s{seed}"] = parent
-        for norm in ("free", "frozen", "matched"):
-            for decay in (1.0, 3.0):
-                found[f"{norm}_x{decay:g}_s{seed}"] = fork_of(parent, 1000, decay, norm=norm)
-        for scale in (0.5, 0.8, 1.25, 2.0):
-            found[f"scaled{scale:g}_s{seed}"] = fork_of(parent, 1000, 1.0, scale=scale)
+        found |= {
+            f"{norm}_x{decay:g}_s{seed}": fork_of(parent, 1000, decay, norm=norm)
+            for norm in ("free", "frozen", "matched")
+            for decay in (1.0, 3.0)
+        }
+        found |= {
+            f"scaled{scale:g}_s{seed}": fork_of(parent, 1000, 1.0, scale=scale) for scale in (0.5, 0.8, 1.25, 2.0)
+        }
     return found
 
 
@@ -159,7 +167,7 @@ def architecture(n: int | None, precision: Precision) -> Runs:
 
 
 def multiplication(n: int | None, precision: Precision) -> Runs:
-    """§5.6: multiplication to the printed 55,000 steps, one seed; three readings of the same runs."""
+    """§5.6: multiplication to the reported 55,000 steps, one seed; three readings of the same runs."""
     short = {f"mult_mod97_s{seed}": base_run("mult_mod97", seed, precision) for seed in seeds_of((42,), n)}
     return short | {
         "mult_mod97_s42_long": base_run(
@@ -172,9 +180,7 @@ def open_questions(n: int | None, precision: Precision) -> Runs:
     """What the paper leaves open: the law on subtraction, FSD_gen on other groups."""
     found: Runs = {}
     for seed in seeds_of((42, 123, 0, 1, 2), n):
-        parent = base_run("sub_mod97", seed, precision)
-        found[f"sub_mod97_s{seed}"] = parent
-        found |= {f"sub_mod97_s{seed}_x{decay:g}": fork_of(parent, 1000, decay) for decay in DECAYS}
+        found |= with_forks(f"sub_mod97_s{seed}", base_run("sub_mod97", seed, precision), 1000)
     for group in ("A5", "Aff11", "D59"):
         found |= {f"{group}_s{s}": base_run(group, s, precision, train_fraction=0.5) for s in seeds_of((42, 0, 1), n)}
     return found

@@ -23,6 +23,7 @@ def _fired(records: Records, groks: bool, fewest: int, controls: tuple[float, fl
         return Measured.lacking(0, fewest, "such runs of S5")
     delays = [run.sync.step - run.memorized for run in runs if run.sync.step is not None and run.memorized is not None]
     count, found = len(runs), share(sum(run.sync.step is not None for run in runs), len(runs))
+    read = [one for record in own if (one := readings.read_by(record, "control_fsd")) is not None]
     parts: dict[str, Part] = {
         "value": found,
         "runs": count,
@@ -31,11 +32,13 @@ def _fired(records: Records, groks: bool, fewest: int, controls: tuple[float, fl
         "before grokking": share_that(run.sync.lead.is_precursor for run in runs) if groks else "n/a",
         "step": readings.median_steps([run.sync.step for run in runs], [run.last for run in runs]),
         "delay": readings.median_value(delays),
+        **{
+            f"control {at}": share_that(
+                one.timeline_by(ReadingSpec(fsd_sync=at, fsd_gen_sync=at)).sync.step is not None for one in read
+            )
+            for at in controls
+        },
     }
-    for at in controls:
-        read = [one for record in own if (one := readings.read_by(record, "control_fsd")) is not None]
-        reading = ReadingSpec(fsd_sync=at, fsd_gen_sync=at)
-        parts[f"control {at}"] = share_that(one.timeline_by(reading).sync.step is not None for one in read)
     if count < fewest:
         return replace(Measured.lacking(count, fewest, "runs of S5 that did not grok"), parts=parts)
     return Measured(

@@ -68,9 +68,8 @@ def _events(records: Records) -> Measured:
         "lead": readings.lead_part(found.sync.lead),
         "irrep": None if irrep is None else f"{irrep[0]}, d = {irrep[1]}",
     }
-    for at in CONTROLS:
-        control = _control_lead(record, at)
-        parts[f"control {at}"] = None if control is None else readings.lead_part(control)
+    controls = {f"control {at}": _control_lead(record, at) for at in CONTROLS}
+    parts |= {name: None if lead is None else readings.lead_part(lead) for name, lead in controls.items()}
     return Measured(parts | {flag: flag in found.sync.flags for flag in Flag}, n=1)
 
 
@@ -104,7 +103,6 @@ def control_leads(runs: Selection) -> Quantity:
 
 def _tab_transfer(evidence: Evidence) -> Table:
     """Table 11: FSD_gen on S5, with the Fourier control."""
-    rows = [row for fraction in FRACTIONS for row in _fraction_rows(evidence, fraction)]
     return Table(
         "tab-transfer",
         "tab:transfer",
@@ -117,7 +115,7 @@ def _tab_transfer(evidence: Evidence) -> Table:
             Column("Positive", digits=2),
             Column("Sign-test p", digits=4),
         ),
-        rows=tuple(rows),
+        rows=tuple(row for fraction in FRACTIONS for row in _fraction_rows(evidence, fraction)),
         notes=(
             "Grokking and FSD_gen are evaluated every 100 steps; the control and its lead at the checkpoints.",
             "The paper's values are shown with runs trained on 70 % of the pairs, which is 30 % held out.",
@@ -166,13 +164,9 @@ def _mean_row(evidence: Evidence, title: str, runs: Selection, is_reported: bool
 
 def _dimensions(records: Records, reported: tuple[int, int]) -> Measured:
     """How many runs have a dominant irrep of the reported dimensions, or of more than 1, where FSD_gen crosses."""
-    at_sync, at_grok = (
-        [found[1] for record, step in steps if (found := _irrep(record, step)) is not None]
-        for steps in (
-            [(record, record.timeline.sync.step) for record in records.values()],
-            [(record, record.timeline.grokked) for record in records.values()],
-        )
-    )
+    runs = records.values()
+    at_sync = [found[1] for one in runs if (found := _irrep(one, one.timeline.sync.step)) is not None]
+    at_grok = [found[1] for one in runs if (found := _irrep(one, one.timeline.grokked)) is not None]
     if not at_sync:
         return Measured({}, "none synchronised", len(records), "No run has an irrep to name.")
     inside, later = (sum(one in reported for one in found) for found in (at_sync, at_grok))

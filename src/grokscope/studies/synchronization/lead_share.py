@@ -5,17 +5,31 @@ from dataclasses import replace
 
 import numpy as np
 
-from grokscope.stats import share_that, sign_test
-from grokscope.studies import Evidence, Item, Measured, Quantity, Records, Selection, cell, configuration
+from grokscope.stats import share, share_that, sign_test
+from grokscope.studies import (
+    Claim,
+    Evidence,
+    Item,
+    Measured,
+    Quantity,
+    Records,
+    Rule,
+    Selection,
+    cell,
+    configuration,
+    rule,
+)
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import lead_signs, mean_lead, median_events
 from grokscope.studies.synchronization.sentences import empty_row, enumerate_parts, quote
+from grokscope.view.numbers import format_estimate
 from grokscope.view.table import Column, Row, Table, text
 
-__all__ = ["LEADS", "MEANS", "SUPPLEMENTS"]
+__all__ = ["ADDITION_TASKS", "CLAIMS", "LEADS", "MEANS", "SUPPLEMENTS", "shares_by_prime"]
 
+ADDITION_TASKS = ("add_mod53", "add_mod71", "add_mod97", "add_mod113", "add_mod131")
 CONFIGURATIONS = {  # configuration → experiment
-    **dict.fromkeys((f"add_mod{p}" for p in (53, 71, 97, 113, 131)), "base"),
+    **dict.fromkeys(ADDITION_TASKS, "base"),
     **dict.fromkeys(("sub_mod97", "mult_mod97"), "base"),
     **dict.fromkeys(("S5_f0.7", "S5_f0.5", "S5_f0.3"), "symmetric"),
     **dict.fromkeys(("A5", "Aff11", "D59"), "open_questions"),
@@ -29,6 +43,33 @@ MEANS = (
     "Means and medians have 95 % percentile-bootstrap intervals over seeds; where a run never crossed, the mean is a "
     "bound and the median Kaplan–Meier's."
 )
+
+
+def _shares_by_prime(records: Records, runs_each: int) -> Measured:
+    """The share of grokked runs with a positive lead, for each prime and over all."""
+    leads = {task: [r.timeline.sync.lead for r in records.values() if r.spec.task == task] for task in ADDITION_TASKS}
+    shares = {task: readings.precursor_share(found) for task, found in leads.items()}
+    known = [found for found in shares.values() if found is not None]
+    n = sum(found.items for found in known)
+    pooled = share(sum(lead.is_precursor for found in leads.values() for lead in found), n)
+    parts = {"value": pooled, **shares}
+    if len(known) < len(ADDITION_TASKS) or min(found.items for found in known) < runs_each:
+        what = f"grokked addition runs, {runs_each} for each of {len(ADDITION_TASKS)} primes,"
+        return replace(Measured.lacking(n, runs_each * len(ADDITION_TASKS), what), parts=parts if n else {})
+    named = zip((task.removeprefix("add_mod") for task in ADDITION_TASKS), known, strict=True)
+    return Measured(
+        parts,
+        text=", ".join(f"p = {prime}: {format_estimate(found, 2)}" for prime, found in named),
+        n=n,
+        note=f"Pooled {format_estimate(pooled, 2)}.",
+    )
+
+
+def shares_by_prime(cadence: int | None) -> Quantity:
+    """The share of positive leads of every prime: as Table 2 is evaluated, or at every evaluation."""
+    return Quantity(
+        "share of positive leads by prime", readings.ADDITIONS, _shares_by_prime, cadence, {"runs_each": 10}
+    )
 
 
 def _random_pairs(records: Records) -> Measured:
@@ -52,11 +93,8 @@ def _random_pairs(records: Records) -> Measured:
 
 def _holm(records: Records, configurations: Sequence[str]) -> Measured:
     """The sign test's p of each configuration, adjusted for their number by Holm's rule."""
-    signs: dict[str, list[int]] = {name: [] for name in configurations}
-    for name, record in records.items():
-        sign = record.timeline.sync.lead.sign
-        if sign is not None and configuration(name) in signs:
-            signs[configuration(name)].append(sign)
+    known = [(name, sign) for name, one in records.items() if (sign := one.timeline.sync.lead.sign) is not None]
+    signs = {kind: [sign for name, sign in known if configuration(name) == kind] for kind in configurations}
     found = {name: sign_test(values).p_value if values else None for name, values in signs.items()}
     return Measured(readings.holm_parts(found), n=len(records))
 
@@ -147,4 +185,15 @@ def _quoted_doubt(table: Table, row: Row) -> str:
     return "" if doubtful.startswith("0") else f", with doubtful crossings in {doubtful}"
 
 
+CLAIMS = (
+    Claim(
+        "lead-share-by-prime",
+        "Synchronisation precedes grokking, whatever the seed.",
+        "§5.1, asked at large n",
+        "all seeds",
+        shares_by_prime(None),
+        Rule(rule.every(rule.above(0.5, end="low"), *ADDITION_TASKS), rule.above(0.5, end="low")),
+        "sup-lead-share",
+    ),
+)
 SUPPLEMENTS = (Item("sup-lead-share", ("base", "symmetric", "open_questions"), _lead_shares, _lead_share_sentence),)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from grokscope.stats import correlation, known, mean_known, median_time, share
+from grokscope.stats import correlation, known, mean_known, median_time
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.events import (
@@ -17,6 +17,7 @@ from grokscope.studies.synchronization.events import (
     run_events,
     unmeasured_runs,
 )
+from grokscope.studies.synchronization.lead_share import ADDITION_TASKS, shares_by_prime
 from grokscope.studies.synchronization.readings import (
     ADDITIONS,
     CADENCE,
@@ -25,17 +26,13 @@ from grokscope.studies.synchronization.readings import (
     one_run,
 )
 from grokscope.studies.synchronization.reported import REPORTED, Reported
-from grokscope.view.numbers import format_estimate, format_number
+from grokscope.view.numbers import format_number
 from grokscope.view.table import Cell, Column, Row, Table, not_measured, not_trained, text
 
 __all__ = ["CLAIMS", "TABLES"]
 
 RUN = "add_mod97_s42"
 BY_SUM, ADDITIVE = "fsd@sum", "fsd@additive"
-TASKS = ("add_mod53", "add_mod71", "add_mod97", "add_mod113", "add_mod131")
-
-
-# Quantities
 
 
 def _lead_range(records: Records, low: int, high: int) -> Measured:
@@ -130,53 +127,28 @@ FSD_2 = Quantity(
 )
 
 
-def _shares_by_prime(records: Records, runs_each: int) -> Measured:
-    """The share of grokked runs with a positive lead, for each prime and over all."""
-    leads = {task: [r.timeline.sync.lead for r in records.values() if r.spec.task == task] for task in TASKS}
-    shares = {task: readings.precursor_share(found) for task, found in leads.items()}
-    known = [found for found in shares.values() if found is not None]
-    n = sum(found.items for found in known)
-    pooled = share(sum(lead.is_precursor for found in leads.values() for lead in found), n)
-    parts = {"value": pooled, **shares}
-    if len(known) < len(TASKS) or min(found.items for found in known) < runs_each:
-        what = f"grokked addition runs, {runs_each} for each of {len(TASKS)} primes,"
-        return replace(Measured.lacking(n, runs_each * len(TASKS), what), parts=parts if n else {})
-    named = zip((task.removeprefix("add_mod") for task in TASKS), known, strict=True)
-    return Measured(
-        parts,
-        text=", ".join(f"p = {prime}: {format_estimate(found, 2)}" for prime, found in named),
-        n=n,
-        note=f"Pooled {format_estimate(pooled, 2)}.",
-    )
-
-
-def shares_by_prime(cadence: int | None) -> Quantity:
-    """The share of positive leads of every prime: as Table 2 is evaluated, or at every evaluation."""
-    return Quantity("share of positive leads by prime", ADDITIONS, _shares_by_prime, cadence, {"runs_each": 10})
-
-
-# Tables
-
-
 def _table_1(evidence: Evidence) -> Table:
     """Table 1: when each configuration grokked."""
     reported, base = REPORTED["tab:configs"], evidence.experiment("base")
-    rows: list[Row] = []
-    for name in reported.rows:
-        what = [text(reported.get(name, column)) for column in ("operation", "modulus", "seed")]
-        events = run_events(name)
-        grok = cell(evidence, events, "grok", reported.get(name, "grok"))
-        rows.append((text(name), *what, grok, cell(evidence, events, "outcome")))
     widened = readings.widened_tasks(base, reported.rows)
-    for task in widened:
-        steps = cell(evidence, median_events(all_seeds(task)), "grok")
-        rows.append((text(f"{task}, all seeds"), Cell(), Cell(), Cell(), steps, Cell()))
-    headings = ("Experiment", "Op", "p", "Seed", "Grok step", "Outcome")
+    rows: list[Row] = [
+        (
+            text(name),
+            *(text(reported.get(name, column)) for column in ("operation", "modulus", "seed")),
+            cell(evidence, run_events(name), "grok", reported.get(name, "grok")),
+            cell(evidence, run_events(name), "outcome"),
+        )
+        for name in reported.rows
+    ]
+    rows += [
+        (text(f"{task}, all seeds"), *[Cell()] * 3, cell(evidence, median_events(all_seeds(task)), "grok"), Cell())
+        for task in widened
+    ]
     return Table(
         "tab-configs",
         reported.label,
         "Configurations and the step at which each grokked",
-        tuple(map(Column, headings)),
+        tuple(map(Column, ("Experiment", "Op", "p", "Seed", "Grok step", "Outcome"))),
         tuple(rows),
         notes=(EVERY_EVENT, *((POOLED,) if widened else ()), *not_trained(reported.rows.keys() - base.keys())),
     )
@@ -219,11 +191,10 @@ def _table_2(evidence: Evidence) -> Table:
 
 
 def _event_row(evidence: Evidence, name: str, quantity: Quantity, reported: Reported) -> Row:
-    own = {"grok": "grok", "sync": "sync", "lead": "lead", "precursor": "precursor"}
     return (
         text(name),
         text(reported.get(name, "modulus") or 97),
-        *[cell(evidence, quantity, part, reported.get(name, column)) for part, column in own.items()],
+        *(cell(evidence, quantity, part, reported.get(name, part)) for part in ("grok", "sync", "lead", "precursor")),
         Cell(),
     )
 
@@ -243,18 +214,20 @@ def _multiplication_rows(evidence: Evidence) -> list[Row]:
 
 def _mean_rows(evidence: Evidence, runs: Selection, which: str, reported: Reported | None) -> list[Row]:
     """The mean lead over runs and over primes, with the paper's where it is of the same runs."""
-    rows: list[Row] = []
+    means = []
     for name in ("mean", "mean by prime"):
-        paper = {column: reported.get(name, column) if reported else None for column in REPORTED["tab:cross"].columns}
-        low, high = paper["low"], paper["high"]
+        low, high, lead = (reported.get(name, column) if reported else None for column in ("low", "high", "lead"))
         ends = (low, high) if isinstance(low, int | float) and isinstance(high, int | float) else None
-        mean = cell(evidence, mean_lead(runs, name != "mean"), "value", paper["lead"], ends)
-        signs = [Cell(), Cell()]
-        if name == "mean":
-            parts = {"share": "precursor", "p": "p"}
-            signs = [cell(evidence, lead_signs(runs), part, paper[column]) for part, column in parts.items()]
-        rows.append((text(f"{name}, {which}"), Cell(), Cell(), Cell(), mean, *signs))
-    return rows
+        means.append(cell(evidence, mean_lead(runs, name != "mean"), "value", lead, ends))
+    papers = {"share": "precursor", "p": "p"}
+    signs = (
+        cell(evidence, lead_signs(runs), part, reported.get("mean", column) if reported else None)
+        for part, column in papers.items()
+    )
+    return [
+        (text(f"mean, {which}"), *[Cell()] * 3, means[0], *signs),
+        (text(f"mean by prime, {which}"), *[Cell()] * 3, means[1], Cell(), Cell()),
+    ]
 
 
 def _pooled_row(evidence: Evidence, task: str) -> Row:
@@ -264,7 +237,7 @@ def _pooled_row(evidence: Evidence, task: str) -> Row:
         text(f"{task}, all seeds"),
         Cell(),
         *[cell(evidence, median_events(runs), part) for part in ("grok", "sync", "lead")],
-        cell(evidence, shares_by_prime(CADENCE), task) if task in TASKS else cell(evidence, signs, "share"),
+        cell(evidence, shares_by_prime(CADENCE), task) if task in ADDITION_TASKS else cell(evidence, signs, "share"),
         cell(evidence, signs, "p"),
     )
 
@@ -375,15 +348,6 @@ CLAIMS = (
         Rule(rule.more_than(1, "leading", operator="="), rule.more_than(1 / 2, "leading")),
         "tab-cross",
         replace(FSD_2, runs=all_seeds("add_mod113")),
-    ),
-    Claim(
-        "lead-share-by-prime",
-        "Synchronisation precedes grokking, whatever the seed.",
-        "§5.1, asked at large n",
-        "all seeds",
-        shares_by_prime(None),
-        Rule(rule.every(rule.above(0.5, end="low"), *TASKS), rule.above(0.5, end="low")),
-        "sup-lead-share",
     ),
 )
 TABLES = (Item("tab-configs", ("base",), _table_1), Item("tab-cross", ("base", "multiplication"), _table_2))

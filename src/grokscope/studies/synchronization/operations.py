@@ -88,8 +88,10 @@ def _leads(records: Records, column: str, fewest: int, about: int, tolerance: fl
     if n < fewest or median is None:
         what = "grokked multiplication runs in this reading"
         return replace(Measured.lacking(n, fewest, what), parts=parts if runs else {})
-    for status, name in ((LeadStatus.TIES, "ties"), (LeadStatus.NEVER, "never")):
-        parts[name] = readings.counted(sum(lead.status is status for lead in leads), n)
+    statuses = {"ties": LeadStatus.TIES, "never": LeadStatus.NEVER}
+    parts |= {
+        name: readings.counted(sum(lead.status is status for lead in leads), n) for name, status in statuses.items()
+    }
     shown = f"{'median ' * (n > 1)}lead {format_number(median.value)}"
     if not isfinite(median.value):
         shown = f"never crosses in {format_number(runs[0].last)} steps" if n == 1 else "most never cross"
@@ -115,10 +117,11 @@ def leads(column: str, runs: Selection, fewest: int = 5) -> Quantity:
 
 def _sign_tests(records: Records, columns: tuple[str, ...]) -> Measured:
     """The sign test's p in each reading, and adjusted for their number by Holm's rule."""
-    found: dict[str, float | None] = {}
-    for column in columns:
-        signs = [run.sync.lead.sign for run in _timelines(records, column) if run.sync.lead.sign is not None]
-        found[column] = sign_test(signs).p_value if signs else None
+    signs = {
+        column: [sign for run in _timelines(records, column) if (sign := run.sync.lead.sign) is not None]
+        for column in columns
+    }
+    found = {column: sign_test(values).p_value if values else None for column, values in signs.items()}
     adjusted = readings.holm_parts(found)
     return Measured(
         {f"p {name}": p for name, p in found.items()} | {f"Holm {name}": p for name, p in adjusted.items()},

@@ -56,33 +56,36 @@ def _table_5(evidence: Evidence) -> Table:
     """Table 5: rank and norm of one run over time."""
     reported, runs = REPORTED["tab:rank"], RUNS.select(evidence.records)
     is_widened = bool(runs.keys() - REPORTED["tab:configs"].rows.keys())
-    rows: list[Row] = []
-    for step in reported.rows:
-        own = Quantity("state at a step", RUN, _state, CADENCE, {"step": int(step)})
-        pooled = Quantity("median state at a step", RUNS, _median_state, CADENCE, {"step": int(step)})
-        cells = [cell(evidence, own, part, reported.get(step, part)) for part in reported.columns]
-        cells += [cell(evidence, pooled, part) for part in ("rank", "norm")] if is_widened else []
-        rows.append((text(step), *cells))
-    columns = [
-        Column("Step"),
-        Column("Val acc", digits=3),
-        Column("Median rank", digits=1),
-        Column("Total norm", digits=2),
-        Column("Phase"),
-    ]
-    if is_widened:
-        columns += [Column("Median rank, all seeds", digits=1), Column("Total norm, all seeds", digits=2)]
+    pooled = (Column("Median rank, all seeds", digits=1), Column("Total norm, all seeds", digits=2))
     return Table(
         "tab-rank",
         reported.label,
         "Rank and norm over time, addition mod 97",
-        tuple(columns),
-        tuple(rows),
+        columns=(
+            Column("Step"),
+            Column("Val acc", digits=3),
+            Column("Median rank", digits=1),
+            Column("Total norm", digits=2),
+            Column("Phase"),
+            *(pooled if is_widened else ()),
+        ),
+        rows=tuple(_row(evidence, step, is_widened) for step in reported.rows),
         notes=(
             "Phase 2 starts at the first median rank 1, or at the rank after grokking where 1 is never reached.",
             *(("All seeds of add_mod97: medians with 95 % percentile-bootstrap intervals.",) if is_widened else ()),
             *not_trained({*RUN.names} - runs.keys()),
         ),
+    )
+
+
+def _row(evidence: Evidence, step: str, is_widened: bool) -> Row:
+    reported, options = REPORTED["tab:rank"], {"step": int(step)}
+    own = Quantity("state at a step", RUN, _state, CADENCE, options)
+    pooled = Quantity("median state at a step", RUNS, _median_state, CADENCE, options)
+    return (
+        text(step),
+        *(cell(evidence, own, part, reported.get(step, part)) for part in reported.columns),
+        *((cell(evidence, pooled, part) for part in ("rank", "norm")) if is_widened else ()),
     )
 
 
@@ -173,15 +176,8 @@ def _titled(runs: Records, words: str, steps: Mapping[str, int | None], event: s
     if not runs:
         return "no runs"
     has_own = RUN.names[0] in runs
-    return " and ".join(
-        filter(
-            None,
-            [
-                f"seed {SEED} ({words} {_at(steps, event)}, grokked {_at(steps, 'grokked')})" if has_own else "",
-                f"all {len(runs)} seeds" if len(runs) > 1 or not has_own else "",
-            ],
-        )
-    )
+    own = f"seed {SEED} ({words} {_at(steps, event)}, grokked {_at(steps, 'grokked')})" if has_own else ""
+    return " and ".join(filter(None, [own, f"all {len(runs)} seeds" if len(runs) > 1 or not has_own else ""]))
 
 
 def _over_time(
@@ -242,45 +238,24 @@ def _memorisation(evidence: Evidence) -> Figure:
     accuracies: dict[float | int, Value] = {int(s): reported.get(s, "validation_accuracy") for s in reported.rows}
     columns = {name: f"{name}_accuracy" for name in ("train", "validation")}
     phase, ends = GAP_IN_PHASE_2
-    steps = _steps(evidence)
+    top = (
+        *(seeds_line(evidence, quartiles(RUNS, column), until, name, name) for name, column in columns.items()),
+        *(line(evidence, curve(RUN, at), until, f"{name}, seed {SEED}", name) for name, at in columns.items()),
+        reported_points(accuracies, "paper, validation"),
+    )
+    bottom = (
+        Series("paper, gap in Phase 2", "band", "theory", "paper", phase, (), (ends[0],) * 2, (ends[1],) * 2),
+        seeds_line(evidence, quartiles(RUNS, **GAP), until, "gap", "gap"),
+        line(evidence, curve(RUN, **GAP), until, f"gap, seed {SEED}", "gap"),
+        reported_points(GENERALIZATION_GAP, "paper, gap"),
+    )
     return Figure(
         "fig-memorisation",
         "fig:memorisation",
-        f"Memorisation of addition mod 97: {_titled(runs, 'memorised', steps, 'memorized')}",
+        f"Memorisation of addition mod 97: {_titled(runs, 'memorised', _steps(evidence), 'memorized')}",
         panels=(
-            Panel(
-                "Accuracy",
-                "",
-                "accuracy",
-                series=(
-                    *(
-                        seeds_line(evidence, quartiles(RUNS, column), until, name, name)
-                        for name, column in columns.items()
-                    ),
-                    *(
-                        line(evidence, curve(RUN, at), until, f"{name}, seed {SEED}", name)
-                        for name, at in columns.items()
-                    ),
-                    reported_points(accuracies, "paper, validation"),
-                ),
-                x_range=(0, until),
-                y_range=SHARE,
-            ),
-            Panel(
-                "Gap: train − validation",
-                "step",
-                "gap",
-                series=(
-                    Series(
-                        "paper, gap in Phase 2", "band", "theory", "paper", phase, (), (ends[0],) * 2, (ends[1],) * 2
-                    ),
-                    seeds_line(evidence, quartiles(RUNS, **GAP), until, "gap", "gap"),
-                    line(evidence, curve(RUN, **GAP), until, f"gap, seed {SEED}", "gap"),
-                    reported_points(GENERALIZATION_GAP, "paper, gap"),
-                ),
-                x_range=(0, until),
-                y_range=SHARE,
-            ),
+            Panel("Accuracy", "", "accuracy", top, x_range=(0, until), y_range=SHARE),
+            Panel("Gap: train − validation", "step", "gap", bottom, x_range=(0, until), y_range=SHARE),
         ),
         notes=(
             EVENTS,

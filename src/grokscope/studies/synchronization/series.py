@@ -142,9 +142,16 @@ def untrained_band(evidence: Evidence, quantity: Quantity, until: int) -> Series
     found = evidence.measure(quantity).estimate
     if found is None:
         return Series("untrained", "band", "null", "null")
-    label = f"untrained, {'90 %' if found.items >= MANY else 'range'} of {found.items} networks"
-    ends = (found.low,) * 2, (found.high,) * 2
-    return Series(label, "band", "null", "null", (0, until), (), *ends, quantity=quantity.key)
+    return Series(
+        f"untrained, {'90 %' if found.items >= MANY else 'range'} of {found.items} networks",
+        "band",
+        "null",
+        "null",
+        x=(0, until),
+        low=(found.low,) * 2,
+        high=(found.high,) * 2,
+        quantity=quantity.key,
+    )
 
 
 def independent_line(evidence: Evidence, run: Selection) -> tuple[Series, ...]:
@@ -166,26 +173,40 @@ def lead_bars(
     width: float = 0.8,
 ) -> Series:
     """Leads of single runs side by side; in words where there is none."""
-    values, words = [], []
-    for quantity in runs:
-        found = evidence.measure(quantity)
-        lead = found.parts.get(part)
-        values.append(float(lead) if isinstance(lead, int | float) else nan)
-        words.append("no run" if found.missing else "0" if lead == 0 else NO_LEAD.get(str(lead), ""))
-    places = tuple(place + offset for place in range(len(runs)))
-    keys = "; ".join(quantity.key for quantity in runs)
-    return Series(label, "bars", role, "run", places, tuple(values), (), (), tuple(words), width, quantity=keys)
+    found = [evidence.measure(quantity) for quantity in runs]
+    leads = [one.parts.get(part) for one in found]
+    return Series(
+        label,
+        "bars",
+        role,
+        "run",
+        x=tuple(place + offset for place in range(len(runs))),
+        y=tuple(float(lead) if isinstance(lead, int | float) else nan for lead in leads),
+        texts=tuple(
+            "no run" if one.missing else "0" if lead == 0 else NO_LEAD.get(str(lead), "")
+            for one, lead in zip(found, leads, strict=True)
+        ),
+        width=width,
+        quantity="; ".join(quantity.key for quantity in runs),
+    )
 
 
 def medians(cells: Iterable[Cell], role: str, label: str, offset: float = 0.0) -> Series:
     """Medians over seeds side by side, with the ends of their intervals that are known; "never" as a word."""
     found = list(cells)
-    places = tuple(place + offset for place in range(len(found)))
-    values = tuple(float(cell.ours) if isinstance(cell.ours, int | float) else nan for cell in found)
     lows, highs = (tuple(_end(cell, end) for cell in found) for end in (0, 1))
-    words = tuple("never" if cell.ours == "never" else "" for cell in found)
-    keys = "; ".join(cell.quantity for cell in found if cell.quantity)
-    return Series(label, "points", role, "seeds", places, values, lows, highs, words, quantity=keys)
+    return Series(
+        label,
+        "points",
+        role,
+        "seeds",
+        x=tuple(place + offset for place in range(len(found))),
+        y=tuple(float(cell.ours) if isinstance(cell.ours, int | float) else nan for cell in found),
+        low=lows,
+        high=highs,
+        texts=tuple("never" if cell.ours == "never" else "" for cell in found),
+        quantity="; ".join(cell.quantity for cell in found if cell.quantity),
+    )
 
 
 def _end(cell: Cell, end: int) -> float:

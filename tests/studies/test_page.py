@@ -1,9 +1,9 @@
-"""Coverage: an experiment that is half there does not look whole."""
+"""The page of results: an experiment that is half there does not look whole."""
 
 from planted import EMPTY, run
 
 from grokscope.studies import Evidence
-from grokscope.studies.coverage import coverage, coverage_table
+from grokscope.studies.page import coverage, coverage_table
 from grokscope.studies.synchronization import STUDY
 
 
