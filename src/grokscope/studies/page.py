@@ -88,7 +88,7 @@ def results_page(
         parts += [
             "## Claims",
             "A verdict follows from a rule that is data (`claims.json` has each rule in full, `provenance.json` the "
-            f"digest of all of them). {RUNS_JUDGED} A claim and the table it refers to show the same quantity.",
+            f"digest of all of them). {RUNS_JUDGED} Where a claim and a table or figure show the same quantity, its number is computed once.",
             _claims_table(claims, supplements),
         ]
     if figures:
