@@ -88,7 +88,8 @@ def results_page(
         parts += [
             "## Claims",
             "A verdict follows from a rule that is data (`claims.json` has each rule in full, `provenance.json` the "
-            f"digest of all of them). {RUNS_JUDGED} Where a claim and a table or figure show the same quantity, its number is computed once.",
+            f"digest of all of them). {RUNS_JUDGED} Where a claim and a table or figure show the same quantity, it is "
+            "computed once.",
             _claims_table(claims, supplements),
         ]
     if figures:
