@@ -1,7 +1,7 @@
 """Every run behind the paper's tables and figures, and behind what it could not know, to be read top to bottom.
 
-An experiment is a set of named runs. Experiments share runs: equal specs are one run, trained once. Forks and triggers are runs
-like all others; a fork's parent is always in the catalogue too.
+An experiment is a set of named runs. Experiments share runs: equal specs are one run, trained once. Forks and
+triggered runs are runs like all others; a fork's parent is always in the catalogue too.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -33,7 +33,7 @@ def save_models(folder: Path, records: Sequence[RunRecord], store: Store) -> Non
 
 
 def _is_plain(spec: RunSpec) -> bool:
-    """Whether a run differs from the paper's §3 in nothing but task, share, seeds, steps, evaluations and arithmetic."""
+    """Whether a run differs from §3 only in task, share, seeds, steps, evaluations and arithmetic."""
     plain = RunSpec(
         task=spec.task,
         train_fraction=spec.train_fraction,
