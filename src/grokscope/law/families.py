@@ -16,7 +16,7 @@ from grokscope.law.fits import LawFit, fit_law
 from grokscope.law.runs import Ending, ForkedRun, forked_run
 from grokscope.specs import Fork, RunSpec
 
-__all__ = ["Branch", "Family", "Law", "fork_families", "law_of"]
+__all__ = ["Branch", "Family", "Law", "fit_constant", "fit_exponent", "fork_families", "law_of"]
 
 SEED, RESAMPLES = 0, 200  # of the bootstrap of censored fits
 LEAST_FREEDOM = 2  # degrees of freedom below which a fit tests nothing
@@ -92,11 +92,10 @@ def law_of(runs: Sequence[ForkedRun]) -> Law:
     >>> law_of([]).reason
     '0 points, 1 parameter: nothing left to test'
     """
-    grokked = [run.weight_decay for run in runs if run.ending is Ending.GROKKED]
-    decays = len(set(grokked))
-    reasons = [_too_few(len(grokked), decays, parameters) for parameters in (1, 2)]
-    constant = None if reasons[0] else fit_law(runs, "mean", seed=SEED)
-    power = None if reasons[1] else fit_censored(runs, "power", seed=SEED, resamples=RESAMPLES)
+    decays = len({run.weight_decay for run in runs if run.ending is Ending.GROKKED})
+    reasons = [_too_few(runs, parameters) for parameters in (1, 2)]
+    constant = None if reasons[0] else fit_constant(runs)
+    power = None if reasons[1] else fit_exponent(runs)
     return Law(
         constant,
         power,
@@ -106,9 +105,25 @@ def law_of(runs: Sequence[ForkedRun]) -> Law:
     )
 
 
-def _too_few(points: int, decays: int, parameters: int) -> str:
+def fit_constant(runs: Sequence[ForkedRun]) -> LawFit:
+    """C = mean(λΔt) of one family, for page, summary and studies alike; rejects too few points to test it."""
+    if reason := _too_few(runs, 1):
+        raise InputError(reason)
+    return fit_law(runs, "mean", seed=SEED)
+
+
+def fit_exponent(runs: Sequence[ForkedRun]) -> CensoredFit:
+    """α of Δt = C λ^−α by maximum likelihood, likewise."""
+    if reason := _too_few(runs, 2):
+        raise InputError(reason)
+    return fit_censored(runs, "power", seed=SEED, resamples=RESAMPLES)
+
+
+def _too_few(runs: Sequence[ForkedRun], parameters: int) -> str:
     """Why a law with so many parameters is not fitted; empty where it is."""
-    if decays == 1:
+    grokked = [run.weight_decay for run in runs if run.ending is Ending.GROKKED]
+    points = len(grokked)
+    if len(set(grokked)) == 1:
         return "one value of λ: nothing to compare"
     left = points - parameters
     words = f"{_counted(points, 'point')}, {_counted(parameters, 'parameter')}"

@@ -9,7 +9,16 @@ from typing import Literal
 import numpy as np
 
 from grokscope.errors import InputError
-from grokscope.law import CensoredFit, Ending, ForkedRun, fit_censored, fit_each_draw, fit_law, forked_run
+from grokscope.law import (
+    CensoredFit,
+    Ending,
+    ForkedRun,
+    fit_censored,
+    fit_constant,
+    fit_each_draw,
+    fit_exponent,
+    forked_run,
+)
 from grokscope.law.censored import CensoredForm
 from grokscope.runs.records import RunRecord
 from grokscope.stats import Estimate, bootstrap, known, share_that
@@ -93,12 +102,14 @@ def times_to_grok(runs: Selection, cadence: int | None = None, start: Start = "f
 
 
 def _law(records: Records, start: Start, needed: int) -> Measured:
-    """Δt = C/λ by the paper's estimator, C = mean(λΔt) over the mean Δt of each λ; nothing where no fork grokked."""
+    """Δt = C/λ by the paper's estimator, C = mean(λΔt) over the mean Δt of each λ; empty where it cannot be tested."""
     runs = _forked_runs(records, start)
     grokked = sum(run.ending is Ending.GROKKED for run in runs)
-    if not grokked:
-        return _needing(Measured(text="none grokked", n=len(runs), note="No fork grokked after its fork."), needed)
-    fit = fit_law(runs, "mean", seed=readings.SEED)
+    try:
+        fit = fit_constant(runs)
+    except InputError as reason:
+        text = "not determined" if grokked else "none grokked"
+        return _needing(Measured(text=text, n=len(runs), note=f"No fit: {reason}."), needed)
     constant = fit.parameters["constant"]
     draws = len({run.draw for run in runs})
     return _needing(
@@ -123,8 +134,11 @@ def _likely_law(records: Records, form: CensoredForm, start: Start, dropped: boo
     kept = [run for run in runs if run.ending is Ending.GROKKED or not dropped]
     measured = Measured(text="not determined", n=len(runs))
     try:
-        fit = fit_censored(kept, form, seed=readings.SEED, resamples=0 if form == "offset" else RESAMPLES)
-    except InputError:  # fewer values of λ with grokked runs than the law has parameters
+        if form == "power":
+            fit = fit_exponent(kept)
+        else:
+            fit = fit_censored(kept, form, seed=readings.SEED, resamples=0 if form == "offset" else RESAMPLES)
+    except InputError:  # too few points to test the law
         return _needing(measured, needed)
     parts: dict[str, Part] = {NAMES[name]: value for name, value in fit.parameters.items()}
     note = "By maximum likelihood, with runs that have not yet grokked as censored."
