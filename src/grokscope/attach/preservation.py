@@ -114,8 +114,11 @@ def _same_buffers(model: nn.Module) -> Iterator[None]:
 
 def _forget_new(module: nn.Module, buffers: dict[str, Tensor | None], attributes: dict[str, Any]) -> None:
     """The same buffers as before; with a new one goes the flag or length that says it is there."""
-    module._buffers.update(buffers)
-    new = module._buffers.keys() - buffers.keys()
+    now = dict(module._buffers.items())  # of a scripted module it is no dictionary, and cannot be written to
+    for name, buffer in buffers.items():
+        if name not in now or now[name] is not buffer:
+            module._buffers[name] = buffer
+    new = now.keys() - buffers.keys()
     for name in new:
         del module._buffers[name]
     if new:
