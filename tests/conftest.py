@@ -1,4 +1,6 @@
 import os
+import signal
+from collections.abc import Iterator
 
 # Before numpy and torch are imported: two workers on two cores must not ask for four threads.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -17,3 +19,24 @@ def recorded(tmp_path_factory: pytest.TempPathFactory):
     from recorded_runs import train_recorded
 
     return train_recorded(tmp_path_factory.mktemp("recorded"))
+
+
+@pytest.fixture(scope="module")
+def quick_disk() -> Iterator[None]:
+    """For tests that do not end the power supply; `test_store` sees to what has to reach the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
+@pytest.fixture
+def as_before() -> Iterator[None]:
+    """A worker listens to signals and takes one thread: both are put back."""
+    import torch
+
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+    handlers, threads = [signal.getsignal(number) for number in numbers], torch.get_num_threads()
+    yield
+    for number, handler in zip(numbers, handlers, strict=True):
+        signal.signal(number, handler)
+    torch.set_num_threads(threads)

@@ -232,9 +232,9 @@ def test_a_mended_run_that_no_plan_names_is_found_again(
     work_on(encode_plan(Plan(share, RUNS)).decode())  # as a worker does, which remembers no plan
     damaged(remote, run, "log.jsonl")
     injected()
-    (told,) = examine_remote(remote)
-    assert told.remedy
-    assert not told.mended
+    (finding,) = examine_remote(remote)
+    assert finding.remedy
+    assert not finding.mended
     (mended,) = examine_remote(remote, repair=True)
     assert mended.mended
     assert not list(examine_remote(remote))

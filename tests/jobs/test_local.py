@@ -177,8 +177,8 @@ def test_a_killed_worker_is_started_again_so_often(fake: Fake, tmp_path: Path) -
     seen: list[dict[str, Any]] = []
     assert run_locally(PLAN, seen.append, workers=1) is True
     assert trace.read_text() == "xxx"
-    told = [line["notice"] for line in seen if "notice" in line]
-    assert [sentence.partition(";")[0] for sentence in told] == ["a worker died (status -9): it gave no reason"] * 2
+    notices = [line["notice"] for line in seen if "notice" in line]
+    assert [sentence.partition(";")[0] for sentence in notices] == ["a worker died (status -9): it gave no reason"] * 2
 
 
 def test_a_worker_that_hangs_is_ended_and_started_again(fake: Fake, tmp_path: Path) -> None:

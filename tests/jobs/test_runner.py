@@ -24,6 +24,8 @@ from grokscope.specs import Cadence, RunSpec, Training
 from short_runs import STEPS, tiny
 from stacks import train_stack
 
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
 
 def contents(path: Path) -> dict[str, bytes]:
     """Every file, but for the lock of a stack that was killed when its last run had ended: nobody heeds it."""
@@ -40,14 +42,6 @@ def train(store: Store, *specs: RunSpec, stop_at: Callable[[int], bool] = lambda
             return stops
         except Stopped:
             stops += 1
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_disk() -> Iterator[None]:
-    """No test here ends the power supply; `test_store` sees to what has to reach the disk."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None)
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +66,7 @@ def states(folder: RunFolder) -> list[int]:
         lambda call: call % 2 == 1,
         lambda call: call % 3 == 2,
     ],
-    ids=["at once", "off the checkpoints' cadence", "later", "between runs", "after each look", "now and then"],
+    ids=["at once", "off the checkpoints' cadence", "later", "between runs", "after each evaluation", "now and then"],
 )
 def test_resumed_equals_uninterrupted(stop_at: Callable[[int], bool], straight: Store, tmp_path: Path) -> None:
     assert train(Store(tmp_path), tiny(0), tiny(1), stop_at=stop_at) >= 1
@@ -154,7 +148,7 @@ def flip(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "resumed_from", "is_told"),
+    ("damage", "resumed_from", "is_reported"),
     [
         (lambda path: flip(path / "state-00000008.safetensors"), 6, True),
         (lambda path: (path / "state-00000008.safetensors").unlink(), 6, False),
@@ -168,7 +162,7 @@ def flip(path: Path) -> None:
     ids=["flipped", "missing", "all flipped", "manifest", "no manifest", "torn log", "flipped log", "no log"],
 )
 def test_after_damage_an_earlier_generation_leads_to_the_same_end(
-    damage: Callable[[Path], object], resumed_from: int, is_told: bool, straight: Store, tmp_path: Path
+    damage: Callable[[Path], object], resumed_from: int, is_reported: bool, straight: Store, tmp_path: Path
 ) -> None:
     calls = iter(range(100))
     with pytest.raises(Stopped):
@@ -179,9 +173,9 @@ def test_after_damage_an_earlier_generation_leads_to_the_same_end(
     seen: list[Progress | Notice] = []
     run_all([tiny(0)], Store(tmp_path), report=seen.append, compiled=False)
     assert next(said.step for said in seen if isinstance(said, Progress)) <= resumed_from + 2
-    told = [said.notice for said in seen if isinstance(said, Notice)]
-    assert bool(told) == is_told
-    assert all(folder.name in sentence and "an earlier state serves" in sentence for sentence in told)
+    notices = [one.notice for one in seen if isinstance(one, Notice)]
+    assert bool(notices) == is_reported
+    assert all(folder.name in sentence and "an earlier state serves" in sentence for sentence in notices)
     train(Store(tmp_path), tiny(1))
     assert contents(tmp_path) == contents(straight.path)
 

@@ -139,7 +139,7 @@ def test_a_cancelled_sweep_stops_before_it_begins_and_goes_on_when_reopened(tmp_
 def test_what_fails_is_tried_again_and_waves_wait(tmp_path: Path) -> None:
     shards = shards_of(Plan(str(tmp_path), (TINY, WIDE, CHILD)))
     seen: list[list[int]] = []
-    heard: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
 
     def start(some: Sequence[Shard]) -> Iterator[tuple[Shard, list[dict[str, Any]] | Exception]]:
         seen.append([shard.number for shard in some])
@@ -147,10 +147,10 @@ def test_what_fails_is_tried_again_and_waves_wait(tmp_path: Path) -> None:
             lost = shard.number == 1 and len(seen) < 3
             yield shard, OSError("the node is gone") if lost else [{"run": str(shard.number)}]
 
-    assert drive(shards, start, heard.append, retries=2, pause=0)
+    assert drive(shards, start, lines.append, retries=2, pause=0)
     assert seen == [[0, 1], [1], [1], [2]]
-    assert [line["run"] for line in heard if "run" in line] == ["0", "1", "2"]
-    assert [line["notice"] for line in heard if "notice" in line] == ["shard 1 is tried again: the node is gone"] * 2
+    assert [line["run"] for line in lines if "run" in line] == ["0", "1", "2"]
+    assert [line["notice"] for line in lines if "notice" in line] == ["shard 1 is tried again: the node is gone"] * 2
 
 
 @pytest.mark.parametrize(

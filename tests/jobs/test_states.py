@@ -1,6 +1,5 @@
-import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +14,8 @@ from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training
 from grokscope.training import Cohort, advance, initial_state
 from stacks import train_stack
 
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
 STEPS, STORED, BETWEEN = 12, 6, 5
 PARENT = RunSpec(
     task="S3",
@@ -25,13 +26,6 @@ PARENT = RunSpec(
     measurements=Cadence(every=2),
 )
 LAST = f"state-{STEPS:08d}.safetensors"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_disk() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None)
-        yield
 
 
 @pytest.fixture(scope="module")

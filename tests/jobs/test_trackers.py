@@ -3,27 +3,22 @@ import json
 import sqlite3
 import struct
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tiny_runs
 from grokscope.cli import run
 from grokscope.jobs.trackers import main, mirror_logs, send
 from grokscope.runs import RunFolder, Store, open_runs
 from grokscope.runs.following import FollowedRun, Follower
-from grokscope.specs import Architecture, Cadence, RunSpec, Training
+from grokscope.specs import Cadence
 
 pytestmark = pytest.mark.interop
 
-TINY = RunSpec(
-    task="add_mod7",
-    train_fraction=0.7,
-    architecture=Architecture(layers=1, width=16, heads=2, mlp_width=32),
-    training=Training(steps=8, batch_size=16),
-    checkpoints=Cadence(every=4),
-    measurements=Cadence(every=2),
-)
+TINY = replace(tiny_runs.TINY, measurements=Cadence(every=2))
 Points = dict[str, list[tuple[int, float]]]
 
 

@@ -8,12 +8,10 @@ import sys
 import textwrap
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 from grokscope.jobs import run_all
 from grokscope.jobs import worker as worker_module
@@ -187,20 +185,9 @@ def test_it_works_with_everything_but_the_core_packages_blocked(tmp_path: Path) 
     command = [sys.executable, "-c", program, str(tmp_path / "plan.json")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    said = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(line["run"], line["step"], line["last"]) for line in said] == [(run_name(spec), s, 2) for s in (0, 2)]
-    assert said[0]["row"].keys() >= {"train_accuracy", "validation_accuracy", "train_loss", "norm", "fsd"}
-
-
-@pytest.fixture
-def as_before() -> Iterator[None]:
-    """A worker listens to signals and takes one thread: both are put back."""
-    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
-    handlers, threads = [signal.getsignal(number) for number in numbers], torch.get_num_threads()
-    yield
-    for number, handler in zip(numbers, handlers, strict=True):
-        signal.signal(number, handler)
-    torch.set_num_threads(threads)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(line["run"], line["step"], line["last"]) for line in lines] == [(run_name(spec), s, 2) for s in (0, 2)]
+    assert lines[0]["row"].keys() >= {"train_accuracy", "validation_accuracy", "train_loss", "norm", "fsd"}
 
 
 @pytest.mark.usefixtures("as_before")

@@ -7,16 +7,8 @@ import torch
 from grokscope.jobs import run_all
 from grokscope.runs import RunOutcome, Store, keep_plan
 from grokscope.runs.doctor import damaged_runs, examine, find_damage, set_aside
-from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
-
-TINY = RunSpec(
-    task="add_mod7",
-    train_fraction=0.7,
-    architecture=Architecture(layers=1, width=16, heads=2, mlp_width=32),
-    training=Training(steps=8, batch_size=16),
-    checkpoints=Cadence(every=4),
-    measurements=Cadence(every=4),
-)
+from grokscope.specs import Plan
+from tiny_runs import TINY
 
 
 @pytest.fixture

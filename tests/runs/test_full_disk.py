@@ -2,18 +2,18 @@
 
 import resource
 import shutil
-import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from grokscope.jobs import run_all
 from grokscope.jobs.worker import BAD_INPUT, main
 from grokscope.runs import RunFolder, Store, run_name
 from grokscope.specs import Architecture, Cadence, Plan, RunSpec, Training
+
+pytestmark = pytest.mark.usefixtures("as_before")
 
 SPEC = RunSpec(
     task="add_mod7",
@@ -23,17 +23,6 @@ SPEC = RunSpec(
     checkpoints=Cadence(every=2),
     measurements=Cadence(every=2),
 )
-
-
-@pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    """A worker listens to signals and takes one thread: both are put back."""
-    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
-    handlers, threads = [signal.getsignal(number) for number in numbers], torch.get_num_threads()
-    yield
-    for number, handler in zip(numbers, handlers, strict=True):
-        signal.signal(number, handler)
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

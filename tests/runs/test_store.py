@@ -49,7 +49,7 @@ def test_runs_that_differ_only_in_letter_case_have_names_that_differ_in_more(tmp
     assert one.lower() != other.lower()
 
 
-def test_a_folder_that_leads_out_of_the_store_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_leads_out_of_the_store_is_rejected(tmp_path: Path) -> None:
     outside, store = tmp_path / "outside", Store(tmp_path / "runs")
     outside.mkdir()
     store.path.mkdir()
@@ -59,7 +59,7 @@ def test_a_folder_that_leads_out_of_the_store_is_refused(tmp_path: Path) -> None
     assert list(outside.iterdir()) == []
 
 
-def test_a_spec_that_differs_from_the_stored_one_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
+def test_a_spec_that_differs_from_the_stored_one_is_rejected_and_nothing_is_changed(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, 10)
     (folder.path / "spec.json").write_text(replace(SPEC, train_fraction=0.4).to_json())
     before = everything_under(tmp_path)
@@ -95,9 +95,9 @@ def test_a_table_may_move_and_its_run_stays_the_same(tmp_path: Path) -> None:
 def test_a_damaged_spec_is_named(content: bytes, tmp_path: Path) -> None:
     folder = folder_with(tmp_path)
     (folder.path / "spec.json").write_bytes(content)
-    for look in (lambda: list(Store(tmp_path)), lambda: Store(tmp_path).add(SPEC)):
+    for read in (lambda: list(Store(tmp_path)), lambda: Store(tmp_path).add(SPEC)):
         with pytest.raises(DamagedError, match=rf"{folder.name}/spec.json"):
-            look()
+            read()
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"3", b"[]", b"null"])

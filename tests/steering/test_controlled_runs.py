@@ -1,7 +1,5 @@
 """Closed loops and changed gradients, trained, interrupted, forked and stored by the runner."""
 
-import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +13,8 @@ from grokscope.runs.packing import pack_records, unpack_records
 from grokscope.specs import Architecture, Cadence, ClosedLoop, Fork, RunSpec, Training
 from grokscope.steering import controlled
 from stacks import train_stack
+
+pytestmark = pytest.mark.usefixtures("quick_disk")
 
 STEPS = 16
 # Bounds that an untrained model leaves and meets again within a few steps.
@@ -30,13 +30,6 @@ PLAIN = RunSpec(
 )
 CONTROLLED = replace(PLAIN, control=LOOP)
 GROKFAST = replace(PLAIN, training=replace(PLAIN.training, gradient="grokfast"))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_disk() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None)
-        yield
 
 
 def run(store: Store, spec: RunSpec, **options: object) -> RunFolder:
@@ -73,7 +66,7 @@ def test_what_is_stored_is_what_the_log_says(straight: Store) -> None:
     folder = straight.find(run_name(CONTROLLED))
     again = controlled(LOOP, 1.0, folder.log())
     assert folder.outcome.control == again.to_dict()
-    # A look logs the λ before its own decision.
+    # An evaluation logs the λ before its own decision.
     decays = {row["step"]: row["weight_decay"] for row in folder.log()}
     for change in again.changes:
         if change.step < STEPS:

@@ -1,7 +1,5 @@
 """Forks that hold or scale the norm, and triggers, trained and stored by the runner."""
 
-import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +15,8 @@ from grokscope.steering import paired_run
 from grokscope.training import Cohort, advance, initial_state
 from stacks import train_stack
 
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
 STEPS, AT = 16, 6
 PARENT = RunSpec(
     task="add_mod7",
@@ -27,13 +27,6 @@ PARENT = RunSpec(
     measurements=Cadence(every=2),
     precision="float64",
 )
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_disk() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None)
-        yield
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from grokscope.steering import Decision, decision, drawn_step
 NAN = float("nan")
 
 
-def looks(
+def evaluations(
     fsd: Sequence[float], validation: Sequence[float] = (), train: Sequence[float] = ()
 ) -> list[dict[str, float]]:
-    """One look every 100 steps."""
+    """One evaluation every 100 steps."""
     rest = [0.0] * len(fsd)
     columns = zip(fsd, validation or rest, train or rest, strict=True)
     return [
@@ -35,17 +35,17 @@ def looks(
     ids=["fsd", "fsd 0.5", "memorised", "step 300", "step 150", "random"],
 )
 def test_each_signal_fires_at_the_first_look_that_reaches_it(trigger: Trigger, fired: int) -> None:
-    seen = looks([NAN, 0.2, 0.6, 0.8, 0.1], train=[0.0, 0.99, 1.0, 1.0, 1.0])
+    seen = evaluations([NAN, 0.2, 0.6, 0.8, 0.1], train=[0.0, 0.99, 1.0, 1.0, 1.0])
     assert decision(trigger, 1.0, seen, at_random=301) == Decision(3.0, fired, None)
     assert decision(trigger, 1.0, seen[: fired // 100], at_random=301) == Decision(1.0, None, None)
 
 
 def test_once_fired_it_stays_fired_whatever_the_signal_does() -> None:
-    assert decision(Trigger(weight_decay=5.0), 1.0, looks([0.9, 0.1, NAN])).weight_decay == 5.0
+    assert decision(Trigger(weight_decay=5.0), 1.0, evaluations([0.9, 0.1, NAN])).weight_decay == 5.0
 
 
 def test_it_is_restored_after_grokking_only_where_asked_and_only_after_it_fired() -> None:
-    grokked_later = looks([0.1, 0.9, 0.9, 0.9], validation=[0.96, 0.1, 0.5, 0.95])
+    grokked_later = evaluations([0.1, 0.9, 0.9, 0.9], validation=[0.96, 0.1, 0.5, 0.95])
     assert decision(Trigger(), 1.0, grokked_later) == Decision(3.0, 100, None)
     assert decision(Trigger(restore_after_grokking=True), 1.0, grokked_later) == Decision(1.0, 100, 300)
     assert decision(Trigger(restore_after_grokking=True), 1.0, grokked_later[:3]) == Decision(3.0, 100, None)
@@ -53,7 +53,7 @@ def test_it_is_restored_after_grokking_only_where_asked_and_only_after_it_fired(
 
 @given(st.lists(st.floats(0, 1) | st.just(NAN), max_size=8), st.lists(st.floats(0, 1) | st.just(NAN), max_size=8))
 def test_what_is_seen_later_never_moves_a_firing(early: list[float], late: list[float]) -> None:
-    before, after = (decision(Trigger(), 1.0, looks(values)) for values in (early, early + late))
+    before, after = (decision(Trigger(), 1.0, evaluations(values)) for values in (early, early + late))
     if before.fired_at is not None:
         assert after == before
     elif after.fired_at is not None:

@@ -18,7 +18,7 @@ from grokscope.tasks import named_task
 from grokscope.training import Cohort, State, advance, initial_state
 from grokscope.training.checkpoint import padded_row
 
-__all__ = ["changes_decay", "decide_decay", "forked_state", "is_compiled", "logged_numbers", "state_at"]
+__all__ = ["apply_rule", "decide_decay", "forked_state", "is_compiled", "logged_numbers", "state_at"]
 
 Warn = Callable[[str], None]
 COMPILE_PAYS_AFTER = 2500  # steps of the whole run, on a CPU
@@ -61,11 +61,12 @@ def decide_decay(spec: RunSpec, evaluations: Sequence[Mapping[str, Any]]) -> Dec
     return decision(spec.trigger, spec.training.weight_decay, evaluations, at_random)
 
 
-def changes_decay(found: Decision | Control | None) -> bool:
-    """Whether a rule has set λ yet; before that it stays what the run, or its parent, made it."""
-    if isinstance(found, Control):
-        return bool(found.changes)
-    return found is not None and found.fired_at is not None
+def apply_rule(state: State, slot: int, spec: RunSpec, evaluations: Sequence[Mapping[str, Any]]) -> None:
+    """Set λ as the run's rule decides; before it has changed anything, λ stays what the run, or its parent, made it."""
+    found = decide_decay(spec, evaluations)
+    has_acted = found.changes if isinstance(found, Control) else found is not None and found.fired_at is not None
+    if found is not None and has_acted:
+        state.weight_decay[slot] = found.weight_decay
 
 
 def state_at(
@@ -112,9 +113,7 @@ def _train_again(folder: RunFolder, state: State, cohort: Cohort, start: int, en
         if first in due and first not in known:
             evaluation = snapshot(state.weights, cohort, compiled).row(0)
             known[first] = {"step": first, **evaluation, "weight_decay": float(state.weight_decay[0])}
-        found = decide_decay(folder.spec, [known[step] for step in sorted(known) if step <= first])
-        if found is not None and changes_decay(found):
-            state.weight_decay[0] = found.weight_decay
+        apply_rule(state, 0, folder.spec, [known[step] for step in sorted(known) if step <= first])
         _, info = advance(state, cohort, last - first, compiled)
         if info.failed_at[0] is not None:
             raise InputError(f"{folder.name} diverged at step {info.failed_at[0]}; it has no state at step {end}")

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from grokscope.activations import subject_of
-from grokscope.jobs.states import changes_decay, decide_decay, forked_state, is_compiled, logged_numbers
+from grokscope.jobs.states import apply_rule, decide_decay, forked_state, is_compiled, logged_numbers
 from grokscope.measures import snapshot
 from grokscope.runs import Keep, RunFolder, RunOutcome, Store
 from grokscope.runs.logs import columns_from
@@ -193,9 +193,7 @@ class TrainingStack:
             folder.append(logged)
             self.logs[slot].append(logged)
             self.options.report(Progress(folder.name, step, self.cohort.specs[slot].training.steps, row))
-            rule = decide_decay(self.cohort.specs[slot], self.logs[slot])
-            if rule is not None and changes_decay(rule):
-                self.state.weight_decay[slot] = rule.weight_decay
+            apply_rule(self.state, slot, self.cohort.specs[slot], self.logs[slot])
 
     def measure(self, slots: set[int]) -> None:
         """Take the measures that are due at the checkpoints of these runs, all of one kind together."""

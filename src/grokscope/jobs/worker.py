@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
@@ -113,7 +112,7 @@ def stop_requests() -> Iterator[list[int]]:
 
 
 def _listen(requests: list[int]) -> dict[signal.Signals, Any]:
-    def note(number: int, frame: FrameType | None) -> None:
+    def note(number: int, frame: object) -> None:
         if requests:  # the second time at once: the store survives a kill
             os._exit(TRY_AGAIN)
         requests.append(number)

@@ -92,16 +92,10 @@ def measure_stack(subject: RunStack, readings: Sequence[str]) -> list[Row]:
     """
     rows: list[Row] = [{} for _ in range(len(subject))]
     read = subject.select([0, 0]) if len(subject) == 1 else subject  # a stack is never rejected for one of its runs
-    by_reading: dict[str, list[str]] = {}
-    for reading in readings:
-        name, _, where = reading.partition("@")
-        by_reading.setdefault(where, []).append(name)
-    for where, names in by_reading.items():
-        by: Conditioning = "sum" if where == "sum" else "answer"
-        if not _is_another_reading(subject.task, where):
-            continue
-        question = Question(read, by=by, basis_name="" if by == "sum" else where)
-        for name in names:
+    wanted = [(where, name) for name, _, where in (reading.partition("@") for reading in readings)]
+    for where in dict.fromkeys(where for where, _ in wanted if _is_another_reading(subject.task, where)):
+        question = Question(read, by="sum") if where == "sum" else Question(read, basis_name=where)
+        for name in (name for place, name in wanted if place == where):
             try:
                 measured = measure(question, [name])
             except InputError:  # no MLP, no Fourier basis: a plan may hold runs of many kinds

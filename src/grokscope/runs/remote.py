@@ -151,9 +151,8 @@ class Remote:
     def content(self, run: str, commit: Commit, only: Container[str] | None = None) -> dict[str, bytes]:
         """The files of a commit, or those with some names, each checked; what is missing or altered is named."""
         found = {}
-        for name, (sha256, size) in commit.files.items():
-            if only is not None and name not in only:
-                continue
+        for name in (name for name in commit.files if only is None or name in only):
+            sha256, size = commit.files[name]
             place = f"{run}/files-{commit.writer}/{name}@{sha256[:16]}"
             content = self.read(place)
             if content is None or len(content) != size or hashlib.sha256(content).hexdigest() != sha256:

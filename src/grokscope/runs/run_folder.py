@@ -115,8 +115,7 @@ class RunFolder:
     @property
     def made_for(self) -> tuple[Membership, ...]:
         """The studies that it was trained for."""
-        rows, _ = decode_rows(self._bytes_of(MADE_FOR))
-        return unite(map(Membership.from_dict, rows))
+        return unite(map(Membership.from_dict, decode_rows(self._bytes_of(MADE_FOR))[0]))
 
     def add_memberships(self, made_for: Iterable[Membership]) -> None:
         """Note the studies that it is trained for, each once; no lock is needed, for lines are only appended."""
@@ -163,11 +162,9 @@ class RunFolder:
 
     def checkpoints(self, kind: Literal["weights", "state"]) -> dict[int, Path]:
         """Stored checkpoints of a kind, by step. A full state holds weights too."""
-        found = {}
-        for path in sorted(self.path.iterdir()):  # weights after states, so that they come first
-            match = CHECKPOINT.fullmatch(path.name)
-            if match and (match[1] == kind or kind == "weights"):
-                found[int(match[2])] = path
+        matches = filter(None, (CHECKPOINT.fullmatch(path.name) for path in sorted(self.path.iterdir())))
+        # Weights come after states, and take their place.
+        found = {int(match[2]): self.path / match[0] for match in matches if kind in (match[1], "weights")}
         return dict(sorted(found.items()))
 
     def save(
