@@ -1,6 +1,7 @@
 import os
 import shutil
 from dataclasses import replace
+from functools import lru_cache
 from math import isnan
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from grokscope.measures import MEASURES, fsd_null, measure, patching
 from grokscope.measures.mode_choice import key_modes
 from grokscope.measures.question import Question
 from grokscope.measures.restricted import variant_loss
+from grokscope.measures.surrogates import untrained_null
 from grokscope.runs import (
     Reading,
     Run,
@@ -151,8 +153,10 @@ def test_the_reading_is_passed_on(path: Path) -> None:
 
 
 def test_untrained_networks_are_drawn_once_for_a_run(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, drawn = [], fsd_null.untrained_null
-    monkeypatch.setattr(fsd_null, "untrained_null", lambda *a, **k: calls.append(k["seed"]) or drawn(*a, **k))
+    calls: list[int] = []
+    drawn = lru_cache(lambda *a, **k: calls.append(k["seed"]) or untrained_null(*a, **k))
+    assert fsd_null._untrained_null.__wrapped__ is untrained_null, "it is cached"
+    monkeypatch.setattr(fsd_null, "_untrained_null", drawn)
     in_stacks_of(1, monkeypatch)
     rows = rows_of(stored(path), ["fsd_null"], Reading(seed=77))
     assert calls == [77]

@@ -28,7 +28,8 @@ def write_results(
     tables: dict[str, Table] = {}
     figures: dict[str, Figure] = {}
     sentences: dict[str, str] = {}
-    doubt = cut_short(evidence.stopped_early())
+    by_design = "stop_after_grokking" in study.plan_options
+    doubt = () if by_design else cut_short(evidence.stopped_early())
     for part, items in (("tables", study.tables), ("supplements", study.supplements)):
         for item in items:
             tables[item.name] = _table(item, evidence, doubt)
