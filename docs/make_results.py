@@ -58,8 +58,8 @@ def readme_block(claims: list[dict[str, Any]], provenance: dict[str, Any], mecha
         claims_summary(claims),
         "",
         "λ is weight decay; Δt the steps from a fork (a copy continued with another λ) to grokking; C and α the fit "
-        "Δt = C λ^−α; FSD the share of neurons with the same dominant frequency, corrected for chance, and FSD_gen the same "
-        "over irreps; a run synchronises when FSD first reaches 0.80 (FSD_gen: 0.50).",
+        "Δt = C λ^−α; FSD the share of neurons with the same dominant frequency, corrected for chance, and FSD_gen the "
+        "same over irreps; a run synchronises when FSD first reaches 0.80 (FSD_gen: 0.50).",
         "",
         "| claim | paper | ours | n | all seeds | verdict |",
         "|---|---|---|---|---|---|",

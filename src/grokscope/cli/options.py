@@ -71,7 +71,7 @@ def _several(usual: object, metavar: str = "FLOAT") -> Any:
 
 def _inherited(usual: object, metavar: str = "FLOAT") -> Any:
     """An option of training, whose default in `grokscope fork` is the parent's value."""
-    return _several(f"{usual}; for a fork, the parent's", metavar)
+    return _several(f"{usual}; fork: the parent's", metavar)
 
 
 @dataclass(frozen=True)
@@ -126,15 +126,25 @@ class StorageOptions:
     """What is stored of a run, and when it ends."""
 
     keep: Annotated[
-        Keep | None, tyro.conf.arg(metavar="{weights,state,forks,none}", help_behavior_hint="(default: weights)")
+        Keep | None,
+        tyro.conf.arg(
+            metavar="{weights,state,forks,none}",
+            help="weights: weights only; state: full training state at every checkpoint; forks: full state at "
+            "--fork-points only; none: no checkpoints.",
+            help_behavior_hint="(default: weights)",
+        ),
     ] = None
-    """weights: weights only; state: full training state at every checkpoint; forks: full state at --fork-points only;
-    none: no checkpoints."""
     measures: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...", help_behavior_hint="")] = ()
     """Measures taken at every checkpoint, as `grokscope measure` lists them."""
-    stop_after_grokking: Whole = None
-    """End a run this many steps after it groks. Later FSD crossings are then missed, which biases leads (grok step −
-    crossing step)."""
+    stop_after_grokking: Annotated[
+        int | None,
+        tyro.conf.arg(
+            metavar="INT",
+            help="End a run this many steps after it groks. Later FSD crossings are then missed, which biases leads "
+            "(grok step − crossing step).",
+            help_behavior_hint="",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
