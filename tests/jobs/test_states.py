@@ -235,7 +235,7 @@ def test_a_state_that_never_was_cannot_be_had(store: Store) -> None:
     with pytest.raises(InputError, match=rf"has states from step 0 to {STEPS}, got 13"):
         state_at(folder, 13, store)
     run(store, DIVERGES)
-    with pytest.raises(InputError, match=r"diverged at step [0-9]; its state at step 11 was not stored"):
+    with pytest.raises(InputError, match=r"diverged at step [0-9]; it has no state at step 11"):
         state_at(store.find(run_name(DIVERGES)), 11, store)
 
 
