@@ -23,7 +23,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,data]'
 	@touch $@
 
-demo: setup ## train three seeds of addition mod 97, fork one over weight decay, summarise them, write a report
+demo: setup ## train three seeds of addition mod 97, fork one run at several weight decays, summarise them, write a report
 	@$(BIN)/grokscope tasks add_mod97
 	@$(BIN)/grokscope train add_mod97 --seeds 42,0,1 --steps 6000 --stop-after-grokking 0 --fork-points 1000 --out runs/demo
 	@$(BIN)/grokscope fork runs/demo add_mod97_s42 --at 1000 --weight-decay 2 3 --stop-after-grokking 0

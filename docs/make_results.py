@@ -53,9 +53,13 @@ def readme_block(claims: list[dict[str, Any]], provenance: dict[str, Any], mecha
     rows = [by_name[name] for name in HEADLINES]
     lines = [
         f"{provenance['runs']:,} runs on {provenance['runs_made_with'][0]['device']}, {len(claims)} claims, each "
-        "judged by a rule that is data:",
+        "judged by a machine-readable rule:",
         "",
         claims_summary(claims),
+        "",
+        "λ is weight decay; Δt the steps from a fork (a copy continued with another λ) to grokking; C and α the fit "
+        "Δt = C λ^−α; FSD the share of neurons with the same dominant frequency, corrected for chance, and FSD_gen the "
+        "same over irreps; a run synchronises when FSD first reaches 0.80 (FSD_gen: 0.50).",
         "",
         "| claim | paper | ours | n | all seeds | verdict |",
         "|---|---|---|---|---|---|",
@@ -102,13 +106,14 @@ def repetition_page(study: Study) -> str:
         "# What a rerun changes",
         "",
         f"{again} of the {len(newest):,} runs were trained twice, on {' and '.join(sorted(places))}: the same specs "
-        "and seeds, in stacks of another size, which round differently. Training is chaotic, so these are other runs. "
+        "and seeds, in stacks of another size, which round differently. Rounding differences grow during training, so "
+        "two trainings of one spec differ like two seeds. "
         f"The results show the newer ones; by the older ones, {len(moved)} of {len(study.claims)} claims have another "
-        "verdict. What rests on one run, or on nine, is as certain as this table says; all seeds are more.",
+        "verdict. Verdicts that rest on one or nine runs are this uncertain; verdicts over all seeds are more certain.",
         "",
         _branched(newest),
         "",
-        "| claim | first | verdict | again | verdict |",
+        "| claim | first training | verdict | second training | verdict |",
         "|---|---|---|---|---|",
         *(f"| {' | '.join(row)} |" for row in rows),
         "",
@@ -125,8 +130,8 @@ def _branched(records: list[RunRecord]) -> str:
     """How many forks do not continue the version of their parent that is shown."""
     elsewhere, forks = count_foreign_forks(records)
     return (
-        f"{elsewhere} of the {forks} forks began in another version of their parent: their first evaluation is not "
-        "that of the parent that is shown. Times to grok, norms and leads of a fork are read from the fork alone."
+        f"{elsewhere} of the {forks} forks started from the first training of their parent, whereas the tables show "
+        "the second. Times to grok, norms and leads of a fork are read from the fork alone."
     )
 
 

@@ -1,4 +1,4 @@
-"""See grokking coming, prove why it happens, and steer it.
+"""Measure grokking as it happens, test its causes, and intervene.
 
 Using this needs torch, numpy and safetensors only, and importing it not even these; everything is loaded where it is
 used.

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, and sentences about those that are neither.
+"""Files written atomically, and messages about those that cannot be read.
 
 A file is written beside its place, flushed to the disk, and renamed.
 """
@@ -42,7 +42,7 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"the folder {named(path)} could not be made: {why}") from None
+        raise InputError(f"the folder {named(path)} could not be created: {why}") from None
 
 
 def named(path: Path) -> str:

@@ -45,7 +45,7 @@ def test_help_lists_every_command_in_its_group(arguments: list[str], capsys: pyt
         (["list", "--sedes"], "`grokscope list` has no option '--sedes'; `grokscope train --help` has '--seeds'"),
         (["list", "--tyro-print-completion", "bash"], "`grokscope list` has no option '--tyro-print-completion'"),
         (["train", "S5", "--out"], "--out needs a value; see `grokscope train --help`"),
-        (["train", "S5", "--out=x", "--out", "y"], "--out is given twice"),
+        (["train", "S5", "--out=x", "--out", "y"], "--out was given twice"),
         (["--completion"], "--completion takes one shell of bash, zsh, fish, got ''"),
         (["--completion", "cmd"], "--completion takes one shell of bash, zsh, fish, got 'cmd'"),
     ],

@@ -248,7 +248,7 @@ def test_a_single_checkpoint_that_is_not_a_number_is_rejected(here: Path, capsys
         ("S3 --measures fourier_kan", "FourierKAN fits cosines and sines, and the modes of this isotypic basis"),
         ("S3 --basis isotpic", "S3 has no basis 'isotpic'; did you mean 'isotypic'?"),
         ("add_mod7_s0 --seed -1", "the seed must lie in [0, 2^63), got -1"),
-        ("add_mod7_s0 --device cuda", "device cuda was asked for, and there is none; use cpu"),
+        ("add_mod7_s0 --device cuda", "device cuda is not available; use cpu"),
         ("add_mod7_s0 --out x.txt", "a table is written as .csv or .json, got 'x.txt'"),
         ("add_mod7_s0 --out x", "a table is written as .csv or .json, got 'x'"),
         ("add_mod7_s0 --out .csv", "a table is written as .csv or .json, got '.csv'"),

@@ -186,7 +186,7 @@ def test_what_cannot_be_remade_leaves_no_trace(
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "tables").write_text("mine")
     assert run([*words, str(trained)]) == 2
-    assert "tables' could not be made" in capsys.readouterr().err
+    assert "tables' could not be created" in capsys.readouterr().err
 
 
 def one_seed(precision: Precision) -> dict[str, Runs]:

@@ -44,8 +44,8 @@ def test_what_cannot_be_trained_leaves_nothing_behind(tmp_path: Path) -> None:
     [
         ([tiny(), replace(tiny(), task="ad_mod7")], {}, "did you mean 'add_mod7'"),
         ([tiny(), replace(tiny(), train_fraction=0.001)], {}, "leaves no training pair"),
-        ([tiny()], {"device": "banana"}, "device 'banana' was asked for, and there is none"),
-        ([tiny()], {"device": "cudax"}, "device 'cudax' was asked for, and there is none"),
+        ([tiny()], {"device": "banana"}, "device 'banana' is not available"),
+        ([tiny()], {"device": "cudax"}, "device 'cudax' is not available"),
     ],
     ids=["task", "fraction", "device", "nearly a device"],
 )
@@ -59,6 +59,6 @@ def test_what_cannot_be_trained_is_rejected_before_anything_is_written(
 
 def test_where_there_is_no_cuda_it_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(InputError, match="device 'cuda' was asked for, and there is none; use cpu"):
+    with pytest.raises(InputError, match="device 'cuda' is not available; use cpu"):
         run_all([tiny()], Store(tmp_path / "runs"), device="cuda")
     assert not (tmp_path / "runs").exists()

@@ -101,7 +101,7 @@ def test_a_read_only_store_is_told(small_disk: Path, tmp_path: Path, capsys: pyt
     assert work(small_disk / "runs", tmp_path) == BAD_INPUT
     assert "Read-only file system" in the_sentence(capsys)
     assert work(small_disk / "others", tmp_path) == BAD_INPUT
-    assert "could not be made: Read-only file system" in the_sentence(capsys)
+    assert "could not be created: Read-only file system" in the_sentence(capsys)
 
 
 def test_a_limit_on_the_size_of_files_is_told(

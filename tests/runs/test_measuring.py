@@ -234,8 +234,8 @@ def _nothing_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
         (S3, ["norms"], Reading(by="sum"), "S3 has no sums a + b to condition on"),
         (ADD, ["norms"], Reading(basis="adtive"), "add_mod7 has no basis 'adtive'; did you mean 'additive'?"),
         (ADD, ["fsd"], Reading(seed=-1), "the seed must lie in [0, 2^63), got -1"),
-        (ADD, ["fsd"], Reading(device="cuda"), "device cuda was asked for, and there is none; use cpu"),
-        (ADD, ["fsd"], Reading(device="abacus"), "device abacus was asked for, and there is none; use cpu"),
+        (ADD, ["fsd"], Reading(device="cuda"), "device cuda is not available; use cpu"),
+        (ADD, ["fsd"], Reading(device="abacus"), "device abacus is not available; use cpu"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_at_once(

@@ -63,7 +63,7 @@ def test_a_spec_that_differs_from_the_stored_one_is_rejected_and_nothing_is_chan
     folder = folder_with(tmp_path, 10)
     (folder.path / "spec.json").write_text(replace(SPEC, train_fraction=0.4).to_json())
     before = everything_under(tmp_path)
-    with pytest.raises(InputError, match=r"holds another run than the one asked for; nothing was changed"):
+    with pytest.raises(InputError, match=r"already contains a different run; nothing was changed"):
         Store(tmp_path).add(SPEC)
     assert everything_under(tmp_path) == before
 
@@ -110,7 +110,7 @@ def test_a_damaged_outcome_is_named(content: bytes, tmp_path: Path) -> None:
 
 def test_a_store_cannot_be_made_where_a_file_is(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("mine")
-    with pytest.raises(InputError, match=r"could not be made: (Not a directory|File exists)"):
+    with pytest.raises(InputError, match=r"could not be created: (Not a directory|File exists)"):
         Store(tmp_path / "runs").add(SPEC)
     assert (tmp_path / "runs").read_text() == "mine"
 

@@ -155,7 +155,7 @@ def test_the_state_between_checkpoints_is_trained_again_with_what_the_trigger_de
 
 def test_a_matched_run_has_the_states_that_are_stored_and_no_others(store: Store) -> None:
     folder = run(store, fork(5.0, norm="matched"))
-    with pytest.raises(InputError, match="follows its parent's norm: it has no state at step 11"):
+    with pytest.raises(InputError, match="follows its parent's norm: its state at step 11 was not stored"):
         state_at(folder, 11, store, compiled=False)
 
 

@@ -20,7 +20,7 @@ BAD_INPUT = 2
 COMMANDS = Commands({name: place for group in GROUPS.values() for name, place in group.items()})
 CONFIG = (tyro.conf.HelptextFromCommentsOff, tyro.conf.OmitArgPrefixes)
 SHELLS = ("bash", "zsh", "fish")
-TITLE = "See grokking coming, prove why it happens, and steer it."
+TITLE = "Measure grokking as it happens, test its causes, and intervene."
 START = """
 Options
   --help               this text; `grokscope COMMAND --help` explains one command
@@ -103,7 +103,7 @@ def _check_options(name: str, command: Command, words: list[str]) -> None:
         if option not in known:
             raise InputError(f"`grokscope {name}` has no option {shown(option)}{_elsewhere(option, known)}")
         if option in given:
-            raise InputError(f"{option} is given twice; several values stand behind one {option}")
+            raise InputError(f"{option} was given twice; give several values after one {option}")
         if known[option] and not equals and following.startswith("--"):
             raise InputError(f"{option} needs a value; see `grokscope {name} --help`")
         given.append(option)

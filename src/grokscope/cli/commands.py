@@ -20,7 +20,7 @@ GROUPS = {
         "status": "status:status",
         "cancel": "status:cancel",
     },
-    "Look at runs": {
+    "View runs": {
         "list": "listing:list_runs",
         "show": "show:show",
         "watch": "watch:watch",

@@ -21,8 +21,7 @@ def doctor(folder: Place, repair: Flag = False, as_json: JsonFlag = False) -> No
     The exit status is 1 if anything is wrong.
 
     Args:
-        repair: Cut damaged runs back to before the damage, so that `grokscope resume` computes the lost part again; in
-            a remote store, forget damaged commits.
+        repair: Truncate damaged runs to the last intact state; in a remote store, delete damaged commits.
 
     Examples:
         grokscope doctor runs/decays --repair

@@ -25,7 +25,7 @@ def measure(
     ] = None,
     run: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[RUN]", help_behavior_hint="")] = None,
     measures: Annotated[
-        tuple[str, ...], tyro.conf.arg(metavar="NAME ...", help_behavior_hint=f"(usually {' '.join(DEFAULT)})")
+        tuple[str, ...], tyro.conf.arg(metavar="NAME ...", help_behavior_hint=f"(default: {' '.join(DEFAULT)})")
     ] = (),
     at: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT ...", help_behavior_hint="")] = (),
     condition: Annotated[
@@ -53,9 +53,10 @@ def measure(
         measures: Measures by name.
         at: Steps with stored weights; all if not given.
         condition: Average activations over pairs with the same answer, or with the same a + b as in the paper.
-        basis: The basis to read in, as `grokscope tasks TASK` lists them; the task's own if not given.
-        reference: A stored step whose key modes restricted and excluded losses take.
-        reading: A JSON file with a ReadingSpec: where FSD is read, and the choices of paper_restricted and fourier_kan.
+        basis: Basis of the Fourier analysis, as `grokscope tasks TASK` lists them; the task's own if not given.
+        reference: Stored step from which restricted and excluded losses take their key modes.
+        reading: JSON file with measurement settings (ReadingSpec): where FSD is read, and the choices of
+            paper_restricted and fourier_kan.
         seed: The seed of nulls, resampled inputs and trained fits.
         device: Where to compute.
         out: The file to write, .csv or .json; RUN-measures.csv if not given.

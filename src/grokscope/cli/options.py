@@ -1,6 +1,6 @@
 """Arguments and options that several commands take, each declared once with its meaning.
 
-An option that is not given is empty or None, never its usual value: so a command knows what was given.
+An option that is not given is empty or None, never its default: so a command knows what was given.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help_behavior
 JsonFlag = Annotated[
     bool,
     tyro.conf.FlagCreatePairsOff,
-    tyro.conf.arg(name="json", help="Print JSON for programs instead of text for people.", help_behavior_hint=""),
+    tyro.conf.arg(name="json", help="Print JSON.", help_behavior_hint=""),
 ]
 Folder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR", help="A folder of runs.")]
 Place = Annotated[
@@ -57,43 +57,55 @@ Track = Annotated[
     tuple[Literal["wandb", "tensorboard", "trackio"], ...],
     tyro.conf.arg(
         metavar="{wandb,tensorboard,trackio} ...",
-        help="Copy the logs to these trackers while training; one that fails costs a warning, never a run.",
+        help="Copy the logs to these trackers while training. A tracker that fails causes a warning and does not stop "
+        "training.",
         help_behavior_hint="",
     ),
 ]
 
 
 def _several(usual: object, metavar: str = "FLOAT") -> Any:
-    """How an option of a spec is shown: several values may follow, and the usual one is named."""
-    return tyro.conf.arg(metavar=f"{metavar} ...", help_behavior_hint=f"(usually {usual})")
+    """How an option of a spec is shown: several values may follow, and the default is named."""
+    return tyro.conf.arg(metavar=f"{metavar} ...", help_behavior_hint=f"(default: {usual})")
+
+
+def _inherited(usual: object, metavar: str = "FLOAT") -> Any:
+    """An option of training, whose default in `grokscope fork` is the parent's value."""
+    return _several(f"{usual}; fork: the parent's", metavar)
 
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """Several values of an option give a fork for each combination. What is not given is the parent's."""
+    """Several values of an option give a fork for each combination.
 
-    steps: Annotated[tuple[int, ...], _several(8000, "INT")] = ()
+    An option that is not given keeps the parent's value.
+    """
+
+    steps: Annotated[tuple[int, ...], _inherited(8000, "INT")] = ()
     """Optimiser steps."""
-    weight_decay: Annotated[tuple[float, ...], _several(Training.weight_decay)] = ()
+    weight_decay: Annotated[tuple[float, ...], _inherited(Training.weight_decay)] = ()
     """Weight decay λ."""
-    learning_rate: Annotated[tuple[float, ...], _several(Training.learning_rate)] = ()
+    learning_rate: Annotated[tuple[float, ...], _inherited(Training.learning_rate)] = ()
     """Learning rate η."""
-    batch_size: Annotated[tuple[int, ...], _several(Training.batch_size, "INT")] = ()
+    batch_size: Annotated[tuple[int, ...], _inherited(Training.batch_size, "INT")] = ()
     """Pairs per step."""
-    dropout: Annotated[tuple[float, ...], _several(Training.dropout)] = ()
-    """Share of each branch's output that is dropped."""
-    warmup_steps: Annotated[tuple[int, ...], _several(Training.warmup_steps, "INT")] = ()
+    dropout: Annotated[tuple[float, ...], _inherited(Training.dropout)] = ()
+    """Dropout rate on the attention and MLP outputs."""
+    warmup_steps: Annotated[tuple[int, ...], _inherited(Training.warmup_steps, "INT")] = ()
     """Steps over which the learning rate rises from 0."""
     gradient: Annotated[
         tuple[Literal["plain", "grokfast", "orthogonal"], ...],
-        _several(Training.gradient, "{plain,grokfast,orthogonal}"),
+        _inherited(Training.gradient, "{plain,grokfast,orthogonal}"),
     ] = ()
-    """What AdamW is given: the gradient, Grokfast's, or the part orthogonal to the weights."""
+    """Gradient passed to AdamW: unmodified, filtered by Grokfast, or its component orthogonal to the weights."""
 
 
 @dataclass(frozen=True)
 class RunOptions(TrainingOptions):
-    """Several values of an option give a run for each combination. What is not given is --spec's, or as usual."""
+    """Several values of an option give a run for each combination.
+
+    An option that is not given takes its value from --spec, or else its default.
+    """
 
     train_fraction: Annotated[tuple[float, ...], _several(RunSpec.train_fraction)] = ()
     """Share of all pairs that is trained on."""
@@ -114,13 +126,25 @@ class StorageOptions:
     """What is stored of a run, and when it ends."""
 
     keep: Annotated[
-        Keep | None, tyro.conf.arg(metavar="{weights,state,forks,none}", help_behavior_hint="(default: weights)")
+        Keep | None,
+        tyro.conf.arg(
+            metavar="{weights,state,forks,none}",
+            help="weights: weights only; state: full training state at every checkpoint; forks: full state at "
+            "--fork-points only; none: no checkpoints.",
+            help_behavior_hint="(default: weights)",
+        ),
     ] = None
-    """Checkpoints hold the weights, every full state, full states at --fork-points only, or nothing."""
     measures: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...", help_behavior_hint="")] = ()
     """Measures taken at every checkpoint, as `grokscope measure` lists them."""
-    stop_after_grokking: Whole = None
-    """End a run this many steps after it groks; leads are then biased, because FSD can cross later."""
+    stop_after_grokking: Annotated[
+        int | None,
+        tyro.conf.arg(
+            metavar="INT",
+            help="End a run this many steps after it groks. Later FSD crossings are then missed, which biases leads "
+            "(grok step − crossing step).",
+            help_behavior_hint="",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +154,7 @@ class HardwareOptions:
     device: Device = "auto"
     """auto is CUDA where there is one, otherwise one worker per core; mps has not been tested on hardware."""
     deterministic: Flag = False
-    """Reject any operation whose result may differ between two runs on one accelerator."""
+    """Raise an error for operations that are not deterministic."""
 
 
 @dataclass(frozen=True)

@@ -44,9 +44,9 @@ def reproduce(
 
     Args:
         study: A study, as --list lists them, or a folder with a study of your own (study.py).
-        out: The folder for what is written: runs and results, with --remake results, with --figure pictures.
+        out: The folder for what is written: runs and results, with --remake results, with --figure figures.
         only: Tables, figures, supplementary analyses or experiments of the study; all if not given.
-        without: The same, left out.
+        without: Names to exclude.
         n_seeds: Number of seeds of every configuration; the study's own if not given.
         quick: A reduced version for two cores; most claims then have too few runs.
         precision: Arithmetic; float32 on a CPU and tf32 on CUDA if not given.
@@ -55,7 +55,7 @@ def reproduce(
         plan_only: Write the plan to this file, for `python -m grokscope.jobs.worker --spec FILE`, and train nothing.
         list_: List the studies, or what --only can name of one.
         claims: Print the claims with the verdicts in the folder of results given by --from; without it, their rules.
-        remake: Write tables, figures, claims and page again from the runs or records in --from.
+        remake: Rewrite tables, figures and claims from the records in --from; nothing is trained.
         figure: Draw one figure, or all, from the runs or records in --from.
         from_: What is read: folders of runs, files of packed records (*.records.gz) or folders of such files.
 

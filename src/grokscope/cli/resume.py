@@ -34,9 +34,9 @@ def resume(
 ) -> None:
     """Continue every unfinished run of a folder.
 
-    Each run continues from its newest complete state, as its stored plan says, on the same device to the same bytes. An
-    accelerator needs the same --runs-per-shard and --memory-gib for that. Storage options are for runs that no plan
-    of the folder names.
+    Each run continues from its newest complete state, as its stored plan says. On the same device the result is
+    bit-identical; on an accelerator this needs the same --runs-per-shard and --memory-gib. Storage options apply only
+    to runs without a stored plan.
 
     Examples:
         grokscope resume runs/first

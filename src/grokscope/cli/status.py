@@ -13,7 +13,7 @@ __all__ = ["cancel", "status"]
 
 
 def status(folder: Place, as_json: JsonFlag = False) -> None:
-    """Print how many runs of a folder are finished, begun and waiting.
+    """Print how many runs of a folder are finished, in progress and pending.
 
     The processes that train them are named.
 
@@ -41,7 +41,7 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
         return
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(outcomes.items()))
     ended = f"{facts['finished']} finished{f' ({counts})' if counts else ''}"
-    print(f"{facts['planned']} runs: {ended}, {facts['begun']} begun, {facts['waiting']} waiting")
+    print(f"{facts['planned']} runs: {ended}, {facts['begun']} in progress, {facts['waiting']} pending")
     if facts["stopped_early"]:
         print(f"{facts['stopped_early']} ended early after grokking: leads computed from them are biased")
     if writers:
@@ -53,7 +53,7 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
 def cancel(folder: Place) -> None:
     """Stop every worker of a folder, wherever it runs.
 
-    Each worker stores everything first.
+    Each worker saves its state before it stops.
 
     Examples:
         grokscope cancel runs/decays

@@ -25,7 +25,7 @@ def tasks(
 ) -> None:
     """List the tasks, or show one task or group.
 
-    Of a task: its pairs, its answers and the bases in which they can be read. With --group: order, conjugacy classes,
+    For a task: its pairs, its answers and the bases in which they can be read. With --group: order, conjugacy classes,
     characters and the modes in which real activations are read; the exit status is 1 if one of the checks fails.
 
     Args:
@@ -62,7 +62,7 @@ def _show_task(name: str, as_json: bool) -> None:
         f"{task.name}: {task.title}\n"
         f"  tokens   [a, b, {task.separator}] → answer; {task.vocabulary} tokens, {task.classes} classes\n"
         f"  pairs    {len(task.inputs):,}; each answer has {low if low == high else f'{low} to {high}'} of them\n"
-        f"  split    {RunSpec.train_fraction:.0%} of them, drawn by a seed, are {facts['train_pairs']:,}"
+        f"  split    train {facts['train_pairs']:,} pairs ({100 * RunSpec.train_fraction:.0f} %), chosen by the seed"
     )
     for basis in facts["bases"]:
         print(f"  basis    {basis['name']}: {basis['modes']} modes over {basis['answers']} answers")
@@ -105,5 +105,5 @@ def _list_tasks(as_json: bool) -> None:
         print(json.dumps([{"example": example, "title": title} for example, title in rows]))
         return
     table = align(["name", "what is learnt"], rows, left=frozenset({"name", "what is learnt"}))
-    print(f"Tasks (any number may stand for 97, 60, 12, …)\n\n{table}")
+    print(f"Tasks (97, 60, 12, … are examples)\n\n{table}")
     print("\nOne of them: grokscope tasks S5. Its group: grokscope tasks S5 --group.")

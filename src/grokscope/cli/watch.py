@@ -26,13 +26,13 @@ def watch(
     Each line of the table stands for a group of runs; runs that synchronise, grok or diverge are announced below it.
     Speed is that of the last minute; time left counts the runs that have a folder, each to its last step. Watching
     takes no lock, and Ctrl-C ends only the watching. If more than 400 runs had ended before, the logs of 400 stand for
-    all of them, and the picture says so.
+    all of them, and the display says so.
 
     Args:
-        group_by: What one line stands for: runs that can be trained as one stack, the same of one task, or runs that
-            differ in their seeds only.
-        once: Print one picture and end; always so if the output is no terminal.
-        every: Seconds between two pictures.
+        group_by: stack: runs that can train together; task: the same, split by task; seeds: runs that differ only in
+            seed.
+        once: Print the table once and exit (automatic if the output is not a terminal).
+        every: Seconds between updates.
 
     Examples:
         grokscope watch runs/first

@@ -40,7 +40,7 @@ def prepare_plan(plan: Plan, is_here: bool = True) -> list[str]:
 def reject_impossible(specs: Sequence[RunSpec], store: Store, device: str, measures: Sequence[str] = ()) -> None:
     """Reject runs that cannot be trained, or measured while they are; nothing has been written by then."""
     if not is_available(device):
-        raise InputError(f"device {shown(device)} was asked for, and there is none; use cpu")
+        raise InputError(f"device {shown(device)} is not available; use cpu")
     if device == "mps" and any(spec.training.dropout or spec.precision == "float64" for spec in specs):
         raise InputError("mps has no float64, which dropout's random numbers and precision float64 need; use cpu")
     if monitored := next((spec for spec in specs if spec.model), None):
@@ -49,7 +49,7 @@ def reject_impossible(specs: Sequence[RunSpec], store: Store, device: str, measu
         train_size(named_task(task), fraction)
     nearest = next(place for place in (store.path, *store.path.parents, Path()) if place.exists())
     if not nearest.is_dir():
-        raise InputError(f"the folder {named(store.path)} could not be made: {named(nearest)} is a file")
+        raise InputError(f"the folder {named(store.path)} could not be created: {named(nearest)} is a file")
     if any(spec.fork for spec in specs):
         _reject_impossible_forks(specs, store)
     _reject_unmeasurable(specs, measures, device)
@@ -95,8 +95,8 @@ def _reject_impossible_pair(spec: RunSpec, parent: RunSpec) -> None:
         or (parent.fork is not None and parent.fork.norm != "free")
     ):
         raise InputError(
-            f"a matched fork follows its parent beyond the fork by its spec alone, and {run_name(parent)} has a "
-            "trigger, a closed loop or a held norm"
+            "a fork with matched norm needs a parent without trigger, closed loop or fixed norm, and "
+            f"{run_name(parent)} has one of them"
         )
     if replace(cohort_key(paired_run(spec, parent)), holds_norm=True) != cohort_key(spec):
         raise InputError(

@@ -97,7 +97,10 @@ def state_at(
         state.put(0, forked_state(folder.spec, store, compiled, device, warn))
     if step > start:
         if has_paired_run(folder.spec):
-            raise InputError(f"{folder.name} follows its parent's norm: it has no state at step {step} but stored ones")
+            raise InputError(
+                f"{folder.name} follows its parent's norm: its state at step {step} was not stored and cannot be "
+                "recomputed"
+            )
         warn(f"{folder.name} stored no state at step {step}: trained again from step {start}, alone, on {device}")
         _train_again(folder, state, cohort, start, step, is_compiled([folder.spec], device, compiled))
     return state.row(0)

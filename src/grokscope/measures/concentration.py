@@ -87,7 +87,7 @@ def _columns(question: Question) -> Columns:
 
 ENTRIES = {
     "concentration": Measure(
-        title="Rivals of rank: inverse participation ratio, Gini, spectral entropy",
+        title="Alternatives to rank: inverse participation ratio, Gini, spectral entropy",
         formula="IPR = Σ q_k²; G = Σ_i (2i − m − 1) q_(i) / m; H = −Σ q_k ln q_k / ln m, of the shares q of m modes",
         source="standard; used on embeddings and neurons by work on grokking before the paper",
         cost=BLOCK_0 + "; the embedding costs nothing",

@@ -67,7 +67,7 @@ ENTRIES = {
             "gaussian_95": "their 95 % quantile of FSD",
             "p_renamed": "the same activations with the tokens renamed at random, which destroys the rule alone",
             "renamed_95": "their 95 % quantile of FSD",
-            "p_untrained": "untrained networks of the same spec, where it is known: the null that decides",
+            "p_untrained": "untrained networks of the same spec, where it is known: the null used for inference",
             "untrained_95": "their 95 % quantile of FSD",
         },
         compute=_columns,

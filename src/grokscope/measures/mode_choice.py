@@ -73,7 +73,7 @@ def key_modes(subject: Subject, site: str = "", *, basis: Basis | None = None) -
     A neuron of the last hidden layer votes for the frequency k whose eight terms, cos and sin of ka, of kb and their
     four products, hold the largest share of its variance; every k with a vote is key. On a group, the terms of a mode
     are its functions of a, of b and their products, divided by their number 2d + d² where modes differ in dimension d.
-    Pairs with a symbol outside the group (0, for multiplication) are left out; constant neurons do not vote.
+    Pairs with a symbol outside the group (0, for multiplication) are left out; constant neurons are excluded.
     """
     basis, site = basis or subject.task.basis(), site or subject.hidden_sites[1]
     neurons = subject.read(site).flatten(2)

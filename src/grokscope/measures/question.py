@@ -25,7 +25,7 @@ Columns = Mapping[str, Tensor]
 
 # Phrases that several entries share.
 FORWARD = "one forward pass of all pairs"
-BLOCK_0 = "block 0 of all pairs, shared by all measures that read it"
+BLOCK_0 = "one forward pass through block 0 on all pairs, shared by all measures that read it"
 MOSTLY_CONSTANT = "most neurons are constant over the answers, or activations are not numbers"
 NOT_NUMBERS = "weights or logits are not numbers"
 UNTRAINED = "untrained networks of the same spec (see fsd_null): their neurons agree before anything is learnt"

@@ -252,7 +252,7 @@ def _entry(name: str, variant: Variant) -> Measure:
     scored_on = variant.scored_on + (", unless `restricted_scored_on` names others" if has_choices else "")
     needs: set[Need] = {"basis", "edits"} if variant.level == "neurons" else {"basis", "activations", "logits"}
     return Measure(
-        title=f"{'Excluded' if is_excluded else 'Restricted'} loss, by {FILTERED[variant.level]}",
+        title=f"{'Excluded' if is_excluded else 'Restricted'} loss of {who}, by {FILTERED[variant.level]}",
         formula=how,
         source=who,
         cost=FORWARD + " with the filter, and one or two to know the modes",

@@ -51,8 +51,8 @@ class Snapshot:
     rank: Float[Tensor, " runs"]
     """Median Fourier rank of block 0's neurons in that basis; NaN where undefined."""
     answer_share: Float[Tensor, " runs"]
-    """Variance of block 0's answer-conditioned means over that of its activations: how small a thing FSD reads;
-    NaN where the activations do not vary beyond rounding."""
+    """Variance of block 0's answer-conditioned means over that of its activations, the share of the activation
+    variance that depends on the answer; NaN where the activations do not vary beyond rounding."""
 
     def row(self, slot: int) -> dict[str, float]:
         """One run's values."""

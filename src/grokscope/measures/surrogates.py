@@ -111,7 +111,7 @@ def untrained_null(
     device: torch.device | str = "cpu",
     at_once: int = 16,
 ) -> NullSample:
-    """A statistic of networks as this run's, untrained, from other initialisation seeds: the null that decides.
+    """A statistic of networks as this run's, untrained, from other initialisation seeds: the null used for inference.
 
     Neurons of one network share a residual stream, so they agree before anything is learnt, far beyond independent
     ones. `site` is where FSD is read, unless another is named; `at_once` networks are in memory together.

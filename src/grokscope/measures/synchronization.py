@@ -29,7 +29,7 @@ class FsdResult:
     strongest_mode: Int[Tensor, "*runs neurons"]
     """k*_j, the strongest mode of each neuron; −1 where it has none."""
     constant: Int[Tensor, "*runs"]
-    """Neurons that do not vary over the answers: they have no dominant mode and do not vote."""
+    """Neurons that do not vary over the answers: they have no dominant mode and are excluded."""
     top_k: int
     """How many of its strongest modes a neuron takes part in."""
     chance: float
@@ -151,8 +151,8 @@ ENTRIES = {
         columns={
             "fsd": "FSD, in [0, 1]",
             "fsd_mode": "the mode most neurons share, counted from 1; on Z_n the frequency",
-            "constant_share": "share of neurons that are constant over the answers and do not vote",
-            "answer_share": "variance of the conditioned means over that of the activations: how small a thing is read",
+            "constant_share": "share of neurons that are constant over the answers and are excluded",
+            "answer_share": "share of the activation variance that depends on the answer",
         },
         compute=_fsd_columns,
     ),

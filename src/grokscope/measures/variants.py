@@ -34,23 +34,19 @@ class Variant:
 # u_k and v_k are the unit vectors of cos and sin 2πk(a + b)/p over the inputs, on other tasks the modes' functions of
 # the answer: (u_k u_kᵀ + v_k v_kᵀ) L is then a mode of the answer-conditioned mean of L.
 VARIANTS: dict[str, Variant] = {
-    "trig": Variant(
-        "logits", "keep", "all", "Nanda et al.'s restricted loss: Σ_K (u_k u_kᵀ + v_k v_kᵀ) L and each class's mean"
-    ),
-    "excluded": Variant(
-        "logits", "remove", "train", "Nanda et al.'s excluded loss: L − Σ_K (u_k u_kᵀ + v_k v_kᵀ) L, not corrected"
-    ),
+    "trig": Variant("logits", "keep", "all", "Nanda et al.: Σ_K (u_k u_kᵀ + v_k v_kᵀ) L and each class's mean"),
+    "excluded": Variant("logits", "remove", "train", "Nanda et al.: L − Σ_K (u_k u_kᵀ + v_k v_kᵀ) L, not corrected"),
     "cube_restricted": Variant(
-        "cubes", "only", "all", "Chughtai et al., logits: projections on χ(x·y·z⁻¹), which is cos 2πk(a + b − c)/p"
+        "cubes", "only", "all", "Chughtai et al. (logits): projections on χ(x·y·z⁻¹), which is cos 2πk(a + b − c)/p"
     ),
     "cube_excluded": Variant(
-        "cubes", "remove", "train", "Nanda et al. (3D), Chughtai et al. (logits): L without those projections"
+        "cubes", "remove", "train", "Nanda et al. (3D) and Chughtai et al. (logits): L without those projections"
     ),
     "neuron_restricted": Variant(
         "neurons",
         "keep",
         "validation",
-        "Nanda et al.'s demonstration: mean and key modes of the neurons, no residual stream, class means restored",
+        "Nanda et al. (demonstration): mean and key modes of the neurons, no residual stream, class means restored",
         skip=False,
         corrected=True,
     ),
@@ -58,23 +54,23 @@ VARIANTS: dict[str, Variant] = {
         "neurons",
         "remove",
         "train",
-        "Nanda et al.'s demonstration: neurons without key modes, residual stream kept",
+        "Nanda et al. (demonstration): neurons without key modes, residual stream kept",
     ),
     "hidden_restricted": Variant(
         "neurons",
         "only",
         "all",
-        "Chughtai et al., hidden: projections on the functions ρ(x·y) of key irreps, no mean, no residual stream",
+        "Chughtai et al. (hidden): projections on the functions ρ(x·y) of key irreps, no mean, no residual stream",
         skip=False,
     ),
     "hidden_excluded": Variant(
-        "neurons", "remove", "train", "Chughtai et al., hidden: neurons without those, no residual stream", skip=False
+        "neurons", "remove", "train", "Chughtai et al. (hidden): neurons without those, no residual stream", skip=False
     ),
     "paper_restricted": Variant(
         "neurons",
         "keep",
         "all",
-        "The paper's restricted-logit loss (§5.2): the seven modes with most neurons at this very checkpoint",
+        "the paper (§5.2): the seven modes with most neurons at this very checkpoint",
         count=RESTRICTED_MODES,
     ),
 }

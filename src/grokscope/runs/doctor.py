@@ -61,7 +61,7 @@ def _examine_run(path: Path, planned: RunSpec | None, repair: bool) -> Iterator[
     try:
         spec = RunSpec.from_json((path / "spec.json").read_text())
         if run_name(spec).rpartition("-")[2] != path.name.rpartition("-")[2]:
-            raise InputError("it is of another run")
+            raise InputError("it belongs to another run")
     except (OSError, UnicodeDecodeError, InputError) as error:
         if repair and planned is not None:
             write_atomically(path / "spec.json", spec_bytes(planned))

@@ -71,7 +71,7 @@ def measure_checkpoints(run: Run, names: Sequence[str], reading: Reading | None 
     select(names)
     require(0 <= how.seed < WORD_LIMIT, "the seed must lie in [0, 2^63)", how.seed)
     if not is_available(how.device):
-        raise InputError(f"device {how.device} was asked for, and there is none; use cpu")
+        raise InputError(f"device {how.device} is not available; use cpu")
     if how.device.startswith("mps"):
         raise InputError("mps has no float64, which measures need; use cpu")
     conditioning_basis(named_task(run.spec.task), how.by, how.basis)

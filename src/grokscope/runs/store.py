@@ -97,11 +97,11 @@ class Store:
         """The run's folder, made if it is new."""
         path = self.path / run_name(spec)
         if path.is_symlink():
-            raise InputError(f"{named(path)} leads out of its store; nothing was changed")
+            raise InputError(f"{named(path)} points outside the folder of runs; nothing was changed")
         make_folder(path)
         if (path / "spec.json").exists():
             if self.folder(path.name).spec.content_hash != spec.content_hash:
-                raise InputError(f"{named(path)} holds another run than the one asked for; nothing was changed")
+                raise InputError(f"{named(path)} already contains a different run; nothing was changed")
             return RunFolder(path, spec)  # equal but for the place of a table, which may have moved
         try:
             write_atomically(path / "format", f"grokscope run {FORMAT}\n".encode())

@@ -37,7 +37,7 @@ def pull(address: str, to: Path) -> int:
         for folder in store:
             target = to / folder.name
             if target.is_symlink():
-                raise InputError(f"{named(target)} leads out of its store; nothing was changed")
+                raise InputError(f"{named(target)} points outside the folder of runs; nothing was changed")
             there = RunFolder(target, folder.spec)
             if (target / "outcome.json").exists():
                 there.add_memberships(folder.made_for)

@@ -17,12 +17,13 @@ __all__ = ["RUNS_JUDGED", "SHARED_RUNS", "claims_summary", "coverage", "coverage
 
 Row = Mapping[str, Any]
 RUNS_JUDGED = (
-    "A verdict is over the n runs that its rule names: the reported ones, with all our seeds in a column of their own; "
-    "or, where the claim is about many seeds or the paper did not ask, all that we have."
+    "Each verdict uses the n runs that its rule names. Usually these are the paper's runs, and the column 'all seeds' "
+    "repeats the test on every seed we trained. Where the claim is about many seeds, or the paper did not test it, the "
+    "verdict uses all our runs."
 )
 SHARED_RUNS = (
-    "Where two numbers are given, an experiment's configurations have different numbers of seeds: one that belongs to "
-    "another experiment too (fixed λ, a fork's parent, the default) has that experiment's."
+    "A range means that the configurations of an experiment have different numbers of seeds; a configuration that is "
+    "shared with another experiment (fixed λ, a fork's parent, the default) has that experiment's seeds."
 )
 
 
@@ -48,7 +49,7 @@ def _seeds(planned: Sequence[str], found: Sequence[str]) -> str:
 
 def coverage_table(experiments: Mapping[str, Mapping[str, Any]]) -> str:
     """What `coverage` gives, as Markdown."""
-    lines = ["| experiment | reported runs | runs with all seeds | seeds of a configuration |", "|---|---|---|---|"]
+    lines = ["| experiment | the paper's runs | all our runs | seeds per configuration |", "|---|---|---|---|"]
     lines += [
         f"| {name} | {found['here']} of {found['of']} | {found['runs']} | {found['seeds']} |"
         for name, found in experiments.items()
@@ -77,8 +78,8 @@ def results_page(
         parts += ["## Verdicts", claims_summary(claims)]
     parts += [
         "## Runs",
-        "Experiments share runs, so these add up to more than there are. Where a configuration has few seeds, the "
-        f"numbers over all seeds rest on few. {SHARED_RUNS}",
+        "Experiments share runs, so the columns add up to more than the number of runs. Some configurations have few "
+        f"seeds (last column). {SHARED_RUNS}",
         coverage_table(provenance["experiments"]),
     ]
     if sentences:
@@ -87,9 +88,9 @@ def results_page(
     if claims:
         parts += [
             "## Claims",
-            "A verdict follows from a rule that is data (`claims.json` has each rule in full, `provenance.json` the "
-            f"digest of all of them). {RUNS_JUDGED} Where a claim and a table or figure show the same quantity, it is "
-            "computed once.",
+            "A verdict follows from a machine-readable rule (`claims.json` has each rule in full, `provenance.json` "
+            f"the digest of all of them). {RUNS_JUDGED} Where a claim and a table or figure show the same quantity, it "
+            "is computed once.",
             _claims_table(claims, supplements),
         ]
     if figures:
@@ -118,7 +119,7 @@ def _runs_used(provenance: Mapping[str, Any]) -> str:
     commits = ", ".join(f"`{commit}`" for commit in dict.fromkeys(one.get("commit", "unknown") for one in made))
     return (
         f"{provenance['runs']:,} runs, {provenance['run_steps']:,} optimiser steps, {provenance['precision']}, on "
-        f"{devices}, from {commits}."
+        f"{devices}, at commits {commits}."
     )
 
 
