@@ -247,7 +247,7 @@ def test_ending_early_is_said_to_bias_leads(capsys: pytest.CaptureFixture[str]) 
             "add_mod7 --executor ray --memory-gib nan --dry-run --out runs",
             "--memory-gib must be a number of GiB above 0",
         ),
-        ("add_mod7 --out file:///tmp/none --track tensorboard", "trackers follow a folder"),
+        ("add_mod7 --out file:///tmp/none --track tensorboard", "--track needs a local folder"),
         ("add_mod7 --out nowhere://x", "the address 'nowhere://x' cannot be used"),
         ("table:../../x.json --out runs", "the table '../../x.json' cannot be read: No such file or directory"),
     ],

@@ -87,7 +87,7 @@ def run_with_progress(plan: Plan, track: Sequence[Word] = (), executor: Executor
     What cannot be trained is rejected before anything is written; then the plan is stored with its runs, for `resume`.
     """
     if track and is_remote(plan.out):
-        raise InputError(f"trackers follow a folder, and {plan.out} is none; leave out --track")
+        raise InputError(f"--track needs a local folder, and {plan.out} is not one")
     waiting_runs = prepare_plan(plan, is_here=executor.executor == "local")
     console = Console(stderr=True)
     total = sum(spec.training.steps - (spec.fork.step if spec.fork else 0) for spec in plan.runs)
