@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import isclose, isnan, nan
 from typing import Protocol, runtime_checkable
 
-from grokscope.errors import InputError
+from grokscope.errors import InputError, plural
 from grokscope.law.censored import CensoredFit, fit_censored
 from grokscope.law.fits import LawFit, fit_law
 from grokscope.law.runs import Ending, ForkedRun, forked_run
@@ -105,8 +105,8 @@ class Family:
     def size(self) -> str:
         """What the law is fitted to: `2 forks and 1 parent`."""
         parents = sum(branch.is_parent for branch in self.branches)
-        forks = _counted(len(self.branches) - parents, "fork")
-        return f"{forks} and {_counted(parents, 'parent')}" if parents else forks
+        forks = plural(len(self.branches) - parents, "fork")
+        return f"{forks} and {plural(parents, 'parent')}" if parents else forks
 
 
 @dataclass(frozen=True)
@@ -171,14 +171,10 @@ def _too_few(runs: Sequence[ForkedRun], parameters: int) -> str:
     if len(set(grokked)) == 1:
         return "one value of λ: nothing to compare"
     left = points - parameters
-    words = f"{_counted(points, 'point')}, {_counted(parameters, 'parameter')}"
+    words = f"{plural(points, 'point')}, {plural(parameters, 'parameter')}"
     return (
         "" if left >= LEAST_FREEDOM else f"{words}: {'nothing' if left <= 0 else 'one degree of freedom'} left to test"
     )
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}{'s' * (count != 1)}"
 
 
 def fork_families(records: Sequence[Record], folder: str = "") -> list[Family]:
