@@ -39,18 +39,23 @@ lint: setup script
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/ruff check src tests benchmarks examples
 
-# The page's script is checked by Biome, which npm installs into node_modules once.
+# The page's script is checked by Biome, which npm installs into node_modules once; SKIP_JS=1 goes without.
 BIOME := node_modules/.bin/biome
+ifeq ($(SKIP_JS),1)
+script:
+	@echo "SKIP_JS=1: the page's script is not linted"
+else
 script: npm
-	@! command -v npm >/dev/null || test node_modules/.package-lock.json -nt package.json || \
+	@test node_modules/.package-lock.json -nt package.json || \
 	  npm install --silent --no-audit --no-fund --no-package-lock || \
-	  echo "npm could not install Biome: the page's script is not linted"
-	@test ! -x $(BIOME) || $(BIOME) check --error-on-warnings
+	  { echo "npm could not install Biome, which lints the page's script; go without it with: make SKIP_JS=1 ..."; exit 1; }
+	@$(BIOME) check --error-on-warnings
+endif
 
 npm:
 	@command -v npm >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
 	  { apt-get update -qq; apt-get install -y -qq npm >/dev/null 2>&1; } && command -v npm >/dev/null; } || \
-	  echo "no npm: the page's script is not linted; install it with: sudo apt-get install npm"
+	  { echo "linting the page's script needs npm; install it (sudo apt-get install npm) or use: make SKIP_JS=1 ..."; exit 1; }
 
 type: setup
 	$(BIN)/mypy

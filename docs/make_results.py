@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from grokscope.law import count_foreign_forks
 from grokscope.runs.packing import unpack_records
-from grokscope.runs.records import RunRecord, count_foreign_forks
+from grokscope.runs.records import RunRecord
 from grokscope.studies import Evidence, Finding, Study, Verdict, find_study, judge
 from grokscope.studies.bakeoff.configurations import CONFIGURATIONS
 from grokscope.studies.bakeoff.notes import describe_logs, describe_winner

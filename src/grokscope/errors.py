@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["InputError", "did_you_mean", "nearest", "require", "shown"]
+__all__ = ["InputError", "did_you_mean", "nearest", "plural", "require", "shown"]
 
 SHOWN_CHARACTERS = 80
 
@@ -26,6 +26,15 @@ def shown(value: object) -> str:
     except (ValueError, RecursionError):  # an integer of more than 4,300 digits; lists within lists within lists
         text = f"<{type(value).__name__} too large to write>"
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}… ({len(text)} characters)"
+
+
+def plural(count: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> plural(1, "run"), plural(2_000, "run")
+    ('1 run', '2,000 runs')
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def require(holds: object, rule: str, *got: object) -> None:

@@ -1,14 +1,13 @@
 """Which runs a command line describes."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from small_commands import TINY
 
-from grokscope.cli.grid import combinations, parse_seeds, read_specs, with_values
+from grokscope.cli.grid import combinations, parse_seeds, read_specs
 from grokscope.errors import InputError
-from grokscope.specs import Architecture, RunSpec
+from grokscope.specs import RunSpec
 
 
 @pytest.mark.parametrize(
@@ -30,13 +29,6 @@ def test_every_combination_once_with_seeds_fastest() -> None:
 
 def test_without_values_and_seeds_the_base_is_the_run() -> None:
     assert list(combinations(TINY, {})) == [TINY]
-
-
-def test_values_that_only_fit_together_are_set_together() -> None:
-    changed = with_values(TINY, {"width": 15, "heads": 3, "task": "S3"})
-    assert changed == replace(TINY, task="S3", architecture=Architecture(1, 15, 3, 32))
-    with pytest.raises(InputError, match="heads must divide the width 15"):
-        with_values(TINY, {"width": 15})
 
 
 def test_specs_of_one_file_and_of_many_lines(tmp_path: Path) -> None:

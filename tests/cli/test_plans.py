@@ -3,6 +3,7 @@
 import functools
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import grokscope
 from grokscope.cli import run
 from grokscope.cli.plans import estimate
 from grokscope.runs import Store, run_name
-from grokscope.specs import Plan, RunSpec
+from grokscope.specs import Plan, RunSpec, Training
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -22,15 +23,17 @@ def test_a_dry_run_prints_the_cost_and_trains_nothing(here: Path, capsys: pytest
     assert run(words(f"{grid} --out runs --dry-run --device cpu")) == 0
     printed = capsys.readouterr().out
     assert "768, 11,520,000 steps in all" in printed
-    assert "shards    48 in 1 waves" in printed
+    assert "shards    48 in 1 wave\n" in printed
     assert all(word in printed for word in ("memory", "time", "disk"))
     assert run(words(f"{grid} --out runs --dry-run --device cpu --executor slurm --runs-per-shard 8")) == 0
-    assert "shards    96 in 1 waves" in capsys.readouterr().out
+    assert "shards    96 in 1 wave\n" in capsys.readouterr().out
     assert sorted(path.name for path in here.iterdir()) == ["tiny.json"]
 
 
 def test_an_estimate_is_one_sentence() -> None:
-    assert estimate(Plan("runs", (RunSpec(),))).startswith("1 runs, 15,000 optimiser steps in all: about ")
+    assert estimate(Plan("runs", (RunSpec(),))).startswith("1 run, 15,000 optimiser steps in all: about ")
+    assert estimate(Plan("runs", (RunSpec(), RunSpec().with_seed(1)))).startswith("2 runs, 30,000 ")
+    assert ": about 1 minute on" in estimate(Plan("runs", (replace(RunSpec(), training=Training(steps=1)),)))
 
 
 def test_interrupted_it_says_how_to_continue_and_resuming_ends_where_a_straight_run_does(

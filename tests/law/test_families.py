@@ -8,7 +8,16 @@ from fork_records import PARENT, demo, fork_record, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grokscope.law import fit_censored, fit_law, fork_families, forked_run, law_of
+from grokscope.law import (
+    begins_in,
+    count_foreign_forks,
+    fit_censored,
+    fit_constant,
+    fit_law,
+    fork_families,
+    forked_run,
+    law_of,
+)
 from grokscope.runs.outcome import RunOutcome
 from grokscope.specs import Membership
 
@@ -103,3 +112,36 @@ def test_the_law_does_not_know_the_order_of_runs(order: list[int]) -> None:
     usual = law_of(fork_families(records)[0].runs)
     assert shuffled.constant.parameters == usual.constant.parameters
     assert shuffled.power.parameters == usual.power.parameters
+
+
+def test_a_missing_parent_splits_no_family() -> None:
+    parents = [record(PARENT.with_seed(seed), 3700) for seed in range(3)]
+    forks = [fork_record(one.spec, decay, 1800) for one in parents for decay in (2.0, 3.0)]
+    for known, size in ((parents, "6 forks and 3 parents"), (parents[1:], "6 forks and 2 parents"), ([], "6 forks")):
+        (family,) = fork_families([*known, *forks])
+        assert family.size == size
+
+
+def test_parents_with_other_decay_have_other_families() -> None:
+    other = replace(PARENT, training=replace(PARENT.training, weight_decay=0.5))
+    forks = [fork_record(one, decay, 1800) for one in (PARENT, other) for decay in (2.0, 3.0)]
+    assert len(fork_families([record(PARENT, 3700), record(other, 5000), *forks])) == 2
+
+
+def test_two_values_of_decay_have_no_r_squared() -> None:
+    runs = [forked_run(one.spec, one.timeline) for one in seeds(3) if one.spec.training.weight_decay < 3]
+    assert isnan(fit_constant(runs).r_squared)
+    assert isnan(law_of(runs).r_squared)
+    assert law_of(runs).constant.parameters == fit_law(runs, "mean", seed=0).parameters
+
+
+def test_a_fork_of_another_training_of_its_parent_is_counted() -> None:
+    parent, *forks = demo()
+    scaled = fork_record(PARENT, 2.0, 900, scale=2.0)
+    assert all(begins_in(one, parent) for one in forks)
+    assert not begins_in(parent, parent)
+    assert not begins_in(scaled, parent), "its norm is not twice its parent's"
+    assert begins_in(scaled, record(PARENT, 3700, norm=25.0))
+    assert count_foreign_forks([parent, *forks, scaled]) == (1, 3)
+    assert count_foreign_forks([record(PARENT, 3700, norm=51.0), *forks]) == (2, 2)
+    assert count_foreign_forks(forks) == (0, 0)

@@ -9,7 +9,7 @@ from torch import Tensor
 from grokscope.activations import RunStack
 from grokscope.errors import InputError
 from grokscope.measures.filters import mode_filter, neuron_edit, read_neurons
-from grokscope.measures.mode_choice import top_modes
+from grokscope.measures.mode_choice import key_modes, top_modes
 from grokscope.measures.projections import mode_part
 from grokscope.model import site_names
 from grokscope.tasks import Basis, named_task

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from grokscope.runs import RunFolder, RunOutcome, Store
+from grokscope.runs import RunFolder, RunOutcome, Store, following
 from grokscope.runs.following import FollowedRun, Follower
-from grokscope.specs import Fork, RunSpec
+from grokscope.specs import Fork, Membership, RunSpec
 
 SPEC = RunSpec()
 
@@ -120,3 +120,15 @@ def test_a_followed_run_is_the_record_that_its_folder_gives(folder: RunFolder) -
     assert followed.outcome == stored.outcome
     assert followed.evaluations == stored.evaluations
     assert followed.timeline == stored.timeline
+
+
+def test_a_run_from_the_index_keeps_the_studies_it_was_made_for(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "PAYS_FROM", 1)
+    member = Membership("synchronization", "base", "add_mod97_s0")
+    folder.add_memberships([member])
+    folder.append(evaluation(0))
+    folder.finish(RunOutcome("never"))
+    run = only(Follower(folder.path.parent, sparing=True))
+    assert (run.is_read, run.record.made_for) == (False, (member,))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from grokscope.errors import InputError
 from grokscope.runs import Run, RunOutcome, Store, open_runs, run_name
 from grokscope.runs import index as indexing
 from grokscope.runs import runs as reading
@@ -105,6 +106,13 @@ def test_a_file_changed_in_place_with_its_old_time_is_seen(folder: Path) -> None
     after = path.stat()
     assert (after.st_size, after.st_mtime_ns, after.st_ino) == (before.st_size, before.st_mtime_ns, before.st_ino)
     assert {row["run"]: row["grokked"] for row in open_runs(folder).table()}[name_of(1)] == 9001
+
+
+def test_a_run_of_another_format_is_not_listed_from_the_index(folder: Path) -> None:
+    open_runs(folder).table()
+    (folder / name_of(1) / "format").write_text("grokscope run 7\n")
+    with pytest.raises(InputError, match="which a newer grokscope wrote; this version reads 'grokscope run 1'"):
+        open_runs(folder).table()
 
 
 def test_a_folder_that_stands_under_another_runs_name_is_read_again(folder: Path) -> None:

@@ -3,6 +3,8 @@
 import pytest
 
 from grokscope.runs import RunOutcome
+from grokscope.runs.outcome import ENDINGS
+from grokscope.timeline import Outcome
 
 EVALUATIONS = {
     "step": [0, 100, 200, 300],
@@ -33,7 +35,25 @@ def test_stored_and_read_it_is_the_same() -> None:
     assert "control" not in RunOutcome("never").to_dict()
 
 
-@pytest.mark.parametrize("parts", [{}, {"outcome": 3}, {"outcome": "never", "grokked": "soon"}])
-def test_what_names_no_ending_or_no_step_is_rejected(parts: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="an outcome"):
-        RunOutcome.from_dict(parts)
+def test_endings_are_those_of_timelines() -> None:
+    assert {*ENDINGS} == {"unfinished", *(one.name.lower() for one in Outcome)}
+
+
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        ({"outcome": None}, "an outcome does not name how the run ended"),
+        ({"outcome": 3}, "an outcome does not name how the run ended"),
+        ({"outcome": "exploded"}, "an outcome is one of unfinished, grokked, .*, got 'exploded'"),
+        ({"grokked": "soon"}, "an outcome's 'grokked' is not a step"),
+        ({"memorized": True}, "an outcome's 'memorized' is not a step"),
+        ({"failed_at": 1.5}, "an outcome's 'failed_at' is not a step"),
+        ({"stopped_early": 1}, "an outcome's 'stopped_early' is neither true nor false"),
+        ({"trigger": [300]}, "an outcome's 'trigger' is not an object with named fields"),
+        ({"control": "none"}, "an outcome's 'control' is not an object with named fields"),
+        ({"provenance": None}, "an outcome's 'provenance' is not an object with named fields"),
+    ],
+)
+def test_a_field_of_another_type_is_rejected(parts: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        RunOutcome.from_dict({"outcome": "never"} | parts)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -45,12 +46,25 @@ def test_a_damaged_file_of_records_is_named(content: bytes, tmp_path: Path) -> N
         unpack_records(tmp_path / "records.gz")
 
 
+def test_a_format_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "records.gz").write_bytes(gzip.compress(b'{"format": ["x"]}'))
+    with pytest.raises(InputError, match=r"its format is .*x.*, and this version reads grokscope records 1 and"):
+        unpack_records(tmp_path / "records.gz")
+
+
 @pytest.mark.parametrize(
     ("part", "change", "sentence"),
     [
         ("log", {"step": None}, "a log has no column 'step'"),
         ("log", {"train_accuracy": [0.5]}, "the columns of a log are not of one length"),
         ("log", {"validation_accuracy": ["high", "high"]}, "'validation_accuracy' of a log holds something that is"),
+        ("log", {"step": [100, 100]}, "the steps of a log are not increasing whole numbers"),
+        ("log", {"step": [0, 0.5]}, "the steps of a log are not increasing whole numbers"),
+        ("log", {"step": [False, True]}, "the steps of a log are not increasing whole numbers"),
+        ("log", {"step": [0, math.nan]}, "the steps of a log are not increasing whole numbers"),
+        ("measured", {"step": [200, 100]}, "the steps of a log are not increasing whole numbers"),
+        ("measured", {"fsd": [0.5]}, "a log has no column 'step'"),
+        ("outcome", {"outcome": "unfinished"}, "a record is of a run that has not ended"),
         ("outcome", {"grokked": None}, "an outcome does not say 'grokked'"),
         ("outcome", {"memorized": "soon"}, "an outcome's 'memorized' is not a step"),
     ],
@@ -65,7 +79,7 @@ def test_a_record_that_nobody_could_read_is_refused_where_it_is_unpacked(
         "measured": {},
     }
     for name, value in change.items():
-        del whole[part][name]
+        whole[part].pop(name, None)
         if value is not None:
             whole[part][name] = value
     lines = [json.dumps({"format": "grokscope records 1"}), json.dumps(whole)]

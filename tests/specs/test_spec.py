@@ -196,3 +196,12 @@ def test_cadence_always_has_the_ends() -> None:
     assert Cadence(500).steps(1200) == (0, 500, 1000, 1200)
     assert Cadence(None, at=(7,)).steps(10) == (0, 7, 10)
     assert Cadence(None, per_decade=2).steps(100) == (0, 1, 3, 10, 32, 100)
+
+
+def test_values_that_only_fit_together_are_set_together() -> None:
+    base = RunSpec(architecture=Architecture(1, 16, 2, 32))
+    changed = base.with_values({"width": 15, "heads": 3, "task": "S3", "steps": 10})
+    training = replace(base.training, steps=10)
+    assert changed == replace(base, task="S3", training=training, architecture=Architecture(1, 15, 3, 32))
+    with pytest.raises(InputError, match="heads must divide the width 15"):
+        base.with_values({"width": 15})

@@ -108,3 +108,8 @@ def test_runs_that_were_stopped_early_are_named_once(store: Store) -> None:
     run.folder.finish(RunOutcome("grokked", stopped_early=True))
     assert "Stopped early after grokking: add_mod97_s42." in summarize([run])
     assert "grokked, stopped early at step 4,000" in summarize_run(run)
+
+
+def test_a_parent_that_the_law_leaves_out_is_no_branch(store: Store) -> None:
+    runs = [parent(store, 3700), fork(store, 1.0, 2800), fork(store, 2.0, 2200)]
+    assert "(the parent)" not in summarize(runs)

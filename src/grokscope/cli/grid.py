@@ -1,7 +1,6 @@
 """Which runs a command line describes: specs from files, seeds, and every combination of the values given."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from grokscope.errors import InputError, shown
 from grokscope.files import named
 from grokscope.specs import RunSpec
 
-__all__ = ["combinations", "parse_seeds", "read_specs", "read_text", "with_values"]
+__all__ = ["combinations", "parse_seeds", "read_specs", "read_text"]
 
 MOST_SEEDS = 100_000
 
@@ -60,22 +59,5 @@ def combinations(
 ) -> Iterator[RunSpec]:
     """The base with every combination of these values of its fields; seeds vary fastest, if any are given."""
     for chosen in product(*values.values()):
-        spec = with_values(base, dict(zip(values, chosen, strict=True)))
+        spec = base.with_values(dict(zip(values, chosen, strict=True)))
         yield from [spec] if seeds is None else map(spec.with_seed, seeds)
-
-
-def with_values(base: RunSpec, values: Mapping[str, Any]) -> RunSpec:
-    """The base with these values, each in the part of the spec that has a field of its name.
-
-    >>> with_values(RunSpec(), {"task": "S5", "width": 64, "steps": 10}).architecture.width
-    64
-    """
-    changes = _of(base, values)
-    for part in ("training", "architecture"):
-        changes[part] = replace(getattr(base, part), **_of(getattr(base, part), values))
-    return replace(base, **changes)
-
-
-def _of(spec: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    names = {field.name for field in fields(spec)}
-    return {name: value for name, value in values.items() if name in names}

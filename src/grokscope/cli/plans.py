@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from grokscope.cli.frames import duration
 from grokscope.cli.options import Device, ExecutorOptions
-from grokscope.errors import InputError
+from grokscope.errors import InputError, plural
 from grokscope.files import named, write_atomically
 from grokscope.jobs import bytes_per_run, prepare_plan, reject_impossible
 from grokscope.jobs.costs import cost_of
@@ -49,7 +49,9 @@ def write_plan(plan: Plan, path: Path) -> None:
     if path.exists():
         raise InputError(f"{named(path)} exists already; nothing was overwritten")
     write_atomically(path, (plan.to_json() + "\n").encode())
-    print(f"wrote a plan of {len(plan.runs):,} runs; run it with: python -m grokscope.jobs.worker --spec {path}")
+    print(
+        f"wrote a plan of {plural(len(plan.runs), 'run')}; run it with: python -m grokscope.jobs.worker --spec {path}"
+    )
 
 
 def print_cost(plan: Plan, executor: ExecutorOptions) -> None:
@@ -61,22 +63,22 @@ def print_cost(plan: Plan, executor: ExecutorOptions) -> None:
     slots = 1 if plan.device == "cpu" else max(len(shard.plan.runs) for shard in shards)
     each = max(bytes_per_run(cohort_key(shard.plan.runs[0])) for shard in shards)
     print(f"runs      {len(plan.runs):,}, {cost.steps:,} steps in all")
-    print(f"shards    {len(shards):,} in {1 + max(shard.wave for shard in shards)} waves")
-    print(f"memory    {slots * each / 2**30:,.2f} GiB for {slots} runs at once, without PyTorch's own")
+    print(f"shards    {len(shards):,} in {plural(1 + max(shard.wave for shard in shards), 'wave')}")
+    print(f"memory    {slots * each / 2**30:,.2f} GiB for {plural(slots, 'run')} at once, without PyTorch's own")
     unit = "one core" if plan.device == "cpu" else "one H200"
     print(f"time      about {duration(cost.device_seconds)} of {unit}, by measured speeds")
     if executor.executor == "local" and plan.device == "cpu":
-        print(f"          {duration(cost.device_seconds / cores())} on the {cores()} cores of this machine")
+        print(f"          {duration(cost.device_seconds / cores())} on the {plural(cores(), 'core')} of this machine")
     print(f"disk      about {cost.bytes_stored / 1e9:,.3f} GB in {plan.out}")
 
 
 def estimate(plan: Plan) -> str:
     """What a plan costs, in one sentence."""
     cost, on_cores = cost_of(plan), plan.device == "cpu"
-    minutes = cost.device_seconds / (cores() if on_cores else 1) / 60
-    place = f"{cores()} cores" if on_cores else "an accelerator like the H200"
+    minutes = max(round(cost.device_seconds / (cores() if on_cores else 1) / 60), 1)
+    place = plural(cores(), "core") if on_cores else "an accelerator like the H200"
     return (
-        f"{len(plan.runs):,} runs, {cost.steps:,} optimiser steps in all: about {max(minutes, 1):,.0f} minutes on "
+        f"{plural(len(plan.runs), 'run')}, {cost.steps:,} optimiser steps in all: about {plural(minutes, 'minute')} on "
         f"{place} by measured speeds, without compiling and expensive measures, and {cost.bytes_stored / 1e6:,.0f} MB"
     )
 
@@ -110,7 +112,7 @@ def run_with_progress(plan: Plan, track: Sequence[Word] = (), executor: Executor
         retries=executor.retries,
     )
     with Progress(*columns, console=console) as bar:
-        waiting = bar.add_task(f"{len(plan.runs)} runs", total=total, facts="starting (compiling takes a while)")
+        waiting = bar.add_task(plural(len(plan.runs), "run"), total=total, facts="starting (compiling takes a while)")
 
         def report(line: dict[str, Any]) -> None:
             if "notice" in line:
@@ -137,7 +139,7 @@ def finish(plan: Plan, is_finished: bool) -> None:
     if 0 < len(folders) <= MOST_SENTENCES:
         print("\n".join(summarize_run(Run(folder)) for folder in folders))
     else:
-        print(f"{len(plan.runs):,} runs; see `grokscope status {plan.out}`")
+        print(f"{plural(len(plan.runs), 'run')}; see `grokscope status {plan.out}`")
     if not is_finished:
         print(f"stopped; everything is stored: continue with `grokscope resume {plan.out}`")
         sys.exit(INTERRUPTED)

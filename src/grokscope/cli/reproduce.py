@@ -95,6 +95,10 @@ def reproduce(
             f"--n-seeds must lie in 1 to 10,000, got {n_seeds}": n_seeds is not None and not 1 <= n_seeds <= 10_000,
             "--quick has its own seeds; leave out --n-seeds": quick and n_seeds is not None,
             "--dry-run writes nothing: leave out --plan-only": dry_run and plan_only is not None,
+            f"{''.join(chosen[:1])} writes nothing: leave out --out": (claims or list_) and out is not None,
+            "--dry-run and --plan-only train nothing: leave out --damaged": damaged
+            and (dry_run or plan_only is not None),
+            "--plan-only writes a plan for a worker: leave out --executor": executor.executor != "local" and plan_only,
             "--json has no effect with --dry-run, --plan-only or --figure": as_json
             and (dry_run or plan_only or figure),
         }

@@ -1,7 +1,17 @@
 """How long Phase 2 takes: Δt = C/λ, its rivals, and the norm at which runs grok."""
 
 from grokscope.law.censored import CensoredFit, constants_met, fit_censored
-from grokscope.law.families import Branch, Family, Law, fit_constant, fit_exponent, fork_families, law_of
+from grokscope.law.families import (
+    Branch,
+    Family,
+    Law,
+    begins_in,
+    count_foreign_forks,
+    fit_constant,
+    fit_exponent,
+    fork_families,
+    law_of,
+)
 from grokscope.law.fits import LawFit, fit_each_draw, fit_law
 from grokscope.law.forms import FormName
 from grokscope.law.norms import NormDecay, ThresholdNorm, first_passage_steps, norm_decay, threshold_norm
@@ -19,7 +29,9 @@ __all__ = [
     "LawFit",
     "NormDecay",
     "ThresholdNorm",
+    "begins_in",
     "constants_met",
+    "count_foreign_forks",
     "first_passage_steps",
     "fit_censored",
     "fit_constant",

@@ -8,20 +8,62 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isclose, isnan, nan
-from typing import Any
+from typing import Protocol, runtime_checkable
 
-from grokscope.errors import InputError
+from grokscope.errors import InputError, plural
 from grokscope.law.censored import CensoredFit, fit_censored
 from grokscope.law.fits import LawFit, fit_law
 from grokscope.law.runs import Ending, ForkedRun, forked_run
-from grokscope.specs import Fork, RunSpec
+from grokscope.specs import Fork, Membership, RunSpec
+from grokscope.timeline import Timeline
 
-__all__ = ["Branch", "Family", "Law", "fit_constant", "fit_exponent", "fork_families", "law_of"]
+__all__ = [
+    "Branch",
+    "Family",
+    "Law",
+    "Record",
+    "begins_in",
+    "count_foreign_forks",
+    "fit_constant",
+    "fit_exponent",
+    "fork_families",
+    "law_of",
+]
 
 SEED, RESAMPLES = 0, 200  # of the bootstrap of censored fits
 LEAST_FREEDOM = 2  # degrees of freedom below which a fit tests nothing
-SAME_STATE = 1e-5  # relative, of a norm: a parent that was trained again elsewhere never agrees so well
-Record = Any  # a `runs.RunRecord`, which is of a room above: spec, outcome, timeline, made_for, at(step, column)
+SAME_STATE = 1e-5  # relative, of a norm: what rounding leaves of one state, and two trainings of a run never share
+_Key = tuple[str, str, int, str]  # what a family is of: study, task, step, and the rest of the spec
+
+
+@runtime_checkable
+class _Ended(Protocol):
+    @property
+    def is_finished(self) -> bool: ...
+
+
+@runtime_checkable
+class Record(Protocol):
+    """What the law needs of a run's record."""
+
+    @property
+    def spec(self) -> RunSpec:
+        """What was run."""
+
+    @property
+    def outcome(self) -> _Ended:
+        """Whether it has ended."""
+
+    @property
+    def timeline_or_none(self) -> Timeline | None:
+        """Its events; None where its log has none."""
+
+    @property
+    def made_for(self) -> tuple[Membership, ...]:
+        """The studies it was trained for."""
+
+    def at(self, step: int, column: str, /) -> float:
+        """A column's value at a step; NaN if there was no evaluation."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +105,8 @@ class Family:
     def size(self) -> str:
         """What the law is fitted to: `2 forks and 1 parent`."""
         parents = sum(branch.is_parent for branch in self.branches)
-        forks = _counted(len(self.branches) - parents, "fork")
-        return f"{forks} and {_counted(parents, 'parent')}" if parents else forks
+        forks = plural(len(self.branches) - parents, "fork")
+        return f"{forks} and {plural(parents, 'parent')}" if parents else forks
 
 
 @dataclass(frozen=True)
@@ -92,24 +134,27 @@ def law_of(runs: Sequence[ForkedRun]) -> Law:
     >>> law_of([]).reason
     '0 points, 1 parameter: nothing left to test'
     """
-    decays = len({run.weight_decay for run in runs if run.ending is Ending.GROKKED})
     reasons = [_too_few(runs, parameters) for parameters in (1, 2)]
     constant = None if reasons[0] else fit_constant(runs)
     power = None if reasons[1] else fit_exponent(runs)
     return Law(
         constant,
         power,
-        r_squared=constant.r_squared if constant and decays - 1 >= LEAST_FREEDOM else nan,
+        r_squared=constant.r_squared if constant else nan,
         aic_difference=power.aic - fit_censored(runs, "inverse", seed=SEED, resamples=0).aic if power else nan,
         reason=reasons[0] or reasons[1],
     )
 
 
 def fit_constant(runs: Sequence[ForkedRun]) -> LawFit:
-    """C = mean(λΔt) of one family, for page, summary and studies alike; rejects too few points to test it."""
+    """C = mean(λΔt) of one family, for page, summary and studies alike; rejects too few points to test it.
+
+    R² is over the means of each λ, so it is NaN with fewer than three λ.
+    """
     if reason := _too_few(runs, 1):
         raise InputError(reason)
-    return fit_law(runs, "mean", seed=SEED)
+    fit = fit_law(runs, "mean", seed=SEED)
+    return fit if len({*fit.weight_decay.tolist()}) - 1 >= LEAST_FREEDOM else replace(fit, r_squared=nan)
 
 
 def fit_exponent(runs: Sequence[ForkedRun]) -> CensoredFit:
@@ -126,60 +171,78 @@ def _too_few(runs: Sequence[ForkedRun], parameters: int) -> str:
     if len(set(grokked)) == 1:
         return "one value of λ: nothing to compare"
     left = points - parameters
-    words = f"{_counted(points, 'point')}, {_counted(parameters, 'parameter')}"
+    words = f"{plural(points, 'point')}, {plural(parameters, 'parameter')}"
     return (
         "" if left >= LEAST_FREEDOM else f"{words}: {'nothing' if left <= 0 else 'one degree of freedom'} left to test"
     )
 
 
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}{'s' * (count != 1)}"
-
-
 def fork_families(records: Sequence[Record], folder: str = "") -> list[Family]:
     """The families among records, the largest first; only finished forks that change nothing but λ have a law.
 
-    The parent is the branch that it is, where no fork of it has its λ and it is the state the forks left. A record
-    made for several experiments is in the families of each.
+    The parent is the branch that it is, where no fork of it has its λ and it is the state the forks left. Forks of
+    parents with different λ are different families; those of a missing parent are of the family they can only be of.
+    A record made for several experiments is in the families of each.
     """
-    places = {identity: place for place, record in enumerate(records) if (identity := record.spec.identity)}
-    found: dict[tuple[Any, ...], list[Branch]] = {}
+    places = {record.spec.identity: place for place, record in enumerate(records)}
+    found: dict[_Key, dict[float | None, list[Branch]]] = {}
     for place, record in enumerate(records):
         fork, run = record.spec.fork, _plain(record)
         if fork is None or run is None:
             continue
         decay = records[places[fork.parent]].spec.training.weight_decay if fork.parent in places else None
         for study in dict.fromkeys(f"{one.study}/{one.experiment}" for one in record.made_for) or (folder,):
-            key = (study, run.task, fork.step, _shared(record.spec), decay)
-            found.setdefault(key, []).append(Branch(place, run))
-    members = {key: [*forks, *_parents(forks, records, places)] for key, forks in found.items()}
-    families = [
-        Family(study, task, step, tuple(sorted(branches, key=lambda branch: branch.place)))
-        for (study, task, step, *_), branches in members.items()
-    ]
+            key = (study, run.task, fork.step, _shared(record.spec))
+            found.setdefault(key, {}).setdefault(decay, []).append(Branch(place, run))
+    families = []
+    for (study, task, step, _), groups in found.items():
+        if len(groups) == 2 and None in groups:
+            groups = {None: [branch for group in groups.values() for branch in group]}
+        for forks in groups.values():
+            branches = sorted([*forks, *_parents(forks, records, places)], key=lambda branch: branch.place)
+            families.append(Family(study, task, step, tuple(branches)))
     return sorted(families, key=lambda family: (-len(family.branches), family.title))
 
 
 def _parents(forks: Sequence[Branch], records: Sequence[Record], places: Mapping[str, int]) -> Iterable[Branch]:
     """The parents of these forks that are branches themselves."""
-    children: dict[str, list[Record]] = {}
-    for branch in forks:
-        children.setdefault(records[branch.place].spec.fork.parent, []).append(records[branch.place])
-    for identity in children.keys() & places.keys():
-        place, step = places[identity], children[identity][0].spec.fork.step
+    children: dict[tuple[int, int], list[Record]] = {}
+    for record in (records[branch.place] for branch in forks):
+        if (fork := record.spec.fork) is not None and fork.parent in places:
+            children.setdefault((places[fork.parent], fork.step), []).append(record)
+    for (place, step), branches in children.items():
         parent = records[place]
         run, norm = _plain(parent), parent.at(step, "norm")
-        decays = {child.spec.training.weight_decay for child in children[identity]}
-        is_same = all(_agree(child.at(step, "norm"), norm) for child in children[identity])
+        decays = {branch.spec.training.weight_decay for branch in branches}
+        is_same = all(begins_in(branch, parent) for branch in branches)
         if run is not None and run.watched > step and run.weight_decay not in decays and is_same:
             time = None if run.steps_to_grok is None else run.steps_to_grok - step
             own = replace(run, steps_to_grok=time, watched=run.watched - step, norm_at_fork=norm)
             yield Branch(place, own, is_parent=True)
 
 
-def _agree(norm: float, other: float) -> bool:
-    """Whether two norms are of one state; where one was not measured, nothing speaks against it."""
-    return isnan(norm) or isnan(other) or isclose(norm, other, rel_tol=SAME_STATE)
+def begins_in(branch: Record, parent: Record) -> bool:
+    """Whether a fork's first evaluation is its parent's at that step, so that it branched off this very training.
+
+    Training is chaotic: a parent that was trained again elsewhere is another run, and earlier forks are not of it.
+    Where one of the two was not evaluated, nothing speaks against it.
+    """
+    fork = branch.spec.fork
+    if fork is None:
+        return False
+    own, before = (record.at(fork.step, "norm") for record in (branch, parent))
+    return isnan(own) or isnan(before) or isclose(own, fork.scale * before, rel_tol=SAME_STATE)
+
+
+def count_foreign_forks(records: Iterable[Record]) -> tuple[int, int]:
+    """How many forks do not begin in the parent that is among these records, and of how many with a parent there."""
+    by_hash = {record.spec.content_hash: record for record in records}
+    pairs = [
+        (record, by_hash[fork.parent])
+        for record in by_hash.values()
+        if (fork := record.spec.fork) is not None and fork.parent in by_hash
+    ]
+    return sum(not begins_in(branch, parent) for branch, parent in pairs), len(pairs)
 
 
 def _plain(record: Record) -> ForkedRun | None:
@@ -189,9 +252,10 @@ def _plain(record: Record) -> ForkedRun | None:
     changes = (spec.trigger, spec.control, spec.training.weight_decay_schedule or None)
     if (fork.norm, fork.scale, fork.moments) != ("free", 1, "kept") or changes != (None, None, None):
         return None
+    timeline = record.timeline_or_none if record.outcome.is_finished else None
     try:
-        return forked_run(spec, record.timeline) if record.outcome.is_finished else None
-    except InputError:  # without decay there is no law, and without an evaluation no timeline
+        return None if timeline is None else forked_run(spec, timeline)
+    except InputError:  # without decay there is no law
         return None
 
 

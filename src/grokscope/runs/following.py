@@ -127,7 +127,9 @@ class Follower:
         for name, (made, ended, log), facts in zip(names, stamps, rows, strict=True):
             if facts is not None and facts["outcome"] != "unfinished" and made is not None:
                 outcome = RunOutcome(**{part: facts[part] for part in OUTCOME})
-                record = RunRecord(RunSpec.from_json(facts["spec"]), outcome, {}, {})
+                spec = RunSpec.from_json(facts["spec"])
+                made_for = RunFolder(folder / name, spec).made_for if facts["study"] else ()
+                record = RunRecord(spec, outcome, {}, {}, made_for)
                 written = None if log is None else log[2] / 1e9
                 yield FollowedRun(name, record, made[2] / 1e9, written, stamp=[ended], is_read=False)
 

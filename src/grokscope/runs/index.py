@@ -27,7 +27,12 @@ FORMAT = 1  # SQLite's user_version
 CHECKSUM = slice(68, 72)  # SQLite's application_id, four bytes that are ours: the CRC-32 of the file with zeros there
 PAYS_FROM = 200  # runs; fewer are read faster than anybody notices, and their folder stays as it is
 SETTLED = 2_000_000_000  # nanoseconds: a file younger than a clock's tick may change again and look the same
-STAMPED = ("spec.json", "outcome.json", MADE_FOR)  # what a row depends on: a finished run's logs do not change
+STAMPED = (
+    "format",
+    "spec.json",
+    "outcome.json",
+    MADE_FOR,
+)  # what a row depends on: a finished run's logs do not change
 
 Facts = dict[str, Any]
 Stamp = list[tuple[int, int, int, int] | None]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from grokscope.errors import shown
 from grokscope.runs.logs import Columns
 from grokscope.specs import ReadingSpec
 
@@ -11,6 +12,8 @@ __all__ = ["EVENTS", "RunOutcome"]
 
 EVENTS = ("failed_at", "memorized", "grokked")  # of every outcome: a step, or None
 READING = ReadingSpec()  # the paper's thresholds, by which every outcome names its events
+ENDINGS = ("unfinished", "grokked", "unstable_after", "unstable", "never", "diverged")
+MAPPINGS = ("trigger", "control", "layout", "undefined")  # or None
 OPTIONAL = ("control", "layout", "undefined")  # written only where there is something to write
 
 
@@ -56,11 +59,20 @@ class RunOutcome:
 
     @classmethod
     def from_dict(cls, parts: Mapping[str, Any]) -> Self:
-        """From what is stored; rejects what names no ending, or an event that is not a step."""
-        if not isinstance(parts.get("outcome"), str):
+        """From what is stored; rejects what names no known ending, and a field of another type."""
+        if not isinstance(ending := parts.get("outcome"), str):
             raise ValueError("an outcome does not name how the run ended")
-        if wrong := [name for name in EVENTS if not isinstance(parts.get(name), int | None)]:
-            raise ValueError(f"an outcome's {wrong[0]!r} is not a step")
+        if ending not in ENDINGS:
+            raise ValueError(f"an outcome is one of {', '.join(ENDINGS)}, got {shown(ending)}")
+        for name in EVENTS:
+            if not isinstance(step := parts.get(name), int | None) or isinstance(step, bool):
+                raise ValueError(f"an outcome's {name!r} is not a step")
+        if not isinstance(parts.get("stopped_early", False), bool):
+            raise ValueError("an outcome's 'stopped_early' is neither true nor false")
+        if wrong := [name for name in MAPPINGS if not isinstance(parts.get(name), Mapping | None)]:
+            raise ValueError(f"an outcome's {wrong[0]!r} is not an object with named fields")
+        if not isinstance(parts.get("provenance", {}), Mapping):
+            raise ValueError("an outcome's 'provenance' is not an object with named fields")
         return cls(**{name: parts[name] for name in cls.__dataclass_fields__ if name in parts})
 
     @classmethod

@@ -9,6 +9,7 @@ import json
 import sys
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from math import isnan, nan
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,7 @@ def unpack_records(path: Path) -> list[RunRecord]:
         with gzip.open(path, "rt", encoding="utf-8") as lines:  # the text of many records is larger than they are
             head = json.loads(next(lines, "null"))
             version = head.get("format") if isinstance(head, dict) else None
-            if version not in COLUMNS:
+            if not isinstance(version, str) or version not in COLUMNS:
                 raise ValueError(f"its format is {shown(version)}, and this version reads {' and '.join(COLUMNS)}")
             return [_record(json.loads(line), *COLUMNS[version]) for line in lines]
     except (OSError, EOFError, zlib.error, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
@@ -82,23 +83,30 @@ def _record(parts: Mapping[str, Any], evaluations: str, checkpoints: str) -> Run
     )
     if lacking := [name for name in NEEDED if name not in logged]:
         raise ValueError(f"a log has no column {lacking[0]!r}")
-    _reject_uneven(logged)
-    _reject_uneven(measured)
+    _reject_misread(logged)
+    _reject_misread(measured)
     if unknown := [name for name in EVENTS if name not in parts["outcome"]]:
         raise ValueError(f"an outcome does not say {unknown[0]!r}")
+    outcome = RunOutcome.from_dict(parts["outcome"])
+    if not outcome.is_finished:
+        raise ValueError("a record is of a run that has not ended")
     made_for = tuple(Membership.from_dict(one) for one in parts.get("made_for", ()))
-    return RunRecord(
-        RunSpec.from_dict(parts["spec"]), RunOutcome.from_dict(parts["outcome"]), logged, measured, made_for
-    )
+    return RunRecord(RunSpec.from_dict(parts["spec"]), outcome, logged, measured, made_for)
 
 
-def _reject_uneven(columns: Columns) -> None:
-    """Columns hold numbers, as many in each."""
+def _reject_misread(columns: Columns) -> None:
+    """Columns hold numbers, as many in each, and are over increasing steps."""
     if len({len(values) for values in columns.values()}) > 1:
         raise ValueError("the columns of a log are not of one length")
     for name, values in columns.items():
         if not all(isinstance(value, int | float) for value in values):
             raise ValueError(f"the column {name[:40]!r} of a log holds something that is not a number")
+    if columns and "step" not in columns:
+        raise ValueError("a log has no column 'step'")
+    steps = columns.get("step", [])
+    is_increasing = all(step < later for step, later in pairwise(steps))
+    if not is_increasing or any(isinstance(step, bool) or step % 1 != 0 for step in steps):
+        raise ValueError("the steps of a log are not increasing whole numbers")
 
 
 def _rounded(columns: Columns) -> dict[str, list[float | None]]:

@@ -7,7 +7,7 @@ runs must not wait for numpy, so what computes events is imported where it is us
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from math import isclose, isnan, nan
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 from grokscope.errors import InputError
@@ -18,9 +18,7 @@ from grokscope.specs import Membership, ReadingSpec, RunSpec
 if TYPE_CHECKING:
     from grokscope.timeline import Timeline
 
-__all__ = ["RunRecord", "begins_in", "count_foreign_forks", "is_group", "merge_records", "unite"]
-
-SAME = 1e-5  # relative, of a norm: what rounding leaves of one state, and two trainings of a run never share
+__all__ = ["RunRecord", "is_group", "merge_records", "unite"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,27 +148,3 @@ def merge_records(records: Iterable[RunRecord]) -> list[RunRecord]:
         made_for = unite(former.made_for, record.made_for) if former else record.made_for
         found[record.spec.identity] = record if made_for == record.made_for else replace(record, made_for=made_for)
     return list(found.values())
-
-
-def begins_in(branch: RunRecord, parent: RunRecord) -> bool:
-    """Whether a fork's first evaluation is its parent's at that step, so that it branched off this very training.
-
-    Training is chaotic: a parent that was trained again elsewhere is another run, and earlier forks are not of it.
-    Where one of the two was not evaluated, nothing speaks against it.
-    """
-    fork = branch.spec.fork
-    if fork is None:
-        return False
-    own, before = (record.at(fork.step, "norm") for record in (branch, parent))
-    return isnan(own) or isnan(before) or isclose(own, fork.scale * before, rel_tol=SAME)
-
-
-def count_foreign_forks(records: Iterable[RunRecord]) -> tuple[int, int]:
-    """How many forks do not begin in the parent that is among these records, and of how many with a parent there."""
-    by_hash = {record.spec.content_hash: record for record in records}
-    pairs = [
-        (record, by_hash[fork.parent])
-        for record in by_hash.values()
-        if (fork := record.spec.fork) is not None and fork.parent in by_hash
-    ]
-    return sum(not begins_in(branch, parent) for branch, parent in pairs), len(pairs)

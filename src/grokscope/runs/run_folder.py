@@ -285,7 +285,7 @@ def spec_bytes(spec: RunSpec) -> bytes:
 
 
 def reject_other_formats(folder: Path) -> None:
-    """Reject a run that another version of the format wrote, in a sentence that names both versions."""
+    """Reject a run of another format, in a sentence that names both; there was none before this one, so it is newer."""
     try:
         words = (folder / "format").read_bytes()[:80].split()
     except FileNotFoundError:
@@ -294,7 +294,8 @@ def reject_other_formats(folder: Path) -> None:
         raise DamagedError(f"{named(folder / 'format')} cannot be read: {error.strerror}") from None
     if words != [b"grokscope", b"run", str(FORMAT).encode()]:
         found = shown(b" ".join(words).decode(errors="replace"))
-        raise InputError(f"{named(folder)} is of format {found}, and this version reads 'grokscope run {FORMAT}'")
+        writer = ", which a newer grokscope wrote" if words[:2] == [b"grokscope", b"run"] else ""
+        raise InputError(f"{named(folder)} is of format {found}{writer}; this version reads 'grokscope run {FORMAT}'")
 
 
 def _digest(outcome: dict[str, Any]) -> str:

@@ -5,9 +5,10 @@ The defaults are the paper's where it fixes them and those of `docs/paper-audit.
 
 import math
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
-from typing import Literal
+from typing import Any, Literal
 
 from grokscope.errors import InputError, shown
 from grokscope.specs.control import ClosedLoop
@@ -348,3 +349,17 @@ class RunSpec(Spec):
         Seeds(split=42, initialization=42, data_order=42)
         """
         return replace(self, seeds=Seeds(seed, seed, seed))
+
+    def with_values(self, values: Mapping[str, Any]) -> "RunSpec":
+        """The same run with these values of its fields, or of those of its training and architecture.
+
+        >>> RunSpec().with_values({"task": "S5", "width": 64, "steps": 10}).architecture.width
+        64
+        """
+        parts: tuple[Any, ...] = (self, self.training, self.architecture)
+        own, training, architecture = ({f.name: values[f.name] for f in fields(p) if f.name in values} for p in parts)
+        changed = {
+            "training": replace(self.training, **training),
+            "architecture": replace(self.architecture, **architecture),
+        }
+        return replace(self, **own | changed)

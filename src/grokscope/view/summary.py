@@ -25,10 +25,16 @@ def summarize(runs: Sequence[Run]) -> str:
     for record in records:
         if record.spec.fork is not None:
             forks.setdefault((record.spec.fork.parent, record.spec.fork.step), []).append(record)
-    by_hash = {record.spec.content_hash: record for record in records}
+    families = fork_families(records)
+    parents = {
+        (records[branch.place].spec.content_hash, family.step): records[branch.place]
+        for family in families
+        for branch in family.branches
+        if branch.is_parent
+    }
     for (parent, step), branches in forks.items():
-        parts.append(_branches(names.get(parent, parent), by_hash.get(parent), step, branches))
-    parts += [_law(family) for family in fork_families(records)]
+        parts.append(_branches(names.get(parent, parent), parents.get((parent, step)), step, branches))
+    parts += [_law(family) for family in families]
     cut = [_short_name(run) for run, record in zip(runs, records, strict=True) if record.outcome.stopped_early]
     if cut:
         parts.append(
@@ -99,7 +105,7 @@ def _grokked(timeline: Timeline) -> str:
 
 
 def _branches(name: str, parent: RunRecord | None, step: int, forks: Sequence[RunRecord]) -> str:
-    """The forks of one run at one step, and the run itself where it is at hand."""
+    """The forks of one run at one step, and the run itself where it is a branch of their family."""
     members = [*([parent] if parent else []), *forks]
     lines = [f"Forks of {name} at step {step:,}:"]
     for record in sorted(members, key=lambda record: record.spec.training.weight_decay):

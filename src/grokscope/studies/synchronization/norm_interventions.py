@@ -1,6 +1,6 @@
 """§6, beyond the paper: whether runs grok when the norm is frozen, matched or scaled at a fork."""
 
-from grokscope.runs.records import count_foreign_forks
+from grokscope.law import count_foreign_forks
 from grokscope.stats import known, share_that
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from grokscope.law import Ending, Family, Law, fork_families, law_of, outcomes_by_decay
-from grokscope.runs.records import begins_in
+from grokscope.law import Ending, Family, Law, begins_in, fork_families, law_of, outcomes_by_decay
 from grokscope.stats import Estimate
 from grokscope.view.charts.figure import Panel, Series
 from grokscope.view.page.sources import ShownRun
