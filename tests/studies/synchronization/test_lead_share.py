@@ -56,7 +56,7 @@ def test_lead_shares_are_counts_with_exact_intervals() -> None:
         assert cell.interval == pytest.approx(np.quantile(of(resampled, axis=1), [0.025, 0.975]), abs=60)
     p_values = [scipy.stats.binomtest(8, 8).pvalue, scipy.stats.binomtest(positive, positive + negative).pvalue]
     assert [found.cell(name, "Sign-test p").ours for name in ("add_mod53", row)] == pytest.approx(p_values)
-    assert [found.cell(name, "p by Holm").ours for name in ("add_mod53", row)] == pytest.approx(holm(p_values))
+    assert [found.cell(name, "Holm-adjusted p").ours for name in ("add_mod53", row)] == pytest.approx(holm(p_values))
     assert found.cell("add_mod71", "Seeds").ours == "no runs"
 
 
