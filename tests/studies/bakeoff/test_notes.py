@@ -17,7 +17,8 @@ from grokscope.studies.bakeoff.notes import describe_logs, describe_winner
     [
         (
             {**FIXED, "closed loop": 500},
-            "add_mod97: closed loop has the shortest median (800 steps; 1,800 with fixed λ = 3, a significant difference, p = ",
+            "add_mod97: closed loop has the shortest median (800 steps; 1,800 with fixed λ = 3, a significant "
+            "difference, p = ",
         ),
         (
             {**FIXED, "closed loop": 1700},
@@ -84,8 +85,8 @@ def test_the_closed_loops_share_of_raised_evaluations_ends_at_grokking() -> None
         b: ended(second, 0, None, {"weight_decay": [1.0, 1.0, 1.0]}),
     }
     assert describe_logs(evidence(runs)) == (
-        "Share of evaluations until grokking with λ above its initial value (closed loop), and the largest λ: add_mod97 "
-        "20 %, up to 2.",
+        "Share of evaluations until grokking with λ above its initial value (closed loop), and the largest λ: "
+        "add_mod97 20 %, up to 2.",
     )
 
 

@@ -67,7 +67,7 @@ def test_the_sentence_names_every_prime_and_what_is_doubtful() -> None:
     found = sentence(together(evidence("base", runs, 5), evidence("symmetric", groups, 5)))
     assert "add_mod53 1.00 [0.48, 1.00], n = 5 (1.00, n = 5) and add_mod131 0.00" in found
     assert found.endswith(
-        "elsewhere S5_f0.7 1.00 [0.29, 1.00], n = 3 (1.00, n = 3), with doubtful crossings in 3, n = 3."
+        "other tasks: S5_f0.7 1.00 [0.29, 1.00], n = 3 (1.00, n = 3), with doubtful crossings in 3, n = 3."
     )
 
 

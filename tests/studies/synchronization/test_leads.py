@@ -188,7 +188,7 @@ def test_the_reported_table_gives_back_the_reported_mean_and_its_intervals() -> 
 def test_a_run_that_groks_and_never_synchronises_counts_against_the_lead() -> None:
     spec = followed(True).records["base"]["add_mod97_s1"].spec
     found = with_runs("base", add_mod97_s1=record_of(spec, 3000, None))
-    assert judge(CLAIMS["lead-signs"], found).value.startswith("8 of 9")
+    assert judge(CLAIMS["lead-signs"], found).value.startswith("8 positive, 1 negative")
     mean = judge(CLAIMS["lead-mean"], found)
     assert mean.value == "below +333"  # (9 · 1,722.22 − 500 − 12,000) / 9
     assert mean.verdict is Verdict.PARTLY  # a bound has no interval above 0

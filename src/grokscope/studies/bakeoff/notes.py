@@ -162,7 +162,8 @@ def _orthogonal(records: Records) -> Measured:
             f"Of {len(own)} runs with orthogonal gradients {memorized} memorise and {grokked} grok. ‖W‖ stays within "
             f"{min(kept):.2f} to {max(kept):.2f} times its initial value; in runs of other configurations it is "
             f"{min(shrunk):.2f} to {max(shrunk):.2f} times that when they grok. Softmax collapse {collapse}: the "
-            f"lowest mean train loss is {lowest:.1g} nats, {place}above float32's resolution of {FLOAT32_RESOLUTION:.0e}."
+            f"lowest mean train loss is {lowest:.1g} nats, {place}above float32's resolution of "
+            f"{FLOAT32_RESOLUTION:.0e}."
         ),
         n=len(own),
     )

@@ -51,8 +51,8 @@ NOTES = (
     "α is the exponent of Δt = C λ^−α; the law says 1. ΔAICc compares fits of the same runs with censored ones "
     "in: negative values favour the alternative to C/λ.",
     f"Intervals are 95 % percentile bootstraps over replicates, taken whole with all their forks, {RESAMPLES} times "
-    "for the likelihood fits. Replicates differ in the seed (p = 97) or in the data order (p = 53, 131). No interval is "
-    "given for a. Shares have Clopper–Pearson intervals. The intervals are for one task at a time and not corrected "
+    "for the likelihood fits. Replicates differ in the seed (p = 97) or in the data order (p = 53, 131). No interval "
+    "is given for a. Shares have Clopper–Pearson intervals. The intervals are for one task at a time and not corrected "
     "for their number.",
     "Rows of one λ have the median Δt from the fork; runs that did not grok are later, and Kaplan–Meier's median is "
     "given.",
