@@ -17,27 +17,28 @@ from grokscope.studies.bakeoff.notes import describe_logs, describe_winner
     [
         (
             {**FIXED, "closed loop": 500},
-            "add_mod97: closed loop wins with a median of 800 steps against 1,800 of fixed λ = 3, a difference (p = ",
+            "add_mod97: closed loop has the shortest median (800 steps; 1,800 with fixed λ = 3, a significant "
+            "difference, p = ",
         ),
         (
             {**FIXED, "closed loop": 1700},
-            "add_mod97: fixed λ = 3 wins with a median of 1,800 steps, so no rule beats a fixed λ; the closed loop "
-            "does not win, with 2,000.",
+            "add_mod97: fixed λ = 3 has the shortest median (1,800 steps). The closed loop needs 2,000.",
         ),
         (
             {**FIXED, "Grokfast": 1400, "closed loop": None},
-            "add_mod97: Grokfast comes first with a median of 1,700 steps against 1,800 of fixed λ = 3, no clear "
-            "difference (p = 0.38); the closed loop does not win: fewer than half of its runs grok.",
+            "add_mod97: Grokfast has the shortest median (1,700 steps; 1,800 with fixed λ = 3, no significant "
+            "difference, p = 0.38). With the closed loop fewer than half of the runs grok.",
         ),
         (
             {**dict.fromkeys(FIXED), "Grokfast": 500},
-            "Grokfast wins with a median of 800 steps, where with no fixed λ half of the runs grok, a difference (p = ",
+            "Grokfast has the shortest median (800 steps; with no fixed λ do half of the runs grok, a significant "
+            "difference, p = ",
         ),
         (
             dict.fromkeys(FIXED),
-            "add_mod97: none wins, for in no configuration did half of the runs grok within the budget.",
+            "add_mod97: in no configuration did half of the runs grok within the budget.",
         ),
-        (FIXED, "the closed loop was not run."),
+        (FIXED, "The closed loop was not run."),
     ],
 )
 def test_the_sentence_names_the_winner_and_whether_it_is_the_closed_loop(medians: dict, sentence: str) -> None:
@@ -49,10 +50,10 @@ def test_the_sentence_names_the_winner_and_whether_it_is_the_closed_loop(medians
 def test_a_winner_whose_runs_do_not_all_grok_is_compared_with_those_whose_do() -> None:
     fast = {name: record(run, 500 if seed else None) for seed, (name, run) in enumerate(specs_of("Grokfast").items())}
     slow = {name: record(run, 900) for name, run in specs_of("fixed λ = 2").items()}
-    missed = f"though only {len(fast) - 1} of its {len(fast)} runs grok"
+    missed = f"but only {len(fast) - 1} of its {len(fast)} runs grok"
     both, alone = (describe_winner(evidence(runs), "add_mod97") for runs in (fast | slow, fast))
-    assert f"{missed} (of those in which all did, fixed λ = 2 is first with 900);" in both
-    assert f"{missed} (in no configuration did all of them);" in alone
+    assert f"{missed}; of the configurations in which all runs grok, fixed λ = 2 is fastest (900)." in both
+    assert f"{missed}; in no configuration do all runs grok." in alone
 
 
 def ended(spec: RunSpec, memorized: int | None, grokked: int | None, log: dict[str, Any], **more: Any) -> RunRecord:
@@ -84,7 +85,8 @@ def test_the_closed_loops_share_of_raised_evaluations_ends_at_grokking() -> None
         b: ended(second, 0, None, {"weight_decay": [1.0, 1.0, 1.0]}),
     }
     assert describe_logs(evidence(runs)) == (
-        "Evaluations until grokking at which the closed loop had raised λ: add_mod97 20 %, up to 2.",
+        "Share of evaluations until grokking with λ above its initial value (closed loop), and the largest λ: "
+        "add_mod97 20 %, up to 2.",
     )
 
 
@@ -98,13 +100,13 @@ def test_orthogonal_gradients_are_described_by_norm_and_loss_against_runs_that_g
     runs[other] = ended(plain, 100, 200, shrunk)
     (sentence,) = describe_logs(evidence(runs))
     assert sentence.startswith(
-        "Of 1 runs with orthogonal gradients 1 memorise and 0 grok. ‖W‖ stays at 1.00 to 1.04 of"
+        "Of 1 runs with orthogonal gradients 1 memorise and 0 grok. ‖W‖ stays within 1.00 to 1.04 times"
     )
-    assert "runs of other configurations have 0.20 to 0.20 of it" in sentence
-    assert "Softmax collapse is not what holds them: mean train loss is 0.002 nats" in sentence
+    assert "in runs of other configurations it is 0.20 to 0.20 times that" in sentence
+    assert "Softmax collapse does not explain this: the lowest mean train loss is 0.002 nats, above" in sentence
     vanished = replace(runs[own], evaluations=runs[own].evaluations | {"train_loss": [4.0, 0.5, 1e-9]})
     (sentence,) = describe_logs(evidence(runs | {own: vanished}))
-    assert "Softmax collapse is not ruled out: mean train loss is 1e-09 nats" in sentence
+    assert "Softmax collapse is not ruled out: the lowest mean train loss is 1e-09 nats, not above" in sentence
 
 
 def test_runs_that_grok_without_memorising_are_counted() -> None:

@@ -65,7 +65,7 @@ def test_a_plan_is_run_by_a_worker_with_the_core_packages_only(tmp_path: Path) -
     table = STUDY.items["tab-bakeoff"].build(found)
     assert found.is_quick
     assert {row[1].ours for row in table.rows} == SOME
-    assert table.notes[0].startswith("add_mod17: none wins")
+    assert table.notes[0].startswith("add_mod17: in no configuration")
     loop = found.records["bakeoff"]["add_mod17/closed loop_s0"]
     assert loop.outcome.control is not None
     assert loop.outcome.control["phase"] == "waiting"

@@ -64,7 +64,7 @@ def test_information_criteria_are_corrected_for_few_runs() -> None:
     made = table("sup-law", found)
     for name, fit in (("C λ^−α", power), ("a + C/λ", offset)):
         expected = corrected(fit.aic, 3) - corrected(plain.aic, 2)
-        assert made.cell(ROW, f"AICc of {name} less C/λ").ours == pytest.approx(expected, abs=1e-6)
+        assert made.cell(ROW, f"ΔAICc ({name} minus C/λ)").ours == pytest.approx(expected, abs=1e-6)
     assert made.cell(ROW, "C, censored runs dropped") == made.cell(ROW, "C, censored runs in")
     means = [np.mean([float(r.steps_to_grok or 0) for r in runs if r.weight_decay == d]) * d for d in (1, 2, 3, 5)]
     paper = made.cell(ROW, "C, the paper's mean(λΔt)")

@@ -95,7 +95,7 @@ def test_a_title_says_how_many_draws_a_prime_has() -> None:
     runs = lifelike(7, ("crossprime",)).experiment("crossprime")
     draws = {name: record for name, record in runs.items() if "mod53" in name or "_d42" in name}
     title = figure("fig-crossprime", Evidence({"crossprime": draws})).title
-    assert title.endswith(" draws a prime")
+    assert title.endswith(" replicates per prime")
     assert "forks, 1 to " in title
 
 

@@ -56,7 +56,7 @@ def test_lead_shares_are_counts_with_exact_intervals() -> None:
         assert cell.interval == pytest.approx(np.quantile(of(resampled, axis=1), [0.025, 0.975]), abs=60)
     p_values = [scipy.stats.binomtest(8, 8).pvalue, scipy.stats.binomtest(positive, positive + negative).pvalue]
     assert [found.cell(name, "Sign-test p").ours for name in ("add_mod53", row)] == pytest.approx(p_values)
-    assert [found.cell(name, "p by Holm").ours for name in ("add_mod53", row)] == pytest.approx(holm(p_values))
+    assert [found.cell(name, "Holm-adjusted p").ours for name in ("add_mod53", row)] == pytest.approx(holm(p_values))
     assert found.cell("add_mod71", "Seeds").ours == "no runs"
 
 
@@ -67,7 +67,7 @@ def test_the_sentence_names_every_prime_and_what_is_doubtful() -> None:
     found = sentence(together(evidence("base", runs, 5), evidence("symmetric", groups, 5)))
     assert "add_mod53 1.00 [0.48, 1.00], n = 5 (1.00, n = 5) and add_mod131 0.00" in found
     assert found.endswith(
-        "elsewhere S5_f0.7 1.00 [0.29, 1.00], n = 3 (1.00, n = 3), with doubtful crossings in 3, n = 3."
+        "other tasks: S5_f0.7 1.00 [0.29, 1.00], n = 3 (1.00, n = 3), with doubtful crossings in 3, n = 3."
     )
 
 

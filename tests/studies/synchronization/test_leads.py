@@ -28,15 +28,15 @@ def test_configurations_and_leads_come_out_as_reported() -> None:
     base = evidence("base", reported_base())
     agree(table("tab-configs", base), list(REPORTED["tab:configs"].rows), ["Grok step"])
     cross = table("tab-cross", base)
-    agree(cross, list(CROSS), ["Grok", "Sync", "Lead", "Precursor?"])
-    mean, by_prime = (cross.cell(f"{name}, reported additions", "Lead") for name in ("mean", "mean by prime"))
+    agree(cross, list(CROSS), ["Grok", "Sync", "Lead", "FSD first?"])
+    mean, by_prime = (cross.cell(f"{name}, the paper's additions", "Lead") for name in ("mean", "mean by prime"))
     assert round(float(mean.ours or 0)) == mean.paper == 1722  # type: ignore[arg-type]
     assert by_prime.ours == by_prime.paper == 1740
     assert mean.n == 9
     assert by_prime.n == 5
     for cell in (mean, by_prime):
         assert cell.interval == pytest.approx(cell.paper_interval, abs=60)
-    assert cross.cell("mean, reported additions", "Sign-test p").ours == 2**-8
+    assert cross.cell("mean, the paper's additions", "Sign-test p").ours == 2**-8
     assert not any("all seeds" in str(row[0].ours) for row in cross.rows)
 
 
@@ -66,7 +66,7 @@ def test_a_missing_run_is_named_and_its_neighbours_are_not() -> None:
     assert ours(cross, "add_mod97_s1")[2:] == [None] * 5
     assert cross.cell("add_mod97_s1", "Lead").paper == 500
     assert cross.notes[-1] == "Not trained, so left empty: add_mod97_s1."
-    assert cross.cell("mean, reported additions", "Lead").n == 8
+    assert cross.cell("mean, the paper's additions", "Lead").n == 8
     missing = judge(CLAIMS["lead-signs"], found)
     assert missing.verdict is Verdict.TOO_FEW
     assert "8 of the 9" in missing.why
@@ -76,8 +76,8 @@ def test_steps_that_were_not_reached_are_never_and_no_number() -> None:
     cross = table("tab-cross", evidence("base", {"add_mod97_s42": {"grok": 3000}, "add_mod53_s42": {"sync": 500}}))
     assert ours(cross, "add_mod97_s42")[2:6] == [3000, "never", "never", "no"]
     assert ours(cross, "add_mod53_s42")[2:6] == ["never", 500, "n/a", "n/a"]
-    assert cross.cell("mean, reported additions", "Lead").ours == "below −12,000"
-    assert cross.cell("mean, reported additions", "Precursor?").ours == 0
+    assert cross.cell("mean, the paper's additions", "Lead").ours == "below −12,000"
+    assert cross.cell("mean, the paper's additions", "FSD first?").ours == 0
 
 
 def test_more_seeds_than_reported_give_medians_with_intervals() -> None:
@@ -90,7 +90,7 @@ def test_more_seeds_than_reported_give_medians_with_intervals() -> None:
     assert cell.interval is not None
     assert min(steps) <= cell.interval[0] <= cell.ours <= cell.interval[1] <= max(steps)  # type: ignore[operator]
     cross = table("tab-cross", found)
-    assert cross.cell("add_mod97, all seeds", "Precursor?").interval == pytest.approx((1 - 0.2849, 1), abs=1e-4)
+    assert cross.cell("add_mod97, all seeds", "FSD first?").interval == pytest.approx((1 - 0.2849, 1), abs=1e-4)
     every = cross.cell("mean, all additions", "Lead")
     assert every.n == 15
     assert every.paper is None
@@ -102,7 +102,7 @@ def test_medians_of_all_seeds_hold_where_some_steps_were_not_reached() -> None:
     base |= {f"add_mod97_s{seed}": {"grok": 3000, "sync": None} for seed in (2, 3, 4, 5)}
     cross = table("tab-cross", evidence("base", base, n_seeds=8))
     assert ours(cross, "add_mod97, all seeds")[3:5] == ["never", "never"]
-    assert cross.cell("add_mod97, all seeds", "Precursor?").ours == pytest.approx(3 / 7)
+    assert cross.cell("add_mod97, all seeds", "FSD first?").ours == pytest.approx(3 / 7)
 
 
 def test_a_crossing_at_the_first_evaluation_is_doubted() -> None:
@@ -121,12 +121,12 @@ def test_the_mean_of_the_claim_is_the_cell_of_the_table() -> None:
     found = followed(True)
     cross = table("tab-cross", found)
     for claim, row in (("lead-mean", "mean"), ("lead-mean-clustered", "mean by prime")):
-        cell = cross.cell(f"{row}, reported additions", "Lead")
+        cell = cross.cell(f"{row}, the paper's additions", "Lead")
         estimate = finding(claim).estimate
         assert estimate is not None
         assert (estimate.value, (estimate.low, estimate.high)) == (cell.ours, cell.interval)
         assert CLAIMS[claim].quantity.key == cell.quantity
-    share = cross.cell("add_mod53, all seeds", "Precursor?")
+    share = cross.cell("add_mod53, all seeds", "FSD first?")
     assert share.quantity == shares_by_prime(500).key
     assert shares_by_prime(None).key == CLAIMS["lead-share-by-prime"].quantity.key
 
@@ -157,7 +157,7 @@ def test_the_share_by_prime_holds_at_ten_runs_a_prime_and_needs_them() -> None:
 
 def test_correlations_are_counted_inside_the_reported_range() -> None:
     found = finding("fsd-correlation")
-    assert found.why.endswith("of 9 lie inside.")
+    assert found.why.endswith("of 9 lie in that range.")
     base = dict(followed(True).records["base"])
     record = base["add_mod97_s1"]
     flat = replace(record, evaluations=record.evaluations | {"fsd": [0.5] * len(record.evaluations["step"])})
@@ -188,7 +188,7 @@ def test_the_reported_table_gives_back_the_reported_mean_and_its_intervals() -> 
 def test_a_run_that_groks_and_never_synchronises_counts_against_the_lead() -> None:
     spec = followed(True).records["base"]["add_mod97_s1"].spec
     found = with_runs("base", add_mod97_s1=record_of(spec, 3000, None))
-    assert judge(CLAIMS["lead-signs"], found).value.startswith("8 of 9")
+    assert judge(CLAIMS["lead-signs"], found).value.startswith("8 positive, 1 negative")
     mean = judge(CLAIMS["lead-mean"], found)
     assert mean.value == "below +333"  # (9 · 1,722.22 − 500 − 12,000) / 9
     assert mean.verdict is Verdict.PARTLY  # a bound has no interval above 0
@@ -198,7 +198,7 @@ def test_a_run_that_groks_and_never_synchronises_counts_against_the_lead() -> No
 def test_runs_that_never_grok_are_reported_where_signs_are_counted() -> None:
     spec = followed(True).records["base"]["add_mod97_s1"].spec
     found = judge(CLAIMS["lead-signs"], with_runs("base", add_mod97_s1=record_of(spec, None, None)))
-    assert found.value == "8 of 9 positive (1 never grok), p = 0.0078"
+    assert found.value == "8 positive, 0 negative, 0 tied of 9 runs, 1 never grok; sign test p = 0.0078"
 
 
 def test_runs_that_learn_nothing_have_no_lead() -> None:
@@ -222,4 +222,4 @@ def test_without_runs_nothing_of_ours_is_in_the_tables() -> None:
         empty = table(name, EMPTY)
         assert any(note.startswith("Not trained, so left empty:") for note in empty.notes)
         assert all(cell.ours is None for row in empty.rows for cell in row if cell.paper is not None)
-    assert table("tab-cross", EMPTY).cell("mean, reported additions", "Precursor?") == Cell(None, "9/9")
+    assert table("tab-cross", EMPTY).cell("mean, the paper's additions", "FSD first?") == Cell(None, "9/9")

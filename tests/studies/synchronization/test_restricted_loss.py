@@ -44,8 +44,8 @@ def wide() -> Evidence:
 def test_the_restricted_loss_comes_out_as_reported() -> None:
     found = table(evidence("base", reported_base()))
     agree(found, list(EXLOSS), [column.name for column in found.columns[1:]])
-    assert round(float(found.cell("mean, reported additions", "ExLoss lead").ours)) == -167  # type: ignore[arg-type]
-    assert found.cell("mean, reported additions", "FSD wins?").ours == 1.0
+    assert round(float(found.cell("mean, the paper's additions", "Restricted loss lead").ours)) == -167  # type: ignore[arg-type]
+    assert found.cell("mean, the paper's additions", "FSD earlier?").ours == 1.0
 
 
 def test_what_was_not_measured_is_empty_and_a_note_says_so() -> None:
@@ -82,7 +82,7 @@ def test_the_medians_of_the_figure_are_those_of_the_seeds() -> None:
     medians = [one for one in drawn.panels[1].series if one.source == "seeds"]
     assert len(medians) == 2
     assert all(one.quantity for one in medians)
-    assert drawn.title.endswith("9 of 9 reported additions and all 35 runs of 5 primes")
+    assert drawn.title.endswith("9 of the paper's 9 additions and all 35 runs of 5 primes")
 
 
 def test_what_was_not_measured_is_in_the_bar() -> None:

@@ -32,7 +32,7 @@ def test_changes_are_tested_against_the_default_and_corrected() -> None:
 
     expected = [scipy.stats.logrank(sample(change), sample("default")).pvalue for change in titles]
     assert [made.cell(title, "Log-rank p").ours for title in titles.values()] == pytest.approx(expected)
-    assert [made.cell(title, "p by Holm").ours for title in titles.values()] == pytest.approx(holm(expected))
+    assert [made.cell(title, "Holm-adjusted p").ours for title in titles.values()] == pytest.approx(holm(expected))
     same_share(made.cell("gradient clipped to 1", "Grokked"), 9, 10)
     same_share(made.cell("gradient clipped to 1", "Positive lead"), 9, 9)
     assert made.cell("causal attention", "Seeds").ours == "no runs"

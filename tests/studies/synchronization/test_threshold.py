@@ -24,7 +24,7 @@ def test_norms_at_grokking_are_those_of_the_runs() -> None:
     means = next(one for one in made.panels[1].series if one.source == "seeds")
     ours = next(one for one in made.panels[1].series if one.label.endswith(", ours"))
     assert ours.y[0] == pytest.approx(np.mean(means.y))
-    assert f"τ = {ours.y[0]:.1f}, variation " in made.title
+    assert f"τ = {ours.y[0]:.1f}, CV = " in made.title
     assert f"τ = {ours.y[0]:.1f} [" in judge(CLAIMS["threshold-norm"], found).value
 
 

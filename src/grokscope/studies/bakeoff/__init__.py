@@ -19,7 +19,7 @@ __all__ = ["STUDY", "bakeoff_study"]
 
 STUDY = Study(
     name="bakeoff",
-    title="The fair bake-off",
+    title="Bake-off: methods that accelerate grokking, with equal seeds, budget and tuning",
     experiments={"bakeoff": bakeoff_runs, "tuning": tuning_runs},
     quick=quick_runs,
     plan_options={"stop_after_grokking": AFTER_GROKKING},

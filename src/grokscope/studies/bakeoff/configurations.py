@@ -1,7 +1,7 @@
 """The runs of the bake-off: every way of making a run grok sooner, with the same tasks, seeds, budget and tuning.
 
-A family is one way, with four settings. All four fixed λ are configurations, and the best of them is taken with
-hindsight. Of every other family one setting is a configuration: the one that the same rule (`tables.CHOICE`) chooses
+A family is one way, with four settings. All four fixed λ are configurations, and the best of them is chosen
+post hoc. Of every other family one setting is a configuration: the one that the same rule (`tables.CHOICE`) chooses
 from runs on one task, with seeds that the bake-off never uses. All are evaluated every 100 steps.
 """
 

@@ -26,7 +26,7 @@ def fig_bakeoff(evidence: Evidence) -> Figure:
     return Figure(
         "fig-bakeoff",
         "fig:bakeoff",
-        f"The fair bake-off: steps to grok by configuration, {runs:,} runs",
+        f"Bake-off: steps to grok by configuration, {runs:,} runs",
         tuple(_panel(evidence, task) for task in tasks_run(evidence)),
         ("Median by Kaplan–Meier with its 95 % interval, whose upper end is left out where it is not known.",),
         columns=2,

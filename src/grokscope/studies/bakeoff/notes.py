@@ -19,22 +19,21 @@ LOOP = "closed loop"
 
 
 def describe_winner(evidence: Evidence, task: str) -> str:
-    """Which configuration wins a task, and where the closed loop is if it does not."""
+    """Which configuration has the shortest median on a task, and what the closed loop needs."""
     compared = evidence.measure(compare(task))
     first = str(compared.parts["first"])
     found = {name: evidence.measure(outcome(task, name)) for name in configurations_run(evidence, task)}
     if found[first].number("steps") == inf:
-        return f"{task}: none wins, for in no configuration did half of the runs grok within the budget."
-    wins = "comes first" if compared.number(first) >= SIGNIFICANT else "wins"  # a fixed λ has no p
-    sentence = f"{task}: {first} {wins} with a median of {_steps(found[first])} steps"
-    sentence += _describe_baseline(compared, found) + _describe_failures(compared, found)
+        return f"{task}: in no configuration did half of the runs grok within the budget."
+    sentence = f"{task}: {first} has the shortest median ({_steps(found[first])} steps"
+    sentence += f"{_describe_baseline(compared, found)}){_describe_failures(compared, found)}."
     if LOOP not in found:
-        return f"{sentence}; the {LOOP} was not run."
+        return f"{sentence} The {LOOP} was not run."
     if first == LOOP:
-        return f"{sentence}."
+        return sentence
     if found[LOOP].number("steps") == inf:
-        return f"{sentence}; the {LOOP} does not win: fewer than half of its runs grok."
-    return f"{sentence}; the {LOOP} does not win, with {_steps(found[LOOP])}."
+        return f"{sentence} With the {LOOP} fewer than half of the runs grok."
+    return f"{sentence} The {LOOP} needs {_steps(found[LOOP])}."
 
 
 def _steps(found: Measured) -> str:
@@ -44,15 +43,13 @@ def _steps(found: Measured) -> str:
 def _describe_baseline(compared: Measured, found: Mapping[str, Measured]) -> str:
     """How the winner compares with the best fixed λ."""
     first, fixed = str(compared.parts["first"]), compared.parts["best fixed"]
-    if fixed is None:
+    if fixed in (None, first):
         return ""
-    if fixed == first:
-        return ", so no rule beats a fixed λ"
     p_value = compared.number(first)
-    certainty = f"{'a difference' if p_value < SIGNIFICANT else 'no clear difference'} (p = {p_value:.2g})"
+    certainty = f"{'a' if p_value < SIGNIFICANT else 'no'} significant difference, p = {p_value:.2g}"
     if found[str(fixed)].number("steps") == inf:
-        return f", where with no fixed λ half of the runs grok, {certainty}"
-    return f" against {_steps(found[str(fixed)])} of {fixed}, {certainty}"
+        return f"; with no fixed λ do half of the runs grok, {certainty}"
+    return f"; {_steps(found[str(fixed)])} with {fixed}, {certainty}"
 
 
 def _describe_failures(compared: Measured, found: Mapping[str, Measured]) -> str:
@@ -61,10 +58,12 @@ def _describe_failures(compared: Measured, found: Mapping[str, Measured]) -> str
     share = best.number("grokked")
     if share == 1:
         return ""
-    sentence = f", though only {round(share * best.n)} of its {best.n} runs grok"
+    sentence = f", but only {round(share * best.n)} of its {best.n} runs grok"
     if always is None:
-        return f"{sentence} (in no configuration did all of them)"
-    return f"{sentence} (of those in which all did, {always} is first with {_steps(found[str(always)])})"
+        return f"{sentence}; in no configuration do all runs grok"
+    return (
+        f"{sentence}; of the configurations in which all runs grok, {always} is fastest ({_steps(found[str(always)])})"
+    )
 
 
 def describe_logs(evidence: Evidence) -> tuple[str, ...]:
@@ -124,9 +123,10 @@ def _raised(records: Records) -> Measured:
         if own
     }
     counts = "; ".join(f"{task} {count}" for task, count in parts.items())
+    what = f"Share of evaluations until grokking with λ above its initial value ({LOOP}), and the largest λ"
     return Measured(
         parts,
-        text=f"Evaluations until grokking at which the closed loop had raised λ: {counts}." if counts else "",
+        text=f"{what}: {counts}." if counts else "",
         n=len(records),
     )
 
@@ -155,14 +155,14 @@ def _orthogonal(records: Records) -> Measured:
         _count(getattr(record.outcome, event) for record in own) for event in ("memorized", "grokked")
     )
     lowest = min(loss for record in own for loss in record.evaluations["train_loss"])
-    collapse = "not what holds them" if lowest > FLOAT32_RESOLUTION else "not ruled out"
+    collapse, place = ("does not explain this", "") if lowest > FLOAT32_RESOLUTION else ("is not ruled out", "not ")
     return Measured(
         {"memorized": memorized, "grokked": grokked, "lowest loss": lowest},
         text=(
-            f"Of {len(own)} runs with orthogonal gradients {memorized} memorise and {grokked} grok. ‖W‖ stays at "
-            f"{min(kept):.2f} to {max(kept):.2f} of what it is at first; runs of other configurations have "
-            f"{min(shrunk):.2f} to {max(shrunk):.2f} of it when they grok. Softmax collapse is {collapse}: mean train "
-            f"loss is {lowest:.1g} nats at the lowest, and float32 tells a probability from 1 down to "
+            f"Of {len(own)} runs with orthogonal gradients {memorized} memorise and {grokked} grok. ‖W‖ stays within "
+            f"{min(kept):.2f} to {max(kept):.2f} times its initial value; in runs of other configurations it is "
+            f"{min(shrunk):.2f} to {max(shrunk):.2f} times that when they grok. Softmax collapse {collapse}: the "
+            f"lowest mean train loss is {lowest:.1g} nats, {place}above float32's resolution of "
             f"{FLOAT32_RESOLUTION:.0e}."
         ),
         n=len(own),

@@ -26,17 +26,17 @@ COLUMNS = (
     Column("n"),
     Column("Grokked", digits=2),
     Column("Median steps to grok"),
-    Column("Seconds to grok", digits=2),
+    Column("Seconds to grok, in a full stack", digits=2),
     Column("Never memorised"),
-    Column("Not finite"),
+    Column("Diverged"),
     Column("Collapsed after grokking"),
     Column("p against the best fixed λ", digits=4),
 )
 METHOD = (
     "A run that did not grok, or failed, counts as later than its budget. Medians and intervals (95 %) by "
     "Kaplan–Meier, shares by Clopper–Pearson, p by log-rank against the fixed λ with the shortest median on that "
-    "task, adjusted by Holm for the task's other configurations. The log-rank test sees little where curves cross: "
-    "where one configuration groks early or never, and another late and always.",
+    "task, adjusted by Holm for the task's other configurations. The log-rank test has little power where curves "
+    "cross: where one configuration groks early or never, and another late and always.",
     f"Collapsed: validation accuracy below {FELL}, or not a number, in the {AFTER_GROKKING:,} steps after grokking for "
     "which a run goes on, or to the end of its budget.",
 )
@@ -50,7 +50,7 @@ def tab_bakeoff(evidence: Evidence) -> Table:
     return Table(
         "tab-bakeoff",
         "tab:bakeoff",
-        "The fair bake-off",
+        "Bake-off: methods that accelerate grokking, with equal seeds, budget and tuning",
         COLUMNS,
         rows,
         notes=(
@@ -92,7 +92,7 @@ def _without_n(found: Cell) -> Cell:
 def _describe_settings() -> str:
     how = f"each chosen from four on {TUNING_TASK} with other seeds"
     settings = "; ".join(f"{family}: {setting}" for family, setting in CHOSEN.items())
-    return f"Settings, {how}: {settings}. Of fixed λ all four are shown, and the best is taken with hindsight."
+    return f"Settings, {how}: {settings}. Of fixed λ all four are shown, and the best is chosen post hoc."
 
 
 def _describe_time(speed: Speed | None) -> str:

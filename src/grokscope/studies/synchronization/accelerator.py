@@ -144,8 +144,8 @@ def _figure_8(evidence: Evidence) -> Figure:
     runs = evidence.experiment("accelerator")
     sizes = [len(found) for name in RAISED if (found := every_seed(name).select(evidence.records))]
     seeds, is_widened = format_range(sizes), max(sizes, default=0) > len(SEEDS)
-    titles = {"mean": MEANS, "median": f"Median of all seeds, {seeds} a trigger, with 95 % intervals"}
-    counted = f"{sum(sizes)} runs, {seeds} seeds a trigger" if runs else "no runs"
+    titles = {"mean": MEANS, "median": f"Median of all seeds, {seeds} per trigger, with 95 % intervals"}
+    counted = f"{sum(sizes)} runs, {seeds} seeds per trigger" if runs else "no runs"
     return Figure(
         "fig-accelerator",
         "fig:accelerator",

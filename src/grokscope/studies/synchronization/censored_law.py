@@ -35,8 +35,8 @@ COLUMNS = (
     Column(EXPONENT, digits=2),
     Column("α, censored runs dropped", digits=2),
     Column("a of a + C/λ (steps)", signed=True),
-    Column("AICc of C λ^−α less C/λ", digits=1, signed=True),
-    Column("AICc of a + C/λ less C/λ", digits=1, signed=True),
+    Column("ΔAICc (C λ^−α minus C/λ)", digits=1, signed=True),
+    Column("ΔAICc (a + C/λ minus C/λ)", digits=1, signed=True),
 )
 COUNTS = ("forks", "in the fit", str(Ending.GROKKED), str(Ending.CENSORED), str(Ending.FAILED), "before", "median")
 NOTES = (
@@ -48,11 +48,12 @@ NOTES = (
     "runs, a competing event, are left out of every fit and reported as a share.",
     "Dropped is the same fit without the censored runs; where none is censored, it is the same. The paper's estimator "
     "is C = mean(λΔt) over the mean Δt of each λ, grokked runs only.",
-    "α is the exponent of Δt = C λ^−α; the law says 1. AICc compares fits of the same runs with censored ones in: "
-    "below 0 speaks against C/λ.",
-    f"Intervals are 95 % percentile bootstraps over draws, taken whole with all their forks, {RESAMPLES} times for the "
-    "likelihood fits; draws are seeds for p = 97, data orders for 53 and 131. a has none. Shares have Clopper–Pearson "
-    "intervals. The intervals are for one task at a time and not corrected for their number.",
+    "α is the exponent of Δt = C λ^−α; the law says 1. ΔAICc compares fits of the same runs with censored ones "
+    "in: negative values favour the alternative to C/λ.",
+    f"Intervals are 95 % percentile bootstraps over replicates, taken whole with all their forks, {RESAMPLES} times "
+    "for the likelihood fits. Replicates differ in the seed (p = 97) or in the data order (p = 53, 131). No interval "
+    "is given for a. Shares have Clopper–Pearson intervals. The intervals are for one task at a time and not corrected "
+    "for their number.",
     "Rows of one λ have the median Δt from the fork; runs that did not grok are later, and Kaplan–Meier's median is "
     "given.",
 )
@@ -143,7 +144,7 @@ CLAIMS = (
     Claim(
         "law-censored",
         "Δt is proportional to 1/λ.",
-        "§6, asked with the runs that have not yet grokked",
+        "§6, tested here with censored runs",
         "α = 1",
         across("exponent α of Δt ∝ λ^−α by maximum likelihood", crossprime.ALL_FORKS, EXPONENTS, "α", 2),
         Rule(

@@ -21,7 +21,9 @@ def measure_grokking(records: Records) -> Measured:
     in_time = [record for record in records.values() if not readings.triggered_late(record)]
     text = f"{len(grokked)} of {len(runs)} grok"
     if 0 < len(in_time) < len(runs):
-        text += f", {len(readings.grokked_runs(in_time))} of the {len(in_time)} in which λ rose before"
+        text += (
+            f"; of the {len(in_time)} in which λ was raised before grokking, {len(readings.grokked_runs(in_time))} grok"
+        )
     return Measured(
         {
             "runs": len(runs),
@@ -72,4 +74,4 @@ def _holm(found: Mapping[str, Measured]) -> Measured:
 
 def holm_adjusted(experiment: str, tests: Mapping[str, Quantity]) -> Quantity:
     """Tests of one experiment, adjusted together."""
-    return Quantity("p by Holm", Selection((experiment,)), _holm, members=tests)
+    return Quantity("Holm-adjusted p", Selection((experiment,)), _holm, members=tests)

@@ -26,8 +26,9 @@ FORKS = DRAWS * len(DECAYS)  # reported of each prime
 REPORTED_FORKS = {f"add_mod{p}_d{draw}_x{d:g}" for p in PRIMES for draw in TABLE_1["add_mod97"] for d in DECAYS}
 SMOOTH = 41  # points of a drawn law
 NOTES = (
-    "Δt is evaluated every 100 steps; mean and population standard deviation of the draws that grokked after the fork.",
-    "Draws are seeds for p = 97, data orders for p = 53 and 131",
+    "Δt is evaluated every 100 steps; mean and population standard deviation of the replicates that grokked after the "
+    "fork.",
+    "Replicates differ in the seed (p = 97) or in the data order (p = 53, 131)",
 )
 
 
@@ -84,7 +85,7 @@ def _grokked_draws(found: Mapping[str, Measured]) -> Measured:
 
 
 def _table_10(evidence: Evidence) -> Table:
-    """Mean ± std of Δt over draws, C_p and R², for three primes."""
+    """Mean ± std of Δt over replicates, C_p and R², for three primes."""
     reported = REPORTED["tab:crossprime"]
     return Table(
         "tab-crossprime",
@@ -95,12 +96,12 @@ def _table_10(evidence: Evidence) -> Table:
             *(column for d in DECAYS for column in (Column(f"Δt(λ = {d:g})"), Column(f"std(λ = {d:g})"))),
             Column("C_p"),
             Column("R²", digits=2),
-            *(Column(f"{end} R² of a draw", digits=2) for end in ("Lowest", "Highest")),
+            *(Column(f"{end} R² of a replicate", digits=2) for end in ("Lowest", "Highest")),
         ),
         rows=tuple(_row(evidence, prime) for prime in reported.rows),
         notes=(
             NOTES[0],
-            f"{NOTES[1]}; intervals are percentile bootstraps over draws.",
+            f"{NOTES[1]}; intervals are percentile bootstraps over replicates.",
             *_left_out(evidence),
             *not_trained(REPORTED_FORKS - evidence.experiment("crossprime").keys()),
         ),
@@ -119,7 +120,7 @@ def _row(evidence: Evidence, prime: str) -> Row:
 
 
 def _mean_and_spread(evidence: Evidence, prime: str, decay: float) -> tuple[Cell, Cell]:
-    """Mean and standard deviation of Δt; the mean's interval only where there are more draws than reported."""
+    """Mean and standard deviation of Δt; the mean's interval only where there are more replicates than reported."""
     reported, quantity = REPORTED["tab:crossprime"], times_at(f"add_mod{prime}", decay)
     mean, std = (cell(evidence, quantity, part, reported.get(prime, f"{part} {decay:g}")) for part in ("mean", "std"))
     n = evidence.measure(quantity).n
@@ -146,9 +147,9 @@ def _figure_6(evidence: Evidence) -> Figure:
     return Figure(
         "fig-crossprime",
         "fig:crossprime",
-        f"Δt = C/λ across primes: {f'{total} forks, {draws} draws a prime' if total else 'no runs'}",
+        f"Δt = C/λ across primes: {f'{total} forks, {draws} replicates per prime' if total else 'no runs'}",
         panels=(
-            Panel("Δt against λ, mean ± std of draws", *axes, drawn, ticks, x_range=(0.6, 5.4)),
+            Panel("Δt against λ, mean ± std of replicates", *axes, drawn, ticks, x_range=(0.6, 5.4)),
             Panel("The same on logarithmic axes", *axes, above, ticks, log_x=True, log_y=True, x_range=(0.85, 6.0)),
         ),
         notes=(
@@ -227,7 +228,7 @@ CLAIMS = (
         "R² of single draws varies widely.",
         "§6, Table 10",
         "0.49–0.95, 0.69–1.00, 0.96–0.99",
-        across("range of R² over single draws", ALL_FORKS, SINGLE_DRAWS, "range"),
+        across("range of R² over single replicates", ALL_FORKS, SINGLE_DRAWS, "range"),
         Rule(
             rule.all_of(rule.at_least(0.2, "p = 53"), rule.at_least(0.2, "p = 97")),
             rule.any_of(rule.at_least(0.2, "p = 53"), rule.at_least(0.2, "p = 97")),

@@ -22,7 +22,9 @@ __all__ = [
     "unmeasured_runs",
 ]
 
-EVERY_EVENT = f"Every event is its first evaluation, every {CADENCE} steps as in the paper."
+EVERY_EVENT = (
+    f"An event is dated to the first evaluation that shows it; evaluations are every {CADENCE} steps, as in the paper."
+)
 POOLED = (
     "Rows of all seeds: medians with 95 % percentile-bootstrap intervals, or Kaplan–Meier medians where a step was not "
     "reached by every run; shares of the grokked runs with Clopper–Pearson intervals."
@@ -95,7 +97,7 @@ def _mean_lead(records: Records, by_prime: bool) -> Measured:
         found,
         text=format_estimate(found) if isinstance(found, Estimate) else str(found),
         n=sum(lead.lag is not None for lead in leads),
-        note=f"{found.items} {'primes' if by_prime else 'leads'} give the mean.",
+        note=f"Mean {'over' if by_prime else 'of'} {found.items} {'primes' if by_prime else 'leads'}.",
         **{"mean over primes": over_primes},
     )
 

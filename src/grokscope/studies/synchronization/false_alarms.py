@@ -122,7 +122,7 @@ def _table(evidence: Evidence) -> Table:
             Column("Median lead (steps)", signed=True),
             Column("Earlier than validation accuracy", digits=2),
             Column("Sign-test p", digits=4),
-            Column("p by Holm", digits=4),
+            Column("Holm-adjusted p", digits=4),
         ),
         rows=tuple(rows),
         notes=(*NOTES, _composition(evidence)),
@@ -152,9 +152,10 @@ NOTES = (
     f"Leads are those of the grokked runs of {TASK} in the experiment base, at the same evaluations as the measure: "
     "every 100 steps, or the checkpoints every 500. Warned before grokking is the share with an alarm at an earlier "
     "evaluation; an alarm that was never raised makes the median Kaplan–Meier's.",
-    "Validation accuracy is the trivial rival: the smallest rise that is no false alarm. Earlier than it is the share "
-    "of grokked runs in which the measure's alarm comes at an earlier evaluation than its, ties not counted, with an "
-    "exact two-sided sign test; Holm's rule is over the measures of one rate.",
+    "Validation accuracy itself is the trivial baseline, with the lowest threshold that raises no more false alarms "
+    "than allowed. 'Earlier than validation accuracy' is the share of grokked runs in which the measure's alarm comes "
+    "at an earlier evaluation, ties not counted as earlier, with an exact two-sided sign test; Holm correction over "
+    "the measures of one rate.",
     "Runs that did not grok go on to their budget, several times as long as the others need to grok, so they have more "
     f"evaluations at which to raise an alarm. The last rows, at most {RATES[0]:.0%} by a step, evaluate them no longer "
     "than until the last of the others had grokked.",
@@ -193,14 +194,18 @@ def _sentence(table: Table) -> str:
     late = [
         row for row in table.rows[-len(CANDIDATES) :] if str(row[0].ours).startswith(cut) and row[7].ours is not None
     ]
-    watched = "; by ".join(_warning(table, row) for row in late)
-    also = f" If those runs are watched only as long as others take to grok, by {watched}." if late else ""
-    return f"With equally many false alarms allowed ({basis}), grokking is warned of by {'; by '.join(parts)}.{also}"
+    last = ", ".join(dict.fromkeys(str(row[0].ours).rpartition(" by step ")[2] for row in late))
+    watched = "; ".join(_warning(table, row) for row in late)
+    also = f" If runs that did not grok are evaluated only up to step {last}, where the last of the others had grokked"
+    return (
+        f"At an equal false-alarm rate of at most {100 * RATES[0]:g} % ({basis}), the share of grokked runs with an "
+        f"alarm before grokking is: {'; '.join(parts)}.{f'{also}: {watched}.' if late else ''}"
+    )
 
 
 def _warning(table: Table, row: Row) -> str:
     warned, steps = (quote(table, row, column) for column in ("Warned before grokking", "Median lead (steps)"))
-    return f"{row[0].ours}, in {warned} of the grokked runs (median lead in steps: {steps})"
+    return f"{str(row[0].ours).partition(', at most')[0]} {warned}, median lead {steps}"
 
 
 def _false_alarms(records: Records, at_least: int) -> Measured:
@@ -226,7 +231,7 @@ CLAIMS = (
     Claim(
         "no-false-alarms",
         "FSD is a predictor of grokking.",
-        "Abstract, §5.2, asked of runs that do not grok",
+        "Abstract, §5.2, tested here on runs that do not grok",
         "not tested",
         Quantity(
             "share with FSD ≥ 0.80 among the runs that do not grok",

@@ -165,12 +165,12 @@ def likely_law(
 
 
 def _r_squared_of_draws(records: Records, needed: int) -> Measured:
-    """R² of the paper's law fitted to each draw alone: the lowest, the highest, and how far apart they are."""
+    """R² of the paper's law fitted to each replicate alone: the lowest, the highest, and how far apart they are."""
     runs = readings.forked_runs(records)
     fits = fit_each_draw(runs).values() if any(run.ending is Ending.GROKKED for run in runs) else ()
     found = known(fit.r_squared for fit in fits)
     measured = _needing(
-        Measured(text="none grokked", n=len(runs), note="The law is fitted to each draw alone."), needed
+        Measured(text="none grokked", n=len(runs), note="The law is fitted to each replicate alone."), needed
     )
     if not found:
         return replace(measured, n=0)
@@ -181,8 +181,8 @@ def _r_squared_of_draws(records: Records, needed: int) -> Measured:
 
 
 def r_squared_of_draws(runs: Selection, needed: int = 1) -> Quantity:
-    """The range of R² over single draws (Table 10)."""
-    return Quantity("R² of single draws", runs, _r_squared_of_draws, None, {"needed": needed})
+    """The range of R² over single replicates (Table 10)."""
+    return Quantity("R² of single replicates", runs, _r_squared_of_draws, None, {"needed": needed})
 
 
 def _across(measured: Mapping[str, Measured], part: str, digits: int | None) -> Measured:

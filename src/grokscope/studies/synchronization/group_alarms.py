@@ -1,4 +1,4 @@
-"""How often FSD_gen fires on S5 without grokking, and when; asked of runs that never grok."""
+"""How often FSD_gen fires on S5 without grokking, and when; tested on runs that never grok."""
 
 from dataclasses import replace
 
@@ -115,7 +115,7 @@ CLAIMS = (
     Claim(
         "s5-never-groks",
         "FSD_gen predicts grokking on S5.",
-        "§7, asked of runs that never grok",
+        "§7, tested here on runs that never grok",
         "not tested",
         fired(EVERY, groks=False),
         Rule(rule.equals(0), rule.below(0.5)),

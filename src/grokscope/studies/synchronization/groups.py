@@ -200,7 +200,7 @@ def _grokking(records: Records, low: int, high: int) -> Measured:
         {"runs that grok": len(steps), "runs inside": inside},
         text=f"{len(steps)} of {len(records)} grok, {format_number(min(steps))} to {format_number(max(steps))}",
         n=len(records),
-        note=f"{inside} lie inside.",
+        note=f"{inside} of {len(steps)} lie in that range.",
     )
 
 
@@ -325,7 +325,7 @@ CLAIMS = (
     Claim(
         "other-groups",
         "The precursor is a property of the faithful basis, whatever the group.",
-        "§7, asked of A5, Aff11 and D59",
+        "§7, tested here on A5, Aff11 and D59",
         "not tested",
         Quantity("share of grokked runs that lead (at least 6 runs)", OTHERS, _other_groups, options={"fewest": 6}),
         Rule(rule.equals(1), rule.above(0.5, end="low")),

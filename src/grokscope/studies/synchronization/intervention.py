@@ -187,11 +187,11 @@ def _figure_3(evidence: Evidence) -> Figure:
     shares = [_share_series(evidence, decay, until) for decay in DECAYS if all_branches(decay).select(evidence.records)]
     panels = [
         Panel("Seed 42 by λ", "step", "validation accuracy", curves),
-        Panel(f"All seeds, {seeds} a λ, 95 % bands", "step", "share grokked", tuple(shares)),
+        Panel(f"All seeds, {seeds} per λ, 95 % bands", "step", "share grokked", tuple(shares)),
     ][: 1 + _is_widened(evidence)]
     panels = [replace(panel, x_range=(1000, until), y_range=(-0.06, 1.08)) for panel in panels]
     panels.append(_times_panel(evidence))
-    others = f" and all seeds, {seeds} a λ" if _is_widened(evidence) else ""
+    others = f" and all seeds, {seeds} per λ" if _is_widened(evidence) else ""
     return Figure(
         "fig-wd",
         "fig:wd_intervention",
@@ -200,8 +200,8 @@ def _figure_3(evidence: Evidence) -> Figure:
         notes=(
             f"Δt is evaluated every {readings.CADENCE} steps, as in the paper, the curves every 100; Adam's moments "
             "are kept.",
-            "Of many seeds: the share grokked is 1 − Kaplan–Meier, and a branch that became unstable stays among those "
-            "that may yet grok; Δt is the median with its 95 % interval.",
+            "All seeds: the share grokked is 1 − Kaplan–Meier, and unstable branches stay in the risk set; Δt is the "
+            "median with its 95 % interval.",
             *((series.OPEN,) if _is_widened(evidence) else ()),
             *untrained_branches(evidence),
         ),

@@ -119,7 +119,7 @@ def _lead_shares(evidence: Evidence) -> Table:
         Column("Median lead (steps)", signed=True),
         Column("Doubtful crossings"),
         Column("Positive if paired at random", digits=2),
-        *(Column(name, digits=4) for name in ("Sign-test p", "p by Holm")),
+        *(Column(name, digits=4) for name in ("Sign-test p", "Holm-adjusted p")),
     )
     rows = [_share_row(evidence, name, len(columns)) for name in CONFIGURATIONS]
     return Table(
@@ -132,11 +132,11 @@ def _lead_shares(evidence: Evidence) -> Table:
             "FSD ≥ 0.80, of groups FSD_gen ≥ 0.50, against validation accuracy ≥ 0.95, evaluated every 100 steps.",
             LEADS,
             MEANS,
-            "Doubtful are crossings of grokked runs at the first evaluation, or before the training set was learnt.",
-            "The alternative is a crossing that does not depend on its run's grokking and only tends to come early: "
-            "paired at random is the share of positive leads when each run's grok step meets another seed's crossing, "
-            "over all such pairs. A share no higher than that shows order, not prediction.",
-            "Sign tests are exact and two-sided, ties left out; Holm's rule is over the rows of this table.",
+            "A crossing is doubtful if it occurs at the first evaluation or before memorisation.",
+            "The alternative is a crossing that does not depend on its run's grokking and only tends to come early. "
+            "'Paired at random' is the share of positive leads when each run's grok step is paired with the crossing "
+            "of another seed, over all such pairs. A share no higher than that shows order, not prediction.",
+            "Sign tests are exact and two-sided, ties left out; Holm correction over the rows of this table.",
             "S5 is trained on the share of pairs in its name; the other groups on 0.5, everything else on 0.3.",
         ),
     )
@@ -170,9 +170,10 @@ def _lead_share_sentence(table: Table) -> str:
     if others:
         high = next(row for row in others if row[3].ours == others[-1][3].ours)
         ends = [others[0]] if high is others[0] else [others[0], high]
-        parts.append(f"elsewhere {' to '.join(_quoted_share(table, row) + _quoted_doubt(table, row) for row in ends)}")
-    how = "the share of grokked runs in which it crosses first (in brackets, if crossings are paired at random)"
-    return f"How often FSD leads grokking, {how}: {'; '.join(parts)}."
+        shown = " to ".join(_quoted_share(table, row) + _quoted_doubt(table, row) for row in ends)
+        parts.append(f"other tasks{' range from' if len(ends) > 1 else ':'} {shown}")
+    what = "Share of grokked runs in which FSD crosses its threshold before grokking"
+    return f"{what} (in parentheses: if crossings and grok steps are paired at random): {'; '.join(parts)}."
 
 
 def _quoted_share(table: Table, row: Row) -> str:
@@ -189,7 +190,7 @@ CLAIMS = (
     Claim(
         "lead-share-by-prime",
         "Synchronisation precedes grokking, whatever the seed.",
-        "§5.1, asked at large n",
+        "§5.1, tested here on more seeds",
         "all seeds",
         shares_by_prime(None),
         Rule(rule.every(rule.above(0.5, end="low"), *ADDITION_TASKS), rule.above(0.5, end="low")),

@@ -45,7 +45,7 @@ def _lead_range(records: Records, low: int, high: int) -> Measured:
         {"least lead": min(leads), "leads inside": inside, "runs": len(records)},
         text=f"{format_number(min(leads))} to {format_number(max(leads))}",
         n=len(leads),
-        note=f"{inside} of {len(records)} lie inside.",
+        note=f"{inside} of {len(records)} lie in that range.",
     )
 
 
@@ -103,7 +103,7 @@ def _correlations(records: Records, low: float, high: float) -> Measured:
         {"least correlation": min(found), "correlations inside": inside},
         text=f"{format_number(min(found), 2)} to {format_number(max(found), 2)}",
         n=len(found),
-        note=f"{inside} of {len(found)} lie inside.",
+        note=f"{inside} of {len(found)} lie in that range.",
     )
 
 
@@ -119,7 +119,7 @@ def _fsd_2_leads(records: Records, threshold: float) -> Measured:
     if measured < len(found):
         return Measured.lacking(measured, len(found), "runs with FSD_2")
     leading = sum(grok is not None and step is not None and step < grok for grok, _, step in found)
-    return Measured({"leading": leading}, f"{leading} of {len(found)} lead", len(found), "By k = 2.")
+    return Measured({"leading": leading}, f"{leading} of {len(found)} lead", len(found), "With k = 2.")
 
 
 FSD_2 = Quantity(
@@ -148,7 +148,7 @@ def _table_1(evidence: Evidence) -> Table:
         "tab-configs",
         reported.label,
         "Configurations and the step at which each grokked",
-        tuple(map(Column, ("Experiment", "Op", "p", "Seed", "Grok step", "Outcome"))),
+        tuple(map(Column, ("Run", "Op", "p", "Seed", "Grok step", "Outcome"))),
         tuple(rows),
         notes=(EVERY_EVENT, *((POOLED,) if widened else ()), *not_trained(reported.rows.keys() - base.keys())),
     )
@@ -161,7 +161,7 @@ def _table_2(evidence: Evidence) -> Table:
     found = {name: run_events(name, BY_SUM if name.startswith("mult") else "") for name in names}
     rows = [_event_row(evidence, name, quantity, reported) for name, quantity in found.items()]
     rows += _multiplication_rows(evidence)
-    rows += _mean_rows(evidence, readings.trained_part(REPORTED_ADDITIONS, base), "reported additions", reported)
+    rows += _mean_rows(evidence, readings.trained_part(REPORTED_ADDITIONS, base), "the paper's additions", reported)
     widened = readings.widened_tasks(base, names)
     rows += [_pooled_row(evidence, task) for task in widened if task != "mult_mod97"]  # its reading is not the log's
     if any(task.startswith("add") for task in widened):
@@ -171,15 +171,16 @@ def _table_2(evidence: Evidence) -> Table:
         reported.label,
         "Lead of FSD over grokking",
         columns=(
-            *map(Column, ("Experiment", "p", "Grok", "Sync")),
+            *map(Column, ("Run", "p", "Grok", "Sync")),
             Column("Lead", signed=True),
-            Column("Precursor?", digits=2),
+            Column("FSD first?", digits=2),
             Column("Sign-test p", digits=4),
         ),
         rows=tuple(rows),
         notes=(
             EVERY_EVENT,
-            "A run that grokked without synchronising is no precursor; its lead is known only to be lower.",
+            "A run that grokked without synchronising counts as not preceded; its lead is known only to be below the "
+            "value shown.",
             "Multiplication is read by a + b as in the paper, and also by its answer in two bases; its longer run is "
             "read by a + b, and is another run of the same seed, for training is chaotic.",
             *doubt_notes(evidence, found),

@@ -48,7 +48,7 @@ NOTES = (
     "The first evaluation of a fork is the fork itself, after its weights were scaled and before any step. Unstable: "
     "diverged, or below train accuracy 0.9 at the end without having grokked.",
     "Log-rank tests compare the grok steps with those of the configuration in the column before; a run that did not "
-    "grok is censored at the longest budget of the two. Holm's rule is over all these tests.",
+    "grok is censored at the longest budget of the two. Holm correction over all these tests.",
 )
 
 
@@ -117,7 +117,7 @@ def _sentence(table: Table) -> str:
     if not rows:
         return "Whether the norm is a threshold is not known: no run that holds it was trained."
     found = "; ".join(f"{row[0].ours}: {_how_many(table, row)}" for row in rows)
-    return f"How many forks grok, and at which step in the median, with {found}."
+    return f"Forks that grok, with the median step: {found}."
 
 
 def _how_many(table: Table, row: Row) -> str:

@@ -39,7 +39,7 @@ def _delay(records: Records) -> Measured:
         for task in ("sub_mod97", "add_mod97")
     }
     delay = steps["sub_mod97"] - steps["add_mod97"]
-    return Measured.of(delay, format_number(delay), len(records), "Means of the grokked.")
+    return Measured.of(delay, format_number(delay), len(records), "Means over grokked runs.")
 
 
 def _shared_frequencies(records: Records) -> Measured:
@@ -142,15 +142,15 @@ def _multiplication(evidence: Evidence) -> Table:
     return Table(
         "sup-multiplication",
         "sup:multiplication",
-        "Has multiplication a precursor in its own basis?",
+        "Does multiplication have a precursor in its own basis?",
         columns=(
-            *map(Column, ("Read", "Seeds")),
+            *map(Column, ("Basis and cadence", "Seeds")),
             Column("Grokked", digits=2),
             Column("First crossing (median step)"),
             Column("Positive lead", digits=2),
             *map(Column, ("Ties", "Never crossed")),
             *(Column(name, signed=True) for name in ("Mean lead (steps)", "Median lead (steps)")),
-            *(Column(name, digits=4) for name in ("Sign-test p", "p by Holm")),
+            *(Column(name, digits=4) for name in ("Sign-test p", "Holm-adjusted p")),
         ),
         rows=tuple(rows),
         notes=(
@@ -163,7 +163,7 @@ def _multiplication(evidence: Evidence) -> Table:
             LEADS,
             MEANS,
             "A crossing that was not reached is later than the last evaluation: such medians are Kaplan–Meier's.",
-            "Sign tests are exact and two-sided; Holm's rule is over the readings of all seeds.",
+            "Sign tests are exact and two-sided; Holm correction over the readings of all seeds.",
         ),
     )
 
@@ -235,7 +235,7 @@ CLAIMS = (
     Claim(
         "multiplication-has-no-precursor",
         "The precursor is specific to addition: multiplication has none.",
-        "§5.6, asked in its own basis at large n",
+        "§5.6, tested here in its own basis",
         "no precursor",
         leads("", SEEDS),
         Rule(rule.below(0.5, end="high"), rule.below(0.5)),

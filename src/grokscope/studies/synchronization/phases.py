@@ -51,7 +51,12 @@ def _mean(values: Sequence[float], digits: int, format_value: Callable[[float, i
     """The mean of a number that each run with the phase has."""
     found = known(values)
     if not found:
-        return Measured({}, "undefined", len(values), "The phase it is read in does not exist.")
+        return Measured(
+            {},
+            "undefined",
+            len(values),
+            "This run has no such phase." if len(values) == 1 else "No run has such a phase.",
+        )
     mean = bootstrap(found, seed=SEED, resamples=RESAMPLES)
     is_single = len(found) == 1
     shown = format_value(mean.value, digits) if is_single else format_estimate(mean, digits, format_value)
@@ -120,7 +125,7 @@ def _memorized(records: Records, by: int) -> Measured:
         {"in time": in_time, "at all": ever},
         text=format_step(steps[0]) if len(steps) == 1 else f"{in_time} of {len(steps)} by step {by:,}",
         n=len(steps),
-        note=f"{ever} memorise at all.",
+        note=f"{ever} of {len(steps)} memorise.",
     )
 
 
@@ -173,7 +178,7 @@ def _gap_collapse(records: Records, every: int, at_least: float) -> Measured:
         mean,
         format_percent(-mean, 1),
         len(falls),
-        note=f"{kept} of {len(falls)} lose nine tenths.",
+        note=f"The gap falls by at least {100 * at_least:g} % in {kept} of {len(falls)} runs.",
         **{"falling by 90 %": kept},
     )
 
@@ -203,10 +208,9 @@ def _formation(records: Records) -> Measured:
     """The median steps of the FSD crossing and of the first median rank 1."""
     crossing = median_time(record.timeline.sync.step for record in records.values())
     rank_one = median_time(map(_rank_one, records.values()))
+    shown = [f"{name} at {format_number(step)}" for name, step in (("FSD", crossing), ("rank 1", rank_one))]
     return Measured(
-        {"FSD": crossing, "rank 1": rank_one},
-        text=f"FSD at {format_number(crossing)}, rank 1 at {format_number(rank_one)}",
-        n=len(records),
+        {"FSD": crossing, "rank 1": rank_one}, ", ".join(shown).replace("at never", "never reached"), len(records)
     )
 
 

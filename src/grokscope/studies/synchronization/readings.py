@@ -196,10 +196,11 @@ def precursor_share(leads: Iterable[Lead]) -> Estimate | None:
 
 
 def format_signs(test: SignTest, runs: int) -> str:
-    """How many leads of so many runs are positive; runs that never grok have none, and no part in p."""
+    """How many leads of so many runs have which sign; runs that never grok have none, and no part in p."""
     left_out = runs - test.positive - test.negative - test.zero
-    never = f" ({left_out} never grok)" if left_out else ""
-    return f"{test.positive} of {runs} positive{never}, p = {test.p_value:.2g}"
+    never = f", {left_out} never grok" if left_out else ""
+    signs = f"{test.positive} positive, {test.negative} negative, {test.zero} tied of {runs} runs{never}"
+    return f"{signs}; sign test p = {test.p_value:.2g}"
 
 
 def counted(value: float | int, items: int) -> Estimate:

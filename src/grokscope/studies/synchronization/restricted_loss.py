@@ -103,7 +103,7 @@ def _loss_late(records: Records) -> Measured:
         found,
         parts={"after grokking": late, "not before grokking": late + tied},
         text=f"{late} of {found.n} after grokking",
-        note=f"{tied} tie, {int(found.number('grokked'))} grok.",
+        note=f"{tied} {'tie' if tied == 1 else 'ties'}; {int(found.number('grokked'))} of {found.n} grok.",
     )
 
 
@@ -121,24 +121,23 @@ def _table_3(evidence: Evidence) -> Table:
         for name, events in found.items()
     ]
     trained = readings.trained_part(REPORTED_ADDITIONS, base)
-    rows.append(_mean_row(evidence, trained, "mean, reported additions", "mean"))
+    rows.append(_mean_row(evidence, trained, "mean, the paper's additions", "mean"))
     rows += [_mean_row(evidence, all_seeds(task), f"mean, {task}, all seeds") for task in _widened(evidence)]
     return Table(
         "tab-exloss",
         PAPER.label,
         "FSD against the restricted loss of the paper",
         columns=(
-            *map(Column, ("Experiment", "Grok", "FSD sync")),
+            *map(Column, ("Run", "Grok", "FSD sync")),
             Column("FSD lead", signed=True),
-            Column("ExLoss sync"),
-            Column("ExLoss lead", signed=True),
-            Column("FSD wins?", digits=2),
+            Column("Restricted loss sync"),
+            Column("Restricted loss lead", signed=True),
+            Column("FSD earlier?", digits=2),
         ),
         rows=tuple(rows),
         notes=(
-            f"{EVERY_EVENT} The restricted loss is measured at checkpoints.",
-            "FSD wins where it crosses at an earlier evaluation; a crossing that was never reached loses to one that "
-            "was.",
+            f"{EVERY_EVENT} The restricted loss is measured at checkpoints. The paper calls this loss ExLoss.",
+            "FSD is earlier if it crosses at an earlier evaluation; a crossing that was never reached counts as later.",
             *doubt_notes(evidence, found),
             *not_measured("The restricted loss was", unmeasured_runs(evidence, found, "restricted sync")),
             *not_trained(set(NAMES) - base.keys()),
@@ -172,7 +171,7 @@ def _figure_1(evidence: Evidence) -> Figure:
     ]
     panels = [
         Panel(
-            "The reported runs (p above, seed below)",
+            "The paper's runs (p above, seed below)",
             "experiment",
             LEAD,
             series=(
@@ -187,7 +186,7 @@ def _figure_1(evidence: Evidence) -> Figure:
             x_ticks=tuple((place, _tick(name)) for place, name in enumerate(NAMES)),
         )
     ]
-    title = f"How long before grokking: FSD and the restricted loss, {trained} of {len(NAMES)} reported additions"
+    title = f"How long before grokking: FSD and the restricted loss, {trained} of the paper's {len(NAMES)} additions"
     widened = sorted(_widened(evidence), key=lambda task: int(task.rpartition("mod")[2]))
     if widened:
         counts = [evidence.measure(median_events(all_seeds(task))).n for task in widened]

@@ -24,7 +24,7 @@ CHANGES = {
     "norm_for_mlp": "LayerNorm in place of the MLP",
 }
 SIGNIFICANT = 0.05  # what a sentence calls a difference; the table has every p
-GROKKED, MEDIAN, HOLM = "Grokked", "Grok step (median)", "p by Holm"
+GROKKED, MEDIAN, HOLM = "Grokked", "Grok step (median)", "Holm-adjusted p"
 COLUMNS = (
     *map(Column, ("Change", "Seeds")),
     Column(GROKKED, digits=2),
@@ -44,7 +44,7 @@ NOTES = (
     EVENTS,
     "Leads are FSD's at 0.80, over all grokked runs: ties and runs that never crossed are not positive.",
     "Log-rank tests compare the grok steps of each change with the default's; a run that did not grok is censored "
-    "at the longest budget. Holm's rule is over the changes.",
+    "at the longest budget. Holm correction over the changes.",
     "Configurations share their seeds, which the test does not use: it can miss what pairs would show.",
 )
 TESTS = {name: log_rank("sensitivity", name, DEFAULT) for name in CHANGES if name != DEFAULT}
@@ -61,7 +61,7 @@ def _supplement(evidence: Evidence) -> Table:
     return Table(
         "sup-sensitivity",
         "sup:sensitivity",
-        "Which open choice of the paper matters?",
+        "Which setting that the paper does not specify matters?",
         COLUMNS,
         rows=tuple(_row(evidence, name) for name in CHANGES),
         notes=NOTES,
@@ -86,7 +86,7 @@ def _sentence(table: Table) -> str:
     """The default's median, and those of the changes that differ from it after correction."""
     tested = [(float(row[-1].ours), row) for row in table.rows if isinstance(row[-1].ours, float | int)]
     if not tested:
-        return "Which open choice matters is not known: there are not both the default's runs and a change's."
+        return "Which setting matters is not known: there are not both the default's runs and a change's."
     first = f"The median grok step of the default is {quote(table, table.rows[0], MEDIAN)}"
     apart = [_shift(table, row) for p, row in tested if p < SIGNIFICANT]
     if apart:
@@ -96,7 +96,7 @@ def _sentence(table: Table) -> str:
 
 
 def _shift(table: Table, row: Row) -> str:
-    return f"{row[0].ours}, {quote(table, row, MEDIAN)} (p by Holm {quote(table, row, HOLM)})"
+    return f"{row[0].ours}, {quote(table, row, MEDIAN)} (Holm-adjusted p {quote(table, row, HOLM)})"
 
 
 SUPPLEMENTS = (Item("sup-sensitivity", ("sensitivity",), _supplement, _sentence),)

@@ -35,10 +35,10 @@ __all__ = [
 
 MANY = 20  # untrained runs from which on nine in ten are shown, and not all
 MEDIANS = (
-    "Of many seeds: the median lead with its 95 % interval; where some never synchronised it is Kaplan–Meier's, and "
-    "those that did not grok have no lead."
+    "All seeds: median lead with 95 % interval (Kaplan–Meier if some runs never synchronised); runs that did not grok "
+    "have no lead."
 )
-OPEN = "An interval that is drawn to one side only has no end on the other: too few of the runs reached it."
+OPEN = "A one-sided interval is unbounded on the other side, because too few runs reached the event."
 NO_LEAD = {"never": "never", "n/a": "not grokked", "None": "not measured"}
 
 

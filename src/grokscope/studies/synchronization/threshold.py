@@ -83,7 +83,7 @@ def _threshold(found: Mapping[str, Measured]) -> Measured:
     tau = threshold_norm([*cells.values()], seed=readings.SEED, resamples=readings.RESAMPLES)
     measured = Measured.of(
         tau.mean,
-        text=f"τ = {format_estimate(tau.mean, 1)}, variation {format_number(tau.variation, 2)}",
+        text=f"τ = {format_estimate(tau.mean, 1)}, CV = {format_number(tau.variation, 2)}",
         n=n,
         note=f"Norms at grokking: {', '.join(f'{name}: {format_number(norm, 1)}' for name, norm in cells.items())}.",
         variation=tau.variation,
@@ -139,7 +139,7 @@ def _figure_7(evidence: Evidence) -> Figure:
     title = "Norm at grokking, forks of addition mod 97: " + (seeds if total else "no runs")
     found = evidence.measure(THRESHOLD)
     if found.estimate:
-        title += f"; τ = {found.number():.1f}, variation {found.number('variation'):.2f} across λ"
+        title += f"; τ = {found.number():.1f}, CV = {found.number('variation'):.2f} across λ"
     return Figure(
         "fig-threshold",
         "fig:normthresh",
