@@ -4,12 +4,15 @@ A file is written beside its place, flushed to the disk, and renamed.
 """
 
 import contextlib
+import json
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from grokscope.errors import InputError
 
-__all__ = ["DamagedError", "disk_error", "make_folder", "named", "write_atomically"]
+__all__ = ["DamagedError", "disk_error", "make_folder", "named", "write_atomically", "write_json"]
 
 
 class DamagedError(InputError):
@@ -34,6 +37,12 @@ def write_atomically(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):  # the folder itself may be what is wrong
             beside.unlink()
         raise disk_error(path, error) from error
+
+
+def write_json(path: Path, value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
+    """JSON that people can read, in a folder that is made if it is not there."""
+    make_folder(path.parent)
+    write_atomically(path, (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
 
 
 def make_folder(path: Path) -> None:

@@ -63,3 +63,15 @@ def test_a_look_that_is_no_number_after_grokking_is_no_collapse() -> None:
     steps, train = [0, 100, 200, 300], [0.1, 1.0, 1.0, 1.0]
     assert outcome(steps, train, [0.1, 0.99, nan, 0.99], None) == Outcome.GROKKED
     assert outcome(steps, train, [0.1, 0.99, nan, 0.2], None) == Outcome.UNSTABLE_AFTER
+
+
+def test_what_was_measured_at_checkpoints_is_asked_of_the_record() -> None:
+    evaluations = {"step": [0.0, 5.0, 10.0], "fsd": [0.1, 0.1, 0.1], "validation_accuracy": [0.0, 0.5, 1.0]}
+    record = RunRecord(ADD, RunOutcome(), evaluations, {"step": [0.0, 10.0, 15.0], "other": [nan, 0.7, 0.9]})
+    assert [value for value in record.at_checkpoints("other") if not isnan(value)] == [0.7, 0.9]
+    assert (record.first_checkpoint("other", 0.8), record.first_checkpoint("validation_accuracy", 0.9)) == (15, 10)
+    assert (record.first_checkpoint("other", 2.0), record.first_checkpoint("nothing", 0.0)) == (None, None)
+    read = record.with_fsd("other")
+    assert read is not None
+    assert read.evaluations == {"step": [10.0], "fsd": [0.7], "validation_accuracy": [1.0]}
+    assert record.with_fsd("nothing") is None

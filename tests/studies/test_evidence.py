@@ -37,9 +37,15 @@ def test_what_matches_nothing_is_named() -> None:
 
 
 def test_records_that_name_no_study_are_rejected_with_the_version_that_reads_them() -> None:
-    with pytest.raises(InputError, match=r"grokscope 0\.1\.0"):
+    with pytest.raises(InputError, match=r"trained for no study, or grokscope 0\.1\.0 packed them"):
         place_records("ours", ("a",), [RUN])
     assert place_records("ours", ("a",), []).records == {"a": {}}
+
+
+def test_two_runs_of_one_place_are_rejected_with_their_names() -> None:
+    first, second = (made_for(record, ("ours", "a", "x")) for record in (RUN, OTHER))
+    with pytest.raises(InputError, match=f"{first.name} and {second.name} were both made as x of a in ours"):
+        place_records("ours", ("a",), [first, second])
 
 
 def test_the_quick_version_is_read_only_where_nothing_else_is_there() -> None:
@@ -63,6 +69,21 @@ def test_a_quantity_is_computed_once() -> None:
     assert evidence.measure(quantity).value == evidence.measure(replace(quantity)).value == 2
     assert calls == [2]
     assert evidence.measure(replace(quantity, runs=Selection(("a",), ("x", "z")))).missing.startswith("1 of the 2")
+
+
+def test_quantities_of_other_functions_or_members_do_not_share_a_value() -> None:
+    def half(records: Mapping[str, RunRecord]) -> Measured:
+        return Measured.of(len(records) / 2)
+
+    def total(members: Mapping[str, Measured]) -> Measured:
+        return Measured.of(sum(member.number() for member in members.values()))
+
+    evidence = Evidence({"a": {"x": RUN, "y": OTHER}})
+    runs = Quantity("runs", Selection(("a",)), lambda records: Measured.of(len(records)))
+    halves = replace(runs, function=half)
+    assert [evidence.measure(one).value for one in (runs, halves)] == [2, 1]
+    sums = [Quantity("sum", runs.runs, total, members={"only": one}) for one in (runs, halves)]
+    assert [evidence.measure(one).value for one in sums] == [2, 1]
 
 
 def test_an_unknown_experiment_is_named_with_the_nearest() -> None:

@@ -11,6 +11,7 @@ from small_study import NORM, STUDY
 from grokscope.specs import Membership
 from grokscope.studies import Evidence, rules_digest
 from grokscope.studies.results import write_results
+from grokscope.view.charts.figure import Figure
 from grokscope.view.render import csv_of
 
 
@@ -50,3 +51,13 @@ def test_every_number_of_table_figure_claim_and_sentence_is_the_quantitys(eviden
     assert f"The norm is {value.text}." in page
     assert f"| [The norm is positive.](tables/tab-norm.md) (§1) | yes | {value.text} |" in page
     assert "## Supplementary analyses" in page
+
+
+def test_a_claim_links_to_its_item_whatever_that_is_called(evidence: Evidence, tmp_path: Path) -> None:
+    item, claim = STUDY.figures[0], STUDY.claims[0]
+    figure = replace(STUDY.build(item, evidence, Figure), name="norms")
+    own = replace(item, name="norms", build=lambda evidence: figure)
+    study = replace(STUDY, figures=(own,), claims=(replace(claim, shown_in="norms"),))
+    write_results(study, evidence, tmp_path)
+    assert "[The norm is positive.](figures/norms.svg)" in (tmp_path / "RESULTS.md").read_text()
+    assert (tmp_path / "figures" / "norms.svg").exists()

@@ -5,6 +5,7 @@ from math import nan
 
 import pytest
 
+from grokscope.errors import InputError
 from grokscope.stats import Estimate
 from grokscope.studies import Measured, Rule, Verdict, rule
 from grokscope.studies.rule import Condition
@@ -70,3 +71,18 @@ def test_text_and_data_follow_the_thresholds() -> None:
     assert one.describe() != other.describe()
     assert one.data != other.data
     assert one.data == asdict(one)
+
+
+def test_every_part_is_judged_with_the_number_of_runs_and_the_other_parts() -> None:
+    measured = Measured({"a": 3, "b": 3, "whole": 3}, n=3)
+    assert rule.every(rule.more_than(1, "value", operator="="), "a", "b").holds(measured)
+    assert rule.every(rule.more_than(1, "value", of="whole", operator="="), "a", "b").holds(measured)
+
+
+def test_a_part_that_the_quantity_does_not_have_is_rejected() -> None:
+    misspelt = Rule(rule.all_of(rule.above(0, "mean"), rule.every(rule.above(0), "medain")))
+    with pytest.raises(
+        InputError, match="names the part 'medain', which the quantity does not have; did you mean 'med"
+    ):
+        misspelt.judge(Measured({"mean": -1, "median": 1}))
+    assert misspelt.judge(Measured(note="undefined")) is Verdict.NOT

@@ -3,6 +3,7 @@
 import pytest
 from planted import run
 
+from grokscope.errors import InputError
 from grokscope.studies import Selection
 from grokscope.studies.selection import configuration
 from grokscope.studies.synchronization.experiments import EXPERIMENTS
@@ -29,8 +30,10 @@ def test_every_field_narrows(selection: Selection, names: list[str]) -> None:
 
 
 def test_a_run_of_two_experiments_counts_once_under_its_first_name() -> None:
-    twice = {"base": {"a": BASE["add_mod97_s42"]}, "again": {"a": FORK["add_mod97_s42_x3"]}}
-    assert Selection(("base", "again")).select(twice) == {"a": BASE["add_mod97_s42"]}
+    one, other = BASE["add_mod97_s42"], FORK["add_mod97_s42_x3"]
+    assert Selection(("base", "again")).select({"base": {"a": one}, "again": {"a": one, "b": one}}) == {"a": one}
+    with pytest.raises(InputError, match=f"{one.name} and {other.name} are both called a"):
+        Selection(("base", "again")).select({"base": {"a": one}, "again": {"a": other}})
 
 
 def test_what_differs_is_in_the_words_and_in_the_data() -> None:

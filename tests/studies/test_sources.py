@@ -27,6 +27,12 @@ def test_a_run_in_several_files_is_the_last_ones_with_the_memberships_of_all(tmp
     assert read_records(tmp_path / "1.records.gz")[0].timeline.last == 15_000
 
 
+def test_records_of_other_studies_alone_are_rejected_with_their_studies(tmp_path: Path) -> None:
+    save_records(tmp_path / "1.records.gz", [replace(RUN, made_for=(THERE,))])
+    with pytest.raises(InputError, match="none of these runs was made for small: they were made for other"):
+        read_evidence(STUDY, tmp_path)
+
+
 def test_a_place_without_records_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no finished runs and no records"):
         read_records(tmp_path)

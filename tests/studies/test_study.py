@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import isnan
 from pathlib import Path
+from typing import Any
 
 import pytest
 from planted import run
@@ -14,10 +15,12 @@ from grokscope.errors import InputError
 from grokscope.jobs import Stopped, run_all
 from grokscope.runs import Measuring, Store
 from grokscope.specs import Membership
-from grokscope.studies import find_study, study_names
+from grokscope.studies import Evidence, find_study, study_names
 from grokscope.studies.evidence import QUICK
 from grokscope.studies.sources import stored_records
 from grokscope.studies.synchronization import STUDY
+from grokscope.view.charts.figure import Figure
+from grokscope.view.table import Table
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_study"
 
@@ -112,3 +115,39 @@ def test_studies_are_found_by_name_and_by_folder(tmp_path: Path) -> None:
     (tmp_path / "study.py").write_text("def\n")
     with pytest.raises(InputError, match="cannot be loaded"):
         find_study(str(tmp_path))
+    (tmp_path / "study.py").write_text("raise SystemExit('no\\nway')\n")
+    with pytest.raises(InputError, match="cannot be loaded: SystemExit: no way"):
+        find_study(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"name": "two words"}, "must be one word of letters, digits, - and _, got 'two words'"),
+        ({"claims": SMALL.claims * 2}, "has two claims of one name, got 'norm-positive'"),
+        ({"supplements": SMALL.tables}, "has two items of one name, got 'tab-norm'"),
+        ({"claims": (replace(SMALL.claims[0], shown_in="tab-x"),)}, "claim norm-positive of small must be shown in"),
+    ],
+)
+def test_a_study_that_contradicts_itself_is_rejected(changes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        replace(SMALL, **changes)
+
+
+def _raises(*arguments: object) -> Any:
+    raise KeyError("one\nand two")
+
+
+def test_what_its_own_code_raises_is_one_sentence_with_study_and_part() -> None:
+    with pytest.raises(InputError, match=r"^experiment tiny of the study small failed: KeyError: .*$"):
+        replace(SMALL, experiments={"tiny": _raises}).runs()
+    with pytest.raises(InputError, match="experiment tiny of the study small failed: TypeError"):
+        replace(SMALL, experiments={"tiny": lambda: {}}).runs()
+    with pytest.raises(InputError, match="must return a dict of RunSpec by name"):
+        replace(SMALL, experiments={"tiny": lambda n_seeds, precision: {"a": 1}}).runs()
+    with pytest.raises(InputError, match="small is a fork of a run that is not in the study"):
+        replace(SMALL, experiments={"forks": SMALL.experiments["forks"]}, measured=()).plan(["forks"], "out")
+    with pytest.raises(InputError, match="tab-norm of the study small failed: KeyError"):
+        SMALL.build(replace(SMALL.tables[0], build=_raises), Evidence({}), Table)
+    with pytest.raises(InputError, match="tab-norm of the study small failed: TypeError: it must return a Figure"):
+        SMALL.build(SMALL.tables[0], Evidence({"tiny": {}}), Figure)

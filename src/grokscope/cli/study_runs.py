@@ -14,15 +14,14 @@ from grokscope.cli.columns import print_columns
 from grokscope.cli.options import ExecutorOptions, HardwareOptions, Precision
 from grokscope.cli.plans import INTERRUPTED, device_here, estimate, run_with_progress, write_plan
 from grokscope.errors import InputError, did_you_mean, shown
-from grokscope.files import named
+from grokscope.files import named, write_json
 from grokscope.runs import Store, run_name
 from grokscope.runs.doctor import damaged_runs, set_aside
 from grokscope.runs.packing import save_records, unpack_records
-from grokscope.runs.records import merge_records
 from grokscope.studies import Evidence, Study, rules_digest
 from grokscope.studies.claim import claim_rows
-from grokscope.studies.results import write_json, write_results
-from grokscope.studies.sources import read_records, stored_records
+from grokscope.studies.results import write_results
+from grokscope.studies.sources import read_evidence, stored_records
 from grokscope.version import __version__
 from grokscope.view import require_module
 from grokscope.view.charts.figure import Figure
@@ -100,7 +99,9 @@ def train_study(
 
 def remake(study: Study, sources: Sequence[Path], out: Path, as_json: bool) -> None:
     """Write everything that follows from the records in these places, training nothing."""
-    _write(study, _read_evidence(study, sources), out, {}, as_json)
+    with Console(stderr=True).status("reading the records"):
+        evidence = read_evidence(study, *sources)
+    _write(study, evidence, out, {}, as_json)
 
 
 def draw(study: Study, name: str, sources: Sequence[Path], out: Path) -> None:
@@ -109,10 +110,10 @@ def draw(study: Study, name: str, sources: Sequence[Path], out: Path) -> None:
     if name not in (*figures, "all"):
         raise InputError(f"{study.name} has no figure {shown(name)}{did_you_mean(name, (*figures, 'all'))}")
     require_module("matplotlib", "report")
-    evidence = _read_evidence(study, sources)
+    with Console(stderr=True).status("reading the records"):
+        evidence = read_evidence(study, *sources)
     for one in figures if name == "all" else (name,):
-        drawn = figures[one].build(evidence)
-        assert isinstance(drawn, Figure)
+        drawn = study.build(figures[one], evidence, Figure)
         paths = write_figure(drawn, out)
         print("\n  ".join([drawn.title, *drawn.notes, f"wrote {', '.join(map(str, paths))}"]))
 
@@ -126,13 +127,6 @@ def print_claims(study: Study, sources: Sequence[Path], as_json: bool) -> None:
     _print_rows(_read_claims(study, sources[0]) if sources else claim_rows(study.claims), as_json)
 
 
-def _read_evidence(study: Study, sources: Sequence[Path]) -> Evidence:
-    """What is stored in several places; a record that is in more than one of them counts once."""
-    with Console(stderr=True).status("reading the records"):
-        records = merge_records(record for place in sources for record in read_records(place))
-        return study.evidence(records, sources[0] if sources[0].is_dir() else sources[0].parent)
-
-
 def _write(study: Study, evidence: Evidence, out: Path, selection: dict[str, Any], as_json: bool) -> None:
     """Write the results of a study, and print its claims or its first table."""
     with Console(stderr=True).status("tables and figures") as status:
@@ -142,8 +136,7 @@ def _write(study: Study, evidence: Evidence, out: Path, selection: dict[str, Any
     if claims:
         _print_rows(claims, as_json)
     elif study.tables:
-        table = study.tables[0].build(evidence)
-        assert isinstance(table, Table)
+        table = study.build(study.tables[0], evidence, Table)
         heads, body = read_aloud(table)
         if as_json:
             print(json.dumps([dict(zip(heads, row, strict=True)) for row in body], ensure_ascii=False))

@@ -74,6 +74,27 @@ class RunRecord:
                 return part[column][part["step"].index(step)]
         return nan
 
+    def at_checkpoints(self, column: str) -> list[float]:
+        """A column's values at the checkpoints, in their order; NaN where it was not measured."""
+        return [self.at(int(step), column) for step in self.checkpoints.get("step", [])]
+
+    def first_checkpoint(self, column: str, at_least: float) -> int | None:
+        """The first checkpoint at which a column reached a threshold."""
+        from grokscope.timeline import first_step
+
+        steps = [int(step) for step in self.checkpoints.get("step", [])]
+        return first_step(steps, self.at_checkpoints(column), at_least)
+
+    def with_fsd(self, column: str) -> "RunRecord | None":
+        """The run with another column as its FSD, seen only where that was measured; None if nowhere."""
+        measured = zip(self.checkpoints.get("step", []), self.checkpoints.get(column, []), strict=False)
+        found = {step: value for step, value in measured if not isnan(value)}
+        rows = [row for row, step in enumerate(self.evaluations["step"]) if step in found]
+        if not rows:
+            return None
+        seen = {name: [values[row] for row in rows] for name, values in self.evaluations.items()}
+        return replace(self, evaluations=seen | {"fsd": [found[step] for step in seen["step"]]})
+
     def summary(self) -> dict[str, Any]:
         """One row: what the run is, what it was trained for, how it ended, and when it did what.
 

@@ -1,6 +1,6 @@
 """A study's runs with what became of them: all that its quantities, and the cells that show them, come from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite, isnan
 from pathlib import Path
@@ -9,7 +9,6 @@ from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.runs.records import RunRecord
 from grokscope.stats import Estimate
 from grokscope.studies.quantity import Bound, Measured, Part, Quantity, Records
-from grokscope.studies.selection import Selection
 from grokscope.view.table import Cell, Value
 
 __all__ = ["QUICK", "Evidence", "cell", "place_records"]
@@ -29,8 +28,8 @@ class Evidence:
     """Runs that belong to no experiment of the study, by name."""
     folder: Path | None = None
     """Where the records were read; what was measured beside the runs (speed) is there too."""
-    _measured: dict[tuple[str, Selection], Measured] = field(default_factory=dict, init=False, repr=False)
-    """Quantities that were computed already, by key and runs: the key of many named runs only counts them."""
+    _measured: dict[Hashable, Measured] = field(default_factory=dict, init=False, repr=False)
+    """Quantities that were computed already, by identity."""
 
     def experiment(self, name: str) -> Records:
         """An experiment's records by name; empty if none was trained."""
@@ -40,7 +39,7 @@ class Evidence:
 
     def measure(self, quantity: Quantity) -> Measured:
         """A quantity's value, computed once; missing where runs that it names are not there."""
-        key = quantity.key, quantity.runs
+        key = quantity.identity
         if key not in self._measured:
             self._measured[key] = self._compute(quantity)
         return self._measured[key]
@@ -71,7 +70,8 @@ def place_records(
     found = list(records)
     if found and not any(record.made_for for record in found):
         raise InputError(
-            "these records do not say which study they were made for: grokscope 0.1.0 wrote them, and reads them"
+            "these runs were trained for no study, or grokscope 0.1.0 packed them: it did not store the study, and "
+            "reads its own records"
         )
     full = {member.study for record in found for member in record.made_for}
     is_quick = study not in full and study + QUICK in full
@@ -80,7 +80,12 @@ def place_records(
     own = [[one for one in record.made_for if one.study == wanted and one.experiment in placed] for record in found]
     for record, members in zip(found, own, strict=True):
         for member in members:
-            placed[member.experiment][member.name] = record
+            former = placed[member.experiment].setdefault(member.name, record)
+            if former.spec.content_hash != record.spec.content_hash:
+                raise InputError(
+                    f"{former.name} and {record.name} were both made as {member.name} of {member.experiment} in "
+                    f"{study}: read them separately"
+                )
     unplaced = sorted(record.name for record, members in zip(found, own, strict=True) if not members)
     return Evidence(placed, is_quick, tuple(unplaced), folder)
 

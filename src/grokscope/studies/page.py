@@ -66,7 +66,6 @@ def results_page(
     provenance: Mapping[str, Any],
 ) -> str:
     """The page as Markdown; the figures' pictures are in `figures/`. A part without content has no heading."""
-    supplements = {item.name for item in study.supplements}
     parts = [
         f"# {study.title}",
         study.source,
@@ -91,7 +90,7 @@ def results_page(
             "A verdict follows from a machine-readable rule (`claims.json` has each rule in full, `provenance.json` "
             f"the digest of all of them). {RUNS_JUDGED} Where a claim and a table or figure show the same quantity, it "
             "is computed once.",
-            _claims_table(claims, supplements),
+            _claims_table(claims, study),
         ]
     if figures:
         parts += ["## Figures", *(_figure(name, figure) for name, figure in figures.items())]
@@ -123,13 +122,17 @@ def _runs_used(provenance: Mapping[str, Any]) -> str:
     )
 
 
-def _claims_table(claims: Sequence[Row], supplements: set[str]) -> str:
+def _claims_table(claims: Sequence[Row], study: Study) -> str:
+    folders = {"tables": study.tables, "supplements": study.supplements, "figures": study.figures}
+    files = {
+        item.name: f"{folder}/{item.name}.{'svg' if folder == 'figures' else 'md'}"
+        for folder, items in folders.items()
+        for item in items
+    }
     lines = ["| claim | paper | ours | n | verdict | why | all seeds |", "|---|---|---|---|---|---|---|"]
     for row in claims:
-        name = row["shown_in"]
-        folder = "figures" if name.startswith("fig") else "supplements" if name in supplements else "tables"
-        ending = "svg" if folder == "figures" else "md"
-        statement = f"[{markdown_text(row['statement'])}]({folder}/{name}.{ending}) ({markdown_text(row['where'])})"
+        text, file = markdown_text(row["statement"]), files.get(row["shown_in"])
+        statement = f"{f'[{text}]({file})' if file else text} ({markdown_text(row['where'])})"
         cells = [row["reported"], row["value"], str(row["n"]), row["verdict"], row["why"], _all_seeds(row)]
         lines.append(f"| {statement} | {' | '.join(map(markdown_text, cells))} |")
     return "\n".join(lines)

@@ -3,13 +3,13 @@
 A table cell, a point of a figure, a claim and a sentence refer to a quantity; nothing else computes.
 """
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from grokscope.runs.records import RunRecord
 from grokscope.stats import Estimate
+from grokscope.studies.digest import code_digest
 from grokscope.studies.selection import Selection
 from grokscope.view.numbers import format_number
 
@@ -107,14 +107,20 @@ class Quantity:
         return f"{self.name} ({self.runs.describe()}{cadence}{options})"
 
     @property
+    def identity(self) -> tuple[Hashable, ...]:
+        """What two quantities must share to have one value; the key of many named runs only counts them."""
+        members = tuple((name, member.identity) for name, member in self.members.items())
+        return self.key, self.runs, self.function, members
+
+    @property
     def data(self) -> dict[str, Any]:
-        """All that decides its value, the function's source included."""
+        """All that decides its value, with a digest of the code."""
         return {
             "name": self.name,
             "runs": self.runs.data,
             "cadence": self.cadence,
             "function": f"{self.function.__module__}.{self.function.__qualname__}",
-            "source": inspect.getsource(self.function),
+            "source": code_digest(self.function),
             "options": {name: repr(value) for name, value in self.options.items()},
             "members": {name: member.data for name, member in self.members.items()},
         }

@@ -2,23 +2,23 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from grokscope.files import make_folder, write_atomically
+from grokscope.files import write_atomically, write_json
 from grokscope.runs.records import RunRecord
-from grokscope.studies.claim import claim_rows, judge, rules_digest
+from grokscope.studies.claim import Finding, claim_rows, judge, rules_digest
 from grokscope.studies.evidence import Evidence
 from grokscope.studies.page import coverage, results_page
-from grokscope.studies.study import Item, Study
+from grokscope.studies.study import Study, own_code
 from grokscope.view.charts.figure import Figure
 from grokscope.view.charts.files import write_figure
 from grokscope.view.render import write_table
 from grokscope.view.table import Table, cut_short
 
-__all__ = ["describe_provenance", "write_json", "write_results"]
+__all__ = ["describe_provenance", "write_results"]
 
 
 def write_results(
@@ -32,18 +32,22 @@ def write_results(
     doubt = () if by_design else cut_short(evidence.stopped_early())
     for part, items in (("tables", study.tables), ("supplements", study.supplements)):
         for item in items:
-            tables[item.name] = _table(item, evidence, doubt)
+            table = study.build(item, evidence, Table)
+            tables[item.name] = replace(table, notes=(*table.notes, *doubt))
             write_table(tables[item.name], folder / part)
             if item.sentence is not None:
-                sentences[item.name] = item.sentence(tables[item.name])
+                with own_code(study.name, f"the sentence of {item.name}"):
+                    sentences[item.name] = item.sentence(tables[item.name])
             done(item.name)
     for item in study.figures:
-        figure = item.build(evidence)
-        assert isinstance(figure, Figure)
-        figures[item.name] = figure
-        write_figure(figure, folder / "figures")
+        figures[item.name] = study.build(item, evidence, Figure)
+        write_figure(figures[item.name], folder / "figures")
         done(item.name)
-    claims = claim_rows(study.claims, {claim.name: judge(claim, evidence) for claim in study.claims})
+    findings: dict[str, Finding] = {}
+    for claim in study.claims:
+        with own_code(study.name, f"claim {claim.name}"):
+            findings[claim.name] = judge(claim, evidence)
+    claims = claim_rows(study.claims, findings)
     write_json(folder / "claims.json", claims)
     done("claims")
     provenance = describe_provenance(study, evidence, **facts)
@@ -51,12 +55,6 @@ def write_results(
     page = results_page(study, claims, sentences, tables, figures, provenance)
     write_atomically(folder / "RESULTS.md", page.encode())
     return claims
-
-
-def _table(item: Item, evidence: Evidence, notes: tuple[str, ...]) -> Table:
-    table = item.build(evidence)
-    assert isinstance(table, Table)
-    return replace(table, notes=(*table.notes, *notes))
 
 
 def describe_provenance(study: Study, evidence: Evidence, **facts: Any) -> dict[str, Any]:
@@ -83,9 +81,3 @@ def _records(evidence: Evidence) -> list[RunRecord]:
     """Every record once, however many experiments it belongs to."""
     found = {record.spec.content_hash: record for runs in evidence.records.values() for record in runs.values()}
     return list(found.values())
-
-
-def write_json(path: Path, value: Mapping[str, Any] | list[dict[str, Any]]) -> None:
-    """JSON that people can read."""
-    make_folder(path.parent)
-    write_atomically(path, (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())

@@ -4,13 +4,14 @@ A condition is a small frozen object; its sentence, its verdict and its part of 
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from math import isnan
 from operator import eq, ge, gt, le, lt
 from typing import Any, Literal
 
+from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.stats import Estimate
 from grokscope.studies.quantity import Measured
 from grokscope.view.numbers import format_number
@@ -81,6 +82,16 @@ class Condition:
     def holds(self, measured: Measured) -> bool:
         """Whether the quantity satisfies it."""
         return _HOLDS[self.kind](self, measured)
+
+    @property
+    def named_parts(self) -> set[str]:
+        """The parts that a quantity must have for it to be decided; `n` is the number of runs."""
+        if self.kind in ("all", "any"):
+            return {part for one in self.conditions for part in one.named_parts}
+        if self.kind == "every":
+            return {*self.parts} | (self.conditions[0].named_parts - {"value"})
+        found = {*self.parts} if self.kind == "falling" else {self.part}
+        return (found | {str(self.of)} if self.kind == "share" else found) - {"n"}
 
     def describe(self) -> str:
         """The condition as a person reads it."""
@@ -189,9 +200,19 @@ class Rule:
             return Verdict.NOT_TESTABLE
         if measured.missing:
             return Verdict.TOO_FEW
+        self._check_parts(measured)
         if self.reproduced is not None and self.reproduced.holds(measured):
             return Verdict.REPRODUCED
         return Verdict.PARTLY if self.partly is not None and self.partly.holds(measured) else Verdict.NOT
+
+    def _check_parts(self, measured: Measured) -> None:
+        """Reject a part that the quantity does not have; one without any part is undefined, and satisfies nothing."""
+        named = {part for one in (self.reproduced, self.partly) if one is not None for part in one.named_parts}
+        if measured.parts and (unknown := sorted(named - measured.parts.keys())):
+            raise InputError(
+                f"the rule names the part {shown(unknown[0])}, which the quantity does not have"
+                f"{did_you_mean(unknown[0], measured.parts)}"
+            )
 
     def describe(self) -> str:
         """The rule as a person reads it."""
@@ -236,7 +257,10 @@ def _falling(one: Condition, measured: Measured) -> bool:
 
 
 def _every(one: Condition, measured: Measured) -> bool:
-    return all(one.conditions[0].holds(Measured({"value": measured.parts.get(part)})) for part in one.parts)
+    return all(
+        one.conditions[0].holds(replace(measured, parts={**measured.parts, "value": measured.parts.get(part)}))
+        for part in one.parts
+    )
 
 
 _HOLDS: dict[str, Callable[[Condition, Measured], bool]] = {

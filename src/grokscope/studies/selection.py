@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from typing import Any
 
+from grokscope.errors import InputError
 from grokscope.runs.records import RunRecord
 
 __all__ = ["Selection", "configuration"]
@@ -30,10 +31,14 @@ class Selection:
     def select(self, records: Mapping[str, Mapping[str, RunRecord]]) -> dict[str, RunRecord]:
         """Those of the runs that are there, by name."""
         found: dict[str, RunRecord] = {}
+        seen: dict[str, str] = {}  # content hash → the run's first name
         for experiment in self.experiments:
             for name, record in records.get(experiment, {}).items():
-                if name not in found and self._has(name, record):
-                    found[name] = record
+                run = record.spec.content_hash
+                if not self._has(name, record) or seen.setdefault(run, name) != name:
+                    continue
+                if found.setdefault(name, record).spec.content_hash != run:
+                    raise InputError(f"{found[name].name} and {record.name} are both called {name}")
         return {name: found[name] for name in self.names if name in found} if self.names else found
 
     def _has(self, name: str, record: RunRecord) -> bool:

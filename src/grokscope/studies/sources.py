@@ -37,6 +37,11 @@ def stored_records(store: Store) -> list[RunRecord]:
     return [folder.record() for folder in sorted(store, key=lambda one: one.name) if folder.outcome.is_finished]
 
 
-def read_evidence(study: Study, path: Path) -> Evidence:
-    """A study's evidence from the records stored there."""
-    return study.evidence(read_records(path), path if path.is_dir() else path.parent)
+def read_evidence(study: Study, first: Path, *others: Path) -> Evidence:
+    """A study's evidence from the records stored in these places; one that is in several of them counts once."""
+    records = merge_records(record for place in (first, *others) for record in read_records(place))
+    evidence = study.evidence(records, first if first.is_dir() else first.parent)
+    if not any(evidence.records.values()):
+        studies = sorted({member.study for record in records for member in record.made_for})
+        raise InputError(f"none of these runs was made for {study.name}: they were made for {', '.join(studies)}")
+    return evidence

@@ -5,18 +5,21 @@ The seed paper is `grokscope.studies.synchronization`; anybody's own study is a 
 """
 
 import importlib.util
+import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.errors import InputError, did_you_mean, require, shown
 from grokscope.files import named
 from grokscope.runs.records import RunRecord
+from grokscope.runs.run_folder import run_name
 from grokscope.runs.store import Store
 from grokscope.specs import Membership, Plan, RunSpec
 from grokscope.studies.claim import Claim
@@ -25,12 +28,14 @@ from grokscope.studies.selection import configuration
 from grokscope.view.charts.figure import Figure
 from grokscope.view.table import Table
 
-__all__ = ["Item", "Precision", "Runs", "Study", "find_study", "gather", "study_names"]
+__all__ = ["Item", "Precision", "Runs", "Study", "find_study", "gather", "own_code", "study_names"]
 
 Runs = dict[str, RunSpec]
+Content = TypeVar("Content", Table, Figure)
 Precision = Literal["float32", "tf32", "bf16", "float64"]
 BUILT_IN = ("synchronization", "bakeoff")
 FILE = "study.py"
+LONGEST = 300  # characters of an exception's text
 MOST_REPORTED = 6  # seeds that a paper names, so that they are not counted from 0
 
 
@@ -81,6 +86,21 @@ class Study:
     plan_options: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the plan."""
 
+    def __post_init__(self) -> None:
+        """Reject names that are no words, that occur twice, or that nothing has."""
+        require(
+            re.fullmatch(r"[\w-]+", self.name, re.ASCII),
+            "a study's name must be one word of letters, digits, - and _",
+            self.name,
+        )
+        parts = (*self.tables, *self.supplements, *self.figures)
+        for kind, names in (("claims", [one.name for one in self.claims]), ("items", [one.name for one in parts])):
+            twice = [name for name, count in Counter(names).items() if count > 1]
+            require(not twice, f"the study {self.name} has two {kind} of one name", *twice[:1])
+        for claim in self.claims if parts else ():
+            known = claim.shown_in in self.items
+            require(known, f"claim {claim.name} of {self.name} must be shown in an item of the study", claim.shown_in)
+
     @property
     def items(self) -> dict[str, Item]:
         """Every table, supplementary analysis and figure by name."""
@@ -91,10 +111,27 @@ class Study:
     ) -> dict[str, Runs]:
         """Every experiment's runs by name."""
         if not quick:
-            return {name: make(n_seeds, precision) for name, make in self.experiments.items()}
+            return {name: self._runs(name, n_seeds, precision) for name in self.experiments}
         if self.quick is None:
             raise InputError(f"the study {self.name} has no quick version")
-        return {name: {} for name in self.experiments} | dict(self.quick(precision))
+        with own_code(self.name, "the quick version"):
+            return {name: {} for name in self.experiments} | dict(self.quick(precision))
+
+    def _runs(self, experiment: str, n_seeds: int | None, precision: Precision) -> Runs:
+        """An experiment's runs by name."""
+        with own_code(self.name, f"experiment {experiment}"):
+            found = self.experiments[experiment](n_seeds, precision)
+            if not isinstance(found, dict) or not all(isinstance(spec, RunSpec) for spec in found.values()):
+                raise TypeError("it must return a dict of RunSpec by name")
+            return found
+
+    def build(self, item: Item, evidence: Evidence, kind: type[Content]) -> Content:
+        """An item of the study, made of the evidence; anything but this kind is rejected."""
+        with own_code(self.name, item.name):
+            found = item.build(evidence)
+            if not isinstance(found, kind):
+                raise TypeError(f"it must return a {kind.__name__}, got {type(found).__name__}")
+            return found
 
     def experiments_for(self, names: Iterable[str], without: Iterable[str] = ()) -> tuple[str, ...]:
         """The experiments behind tables, figures or experiments, in the study's order; `all` is every one."""
@@ -126,6 +163,8 @@ class Study:
             chosen |= {spec.content_hash: spec for spec in known[experiment].values()}
         for spec in list(chosen.values()):
             while spec.fork is not None:  # parents may belong to an experiment that was not asked for
+                if spec.fork.parent not in everything:
+                    raise InputError(f"{run_name(spec)} of {self.name} is a fork of a run that is not in the study")
                 spec = everything[spec.fork.parent]
                 chosen[spec.content_hash] = spec
         if not chosen:
@@ -165,8 +204,24 @@ class Study:
     def _in_order(self, experiment: str, records: Mapping[str, RunRecord]) -> dict[str, RunRecord]:
         """An experiment's records as the study lists them, wherever they were stored; others follow by name."""
         seeds = max(Counter(configuration(name) for name in records).values(), default=1)
-        listed = [name for name in self.experiments[experiment](seeds + MOST_REPORTED, "float32") if name in records]
+        listed = [name for name in self._runs(experiment, seeds + MOST_REPORTED, "float32") if name in records]
         return {name: records[name] for name in (*listed, *sorted(records.keys() - set(listed)))}
+
+
+@contextmanager
+def own_code(study: str, part: str) -> Iterator[None]:
+    """What a study's own code raises, as one sentence that names the study and the part of it."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:  # somebody's program may raise anything
+        raise InputError(f"{part} of the study {study} failed: {_one_line(error)}") from error
+
+
+def _one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:LONGEST]}{'…' * (len(text) > LONGEST)}"
 
 
 def gather(sections: Iterable[ModuleType]) -> dict[str, Any]:
@@ -207,8 +262,8 @@ def _load(path: Path) -> ModuleType:
     sys.modules[name] = module  # so that its sections can import each other relatively, and its source can be read
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # somebody's program may raise anything
-        raise InputError(f"{named(path)} cannot be loaded: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:  # somebody's program may raise anything
+        raise InputError(f"{named(path)} cannot be loaded: {_one_line(error)}") from error
     return module
 
 

@@ -85,9 +85,8 @@ def _later_block(records: Records, at_least: float) -> Measured:
     """In how many runs FSD of the last block's neuron-to-logit map crosses after that of block 0, or never."""
     later = []
     for record in records.values():
-        measured, step = readings.crossing(record, "logit_map_fsd", at_least)
-        if measured:
-            first = readings.crossing(record, "fsd", at_least)[1]
+        if known(record.at_checkpoints("logit_map_fsd")):
+            step, first = (record.first_checkpoint(column, at_least) for column in ("logit_map_fsd", "fsd"))
             later.append(first is not None and (step is None or step > first))
     if len(later) < len(records):
         return Measured.lacking(len(later), len(records), "runs with the last block's map")

@@ -36,7 +36,7 @@ def _run_events(records: Records, column: str) -> Measured:
     (record,) = records.values()
     if column:
         unread = {name: values for name, values in record.evaluations.items() if name != "fsd"}
-        record = readings.read_by(record, column) or replace(record, evaluations=unread, checkpoints={})
+        record = record.with_fsd(column) or replace(record, evaluations=unread, checkpoints={})
     found = record.timeline
     wins = fsd_wins(found.sync, found.restricted)
     parts = {

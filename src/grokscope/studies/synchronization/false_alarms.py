@@ -59,17 +59,12 @@ def _read(candidate: Candidate, negatives: Records, grokked: Records, rate: floa
 def _warnings(records: Records, rate: float, is_cut: bool) -> Measured:
     """Of every measure: its threshold at this rate of false alarms, and how its alarms stand to grokking.
 
-    A run counts once, whatever its names. Where `is_cut`, runs that did not grok are evaluated no longer than until
+    Where `is_cut`, runs that did not grok are evaluated no longer than until
     the last of the others had grokked. Sign tests are against validation accuracy at the same evaluations.
     """
-    distinct: dict[str, tuple[str, RunRecord]] = {}
-    for name, record in records.items():
-        distinct.setdefault(record.spec.content_hash, (name, record))
-    negatives = {key: run for key, (_, run) in distinct.items() if run.timeline.grokked is None and _is_comparable(run)}
+    negatives = {name: run for name, run in records.items() if run.timeline.grokked is None and _is_comparable(run)}
     grokked = {
-        key: run
-        for key, (name, run) in distinct.items()
-        if run.timeline.grokked is not None and configuration(name) == TASK
+        name: run for name, run in records.items() if run.timeline.grokked is not None and configuration(name) == TASK
     }
     found = [_read(candidate, negatives, grokked, rate, is_cut) for candidate in CANDIDATES]
     rivals = {one.candidate.at_checkpoints: one for one in found if one.candidate.column == "validation_accuracy"}

@@ -23,7 +23,7 @@ def _fired(records: Records, groks: bool, fewest: int, controls: tuple[float, fl
         return Measured.lacking(0, fewest, "such runs of S5")
     delays = [run.sync.step - run.memorized for run in runs if run.sync.step is not None and run.memorized is not None]
     count, found = len(runs), share(sum(run.sync.step is not None for run in runs), len(runs))
-    read = [one for record in own if (one := readings.read_by(record, "control_fsd")) is not None]
+    read = [one for record in own if (one := record.with_fsd("control_fsd")) is not None]
     parts: dict[str, Part] = {
         "value": found,
         "runs": count,

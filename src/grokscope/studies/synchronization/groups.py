@@ -45,7 +45,7 @@ SIX = _six(FRACTIONS[0])
 
 def _control_lead(record: RunRecord, at: float) -> Lead | None:
     """The lead of the Fourier control, with grokking seen at the same evaluations; None where it was not measured."""
-    read = readings.read_by(record, "control_fsd")
+    read = record.with_fsd("control_fsd")
     return None if read is None else read.timeline_by(ReadingSpec(fsd_sync=at, fsd_gen_sync=at)).sync.lead
 
 

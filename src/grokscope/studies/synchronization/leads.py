@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from grokscope.specs import ReadingSpec
 from grokscope.stats import correlation, known, mean_known, median_time
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
@@ -114,11 +115,12 @@ CORRELATIONS = Quantity(
 
 def _fsd_2_leads(records: Records, threshold: float) -> Measured:
     """In how many runs FSD_2 crosses at a checkpoint before the first grokked one."""
-    found = [(readings.grok_checkpoint(run), *readings.crossing(run, "fsd_2", threshold)) for run in records.values()]
-    measured = sum(is_measured for _, is_measured, _ in found)
-    if measured < len(found):
-        return Measured.lacking(measured, len(found), "runs with FSD_2")
-    leading = sum(grok is not None and step is not None and step < grok for grok, _, step in found)
+    measured = sum(bool(known(run.at_checkpoints("fsd_2"))) for run in records.values())
+    if measured < len(records):
+        return Measured.lacking(measured, len(records), "runs with FSD_2")
+    levels = {"fsd_2": threshold, "validation_accuracy": ReadingSpec().grokked}
+    found = [[run.first_checkpoint(*level) for level in levels.items()] for run in records.values()]
+    leading = sum(grok is not None and step is not None and step < grok for step, grok in found)
     return Measured({"leading": leading}, f"{leading} of {len(found)} lead", len(found), "With k = 2.")
 
 

@@ -63,7 +63,7 @@ def _shared_frequencies(records: Records) -> Measured:
 
 def _timelines(records: Records, column: str) -> list[Timeline]:
     """The runs with this measured column as their FSD; without one, as they were evaluated."""
-    read = [readings.read_by(record, column) if column else record for record in records.values()]
+    read = [record.with_fsd(column) if column else record for record in records.values()]
     return [record.timeline for record in read if record is not None]
 
 

@@ -2,18 +2,17 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import inf, isfinite, isnan, nan
+from math import inf, isfinite, nan
 from typing import Any
 
 import numpy as np
 
 from grokscope.law import Ending, ForkedRun, forked_run
 from grokscope.runs.records import RunRecord
-from grokscope.specs import ReadingSpec
 from grokscope.stats import Estimate, SignTest, bootstrap, clustered_bootstrap, holm, kaplan_meier, known, share_that
 from grokscope.studies import Bound, Part, Records, Selection
 from grokscope.studies.synchronization.experiments import TABLE_1
-from grokscope.timeline import Crossing, Lead, LeadStatus, first_step
+from grokscope.timeline import Crossing, Lead, LeadStatus
 
 __all__ = [
     "ADDITIONS",
@@ -24,11 +23,9 @@ __all__ = [
     "after_grokking",
     "all_seeds",
     "counted",
-    "crossing",
     "crossing_part",
     "forked_runs",
     "format_signs",
-    "grok_checkpoint",
     "grokked_runs",
     "holm_parts",
     "later_values",
@@ -40,7 +37,6 @@ __all__ = [
     "one_run",
     "precursor_part",
     "precursor_share",
-    "read_by",
     "step_part",
     "time_to_grok",
     "trained_part",
@@ -74,35 +70,11 @@ def grokked_runs(records: Iterable[RunRecord]) -> list[RunRecord]:
     return [record for record in records if record.timeline.grokked is not None]
 
 
-def crossing(record: RunRecord, column: str, at_least: float) -> tuple[bool, int | None]:
-    """Whether a column was measured, and the first checkpoint at which it reached a threshold."""
-    steps = [int(step) for step in record.checkpoints.get("step", [])]
-    values = [record.at(step, column) for step in steps]
-    return bool(known(values)), first_step(steps, values, at_least)
-
-
-def grok_checkpoint(record: RunRecord) -> int | None:
-    """The first checkpoint with validation accuracy ≥ 0.95: what a crossing seen at checkpoints is compared with."""
-    return crossing(record, "validation_accuracy", ReadingSpec().grokked)[1]
-
-
 def later_values(record: RunRecord, column: str) -> list[float]:
     """A column at the evaluations after grokking, where it is known."""
     rows = zip(record.evaluations["step"], record.evaluations.get(column, []), strict=False)
     grokked = inf if record.timeline.grokked is None else record.timeline.grokked
     return known(value for step, value in rows if step > grokked)
-
-
-def read_by(record: RunRecord, column: str) -> RunRecord | None:
-    """The run with another column as its FSD, seen only where that was measured; None if nowhere."""
-    values = record.checkpoints.get(column, [])
-    steps = record.checkpoints.get("step", [])
-    found = {step: value for step, value in zip(steps, values, strict=False) if not isnan(value)}
-    rows = [row for row, step in enumerate(record.evaluations["step"]) if step in found]
-    if not rows:
-        return None
-    seen = {name: [column[row] for row in rows] for name, column in record.evaluations.items()}
-    return replace(record, evaluations=seen | {"fsd": [found[step] for step in seen["step"]]})
 
 
 def triggered_late(record: RunRecord) -> bool:
