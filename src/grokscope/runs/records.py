@@ -7,7 +7,7 @@ runs must not wait for numpy, so what computes events is imported where it is us
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from math import nan
+from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
 from grokscope.errors import InputError
