@@ -80,7 +80,7 @@ def test_of_late_triggers_the_others_are_counted_apart() -> None:
     late, n = next(iter(runs)), len(runs)
     found = judge(CLAIMS["accelerator-safe-at-10"], only("accelerator", **runs | {late: triggered(runs[late], 14_900)}))
     assert found.verdict is Verdict.INCONSISTENT
-    assert found.value == f"{n} of {n} grok, {n - 1} of the {n - 1} in which λ rose before"
+    assert found.value == f"{n} of {n} grok; of the {n - 1} in which λ was raised before grokking, {n - 1} grok"
 
 
 @pytest.mark.parametrize(
