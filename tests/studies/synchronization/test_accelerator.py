@@ -56,11 +56,11 @@ def test_a_title_names_no_more_seeds_than_the_triggers_have() -> None:
     fixed = {name: record for name, record in wide().items() if name.startswith("fixed")}
     assert len(fixed) > 3
     made = figure("fig-accelerator", Evidence({"accelerator": few | fixed}))
-    assert made.title.endswith("45 runs, 3 seeds a trigger")
+    assert made.title.endswith("45 runs, 3 seeds per trigger")
     assert len(made.panels) == 1
     one_more = next(name for name in wide() if name.startswith("fsd_x3") and name not in few)
     made = figure("fig-accelerator", Evidence({"accelerator": few | fixed | {one_more: wide()[one_more]}}))
-    assert "3 to 4 a trigger" in made.panels[1].title
+    assert "3 to 4 per trigger" in made.panels[1].title
 
 
 def test_triggers_that_fired_too_late_are_named_under_the_figure_and_the_claims() -> None:
@@ -80,7 +80,7 @@ def test_of_late_triggers_the_others_are_counted_apart() -> None:
     late, n = next(iter(runs)), len(runs)
     found = judge(CLAIMS["accelerator-safe-at-10"], only("accelerator", **runs | {late: triggered(runs[late], 14_900)}))
     assert found.verdict is Verdict.INCONSISTENT
-    assert found.value == f"{n} of {n} grok, {n - 1} of the {n - 1} in which λ rose before"
+    assert found.value == f"{n} of {n} grok; of the {n - 1} in which λ was raised before grokking, {n - 1} grok"
 
 
 @pytest.mark.parametrize(

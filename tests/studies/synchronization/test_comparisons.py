@@ -34,5 +34,5 @@ def test_runs_are_counted_with_those_that_never_grok_and_those_raised_too_late()
         runs["fsd_x3_s42"], outcome=replace(runs["fsd_x3_s42"].outcome, trigger={"fired_at": 3000})
     )
     measured = Evidence({"accelerator": runs}).measure(grokking(Selection(("accelerator",))))
-    assert measured.text == "1 of 2 grok, 0 of the 1 in which λ rose before"
+    assert measured.text == "1 of 2 grok; of the 1 in which λ was raised before grokking, 0 grok"
     assert (measured.number("grok"), measured.number("late"), measured.number("mean")) == (1, 1, 3000)

@@ -70,7 +70,7 @@ def test_the_share_that_grokked_ends_at_the_share_that_grokked() -> None:
 def test_a_title_says_how_many_seeds_a_branch_has() -> None:
     runs = lifelike(7, ("fork",)).experiment("fork")
     few = {name: record for name, record in runs.items() if "s42" in name or name.endswith("_x1")}
-    assert "all seeds, 1 to 7 a λ" in figure("fig-wd", Evidence({"fork": few})).title
+    assert "all seeds, 1 to 7 per λ" in figure("fig-wd", Evidence({"fork": few})).title
 
 
 @pytest.mark.parametrize("name", ["fork-order", "fork-10-fails", "fork-4-5-unstable"])
