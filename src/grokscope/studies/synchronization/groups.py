@@ -252,7 +252,7 @@ CLAIMS = (
         Rule(rule.more_than(1, "positive", operator="="), rule.more_than(1 / 2, "positive")),
         "tab-transfer",
         lead_signs(EVERY, None),
-        OVER,
+        over=" (at three train fractions)",
     ),
     Claim(
         "s5-mean-lead",

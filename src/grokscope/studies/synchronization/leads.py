@@ -258,6 +258,7 @@ CLAIMS = (
         ),
         "tab-cross",
         lead_signs(ADDITIONS),
+        over="",
     ),
     Claim(
         "lead-range",

@@ -195,6 +195,7 @@ CLAIMS = (
         Rule(rule.more_than(1, "positive", operator="="), rule.more_than(1 / 2, "positive", operator="≥")),
         "tab-cross",
         lead_signs(readings.all_seeds("sub_mod97")),
+        over="",
     ),
     Claim(
         "subtraction-delay",
