@@ -48,10 +48,11 @@ def _named_values(one: Any) -> Iterator[tuple[str, Any]]:
     """What a function, or a class's methods, name in their module and in the modules that they name; with the place."""
     functions = [one] if isinstance(one, FunctionType) else [*map(_function, vars(one).values())]
     names = sorted({name for part in functions if part is not None for name in _names(inspect.unwrap(part).__code__)})
-    home = sys.modules[one.__module__]
-    modules = [value for name in names if isinstance(value := vars(home).get(name), ModuleType)]
-    for module in (home, *modules):
-        yield from ((f"{module.__name__}.{name}", vars(module)[name]) for name in names if name in vars(module))
+    home = sys.modules.get(one.__module__)  # code that was run without being imported has its globals alone
+    space = vars(home) if home else next((part.__globals__ for part in functions if part), {})
+    modules = {value.__name__: vars(value) for name in names if isinstance(value := space.get(name), ModuleType)}
+    for place, values in ({one.__module__: space} | modules).items():
+        yield from ((f"{place}.{name}", values[name]) for name in names if name in values)
 
 
 def _function(member: Any) -> FunctionType | None:
