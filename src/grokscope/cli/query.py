@@ -40,7 +40,7 @@ def query(
         raise InputError("a result is printed as --format csv or as --json, not as both")
     from grokscope.view.data import query as answer
 
-    names, rows = answer(list(open_runs(folder)), sql)
+    names, rows = answer(open_runs(folder), sql)
     if as_json or format == "json":
         print(json.dumps([dict(zip(names, row, strict=True)) for row in rows], default=str))
     elif format == "csv":

@@ -23,8 +23,6 @@ from grokscope.timeline import Timeline
 
 __all__ = ["FollowedRun", "Follower"]
 
-OUTCOME = ("outcome", "failed_at", "stopped_early", "memorized", "grokked")  # what the index knows of it
-
 
 @dataclass
 class FollowedRun:
@@ -126,11 +124,8 @@ class Follower:
         rows = read_indexed(folder, names, self._facts)
         for name, (made, ended, log), facts in zip(names, stamps, rows, strict=True):
             if facts is not None and facts["outcome"] != "unfinished" and made is not None:
-                outcome = RunOutcome(**{part: facts[part] for part in OUTCOME})
-                spec = RunSpec.from_json(facts["spec"])
-                made_for = RunFolder(folder / name, spec).made_for if facts["study"] else ()
-                record = RunRecord(spec, outcome, {}, {}, made_for)
                 written = None if log is None else log[2] / 1e9
+                record = RunRecord.from_summary(facts)
                 yield FollowedRun(name, record, made[2] / 1e9, written, stamp=[ended], is_read=False)
 
     def _facts(self, name: str, complete: bool) -> Facts | None:

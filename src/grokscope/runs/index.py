@@ -23,7 +23,7 @@ from grokscope.runs.run_folder import MADE_FOR
 __all__ = ["INDEX", "PAYS_FROM", "Facts", "Stamp", "read_indexed", "stamp_files"]
 
 INDEX = ".index.sqlite"
-FORMAT = 1  # SQLite's user_version
+FORMAT = 2  # SQLite's user_version
 CHECKSUM = slice(68, 72)  # SQLite's application_id, four bytes that are ours: the CRC-32 of the file with zeros there
 PAYS_FROM = 200  # runs; fewer are read faster than anybody notices, and their folder stays as it is
 SETTLED = 2_000_000_000  # nanoseconds: a file younger than a clock's tick may change again and look the same

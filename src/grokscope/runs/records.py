@@ -4,11 +4,12 @@ Tables, figures and claims are made of records alone, so runs may be trained any
 runs must not wait for numpy, so what computes events is imported where it is used.
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from grokscope.errors import InputError
 from grokscope.runs.logs import Columns
@@ -124,7 +125,16 @@ class RunRecord:
             "grokked": events.grokked if events else ended.grokked,
             "lead": events.sync.lead.steps if events else None,
             "spec": spec.to_json(),
+            "details": json.dumps(ended.to_dict()),
+            "made_for": json.dumps([one.to_dict() for one in self.made_for]),
         }
+
+    @classmethod
+    def from_summary(cls, row: Mapping[str, Any]) -> Self:
+        """The record without its logs, from its summary."""
+        outcome = RunOutcome.from_dict(json.loads(row["details"]))
+        made_for = tuple(map(Membership.from_dict, json.loads(row["made_for"])))
+        return cls(RunSpec.from_json(row["spec"]), outcome, {}, {}, made_for)
 
     def _with_restricted_loss(self) -> Columns:
         """The evaluations with the paper's restricted loss where it was measured."""

@@ -20,7 +20,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -127,9 +127,13 @@ class RunFolder:
     def record(self, with_logs: bool = True) -> RunRecord:
         """All that is known of it besides its weights, so far; without its logs nothing but small files is read."""
         # The outcome is read first: a run that had ended by then wrote its last evaluation before.
-        outcome = self.outcome
-        evaluations, checkpoints = (columns_from(self.log(which)) if with_logs else {} for which in LOGS)
-        return RunRecord(self.spec, outcome, evaluations, checkpoints, self.made_for)
+        known = RunRecord(self.spec, self.outcome, {}, {}, self.made_for)
+        return self.add_logs(known) if with_logs else known
+
+    def add_logs(self, record: RunRecord) -> RunRecord:
+        """The same record with what the logs say now."""
+        evaluations, checkpoints = (columns_from(self.log(which)) for which in LOGS)
+        return replace(record, evaluations=evaluations, checkpoints=checkpoints)
 
     def tidy(self) -> None:
         """Remove the states that only served to continue: what is left does not show where the run was interrupted."""

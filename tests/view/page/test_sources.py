@@ -1,16 +1,22 @@
 """What a page shows: which runs of a folder, and which folders are rejected."""
 
+import io
+import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from page_runs import TINY, synthetic_records
+from page_runs import EVALUATION, TINY, synthetic_records
 
 from grokscope.errors import InputError
-from grokscope.runs import Store, run_name
+from grokscope.runs import RunOutcome, Store, open_runs, run_name
+from grokscope.runs import index as indexing
 from grokscope.runs.packing import save_records
+from grokscope.specs import Membership
 from grokscope.studies.sources import read_records
 from grokscope.view.page import live, source_of, sources
+from grokscope.view.page.rows import row_of
 
 
 def test_a_run_in_several_files_is_shown_as_the_claims_judge_it(tmp_path: Path) -> None:
@@ -47,12 +53,46 @@ def test_more_runs_than_a_page_shows_are_rejected_before_they_are_read(
     for seed in (1, 2, 3):
         Store(store).add(TINY.with_seed(seed))
     assert len(source_of(store, match="add_mod7_s1").runs) == 1
-    monkeypatch.setattr(sources, "stored_run", lambda folder: pytest.fail("it was read"))
+    monkeypatch.setattr(sources, "read_runs", lambda path, names: pytest.fail("it was read"))
     for folder in (store, tmp_path):
         with pytest.raises(InputError, match=r"has 4 runs to show, and a page shows at most 3: .*--match.*query"):
             source_of(folder)
     with pytest.raises(InputError, match="at most 3"):
         live.serve_live(store, 0, "", lambda address: None)
+
+
+def test_a_page_reads_specs_outcomes_and_studies_from_the_index_and_agrees_with_the_list(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (indexing, sources):
+        monkeypatch.setattr(module, "PAYS_FROM", 2)
+    monkeypatch.setattr(indexing, "SETTLED", 0)
+    run = Store(store).add(TINY.with_seed(1), [Membership("mine", "base", "one")])
+    run.append({"step": 0, **EVALUATION})
+    run.finish(RunOutcome("never", trigger={"fired_at": 3}, provenance={"commit": "abc"}))
+    time.sleep(0.02)  # a tick of the clock that stamps files
+    direct = source_of(store)
+    assert (store / indexing.INDEX).exists()
+    opened: list[str] = []
+    open_file = io.open
+
+    def noted(file: Any, *args: Any, **options: Any) -> Any:
+        opened.append(Path(file).name)
+        return open_file(file, *args, **options)
+
+    monkeypatch.setattr(io, "open", noted)
+    indexed = source_of(store)
+    assert "log.jsonl" in opened
+    assert not {"spec.json", "outcome.json", "made_for.jsonl"} & {*opened}
+    for one, other in zip(indexed.runs, direct.runs, strict=True):
+        for part in ("spec", "outcome", "made_for", "evaluations", "checkpoints"):
+            assert repr(getattr(one.record, part)) == repr(getattr(other.record, part))  # NaN is not itself
+    (found,) = [one for one in indexed.runs if one.name == run.name]
+    assert (found.record.outcome.fired_at, found.record.made_for) == (3, run.made_for)
+    rows, facts = [row_of(one) for one in indexed.runs], open_runs(store).facts()
+    names = {"name": "run", "sync": "synchronized", "last": "last_step"}
+    for name in ("name", "task", "seed", "weight_decay", "memorized", "sync", "grokked", "lead", "last"):
+        assert [row.get(name) for row in rows] == [row[names.get(name, name)] for row in facts]
 
 
 @pytest.mark.parametrize(

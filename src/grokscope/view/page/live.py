@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from grokscope.errors import InputError
 from grokscope.files import named
+from grokscope.runs.index import Stamp, stamp_files
+from grokscope.runs.store import Store
 from grokscope.view.page.embedded import COLUMNS, embedded_data
 from grokscope.view.page.html import page_with
 from grokscope.view.page.rows import row_of
-from grokscope.view.page.sources import ShownRun, folders_of, source_of, stored_run
+from grokscope.view.page.sources import ShownRun, read_runs, source_of, wanted_names
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -28,7 +30,6 @@ PAUSE = 0.4  # seconds between two readings of the folder: well under the two in
 SILENCE = 10.0  # seconds after which a sign of life is sent
 SHARE = 0.5  # of the time, at most, is spent on sending everything again
 FILES = ("log.jsonl", "outcome.json", "spec.json")
-Seen = tuple[tuple[int, int, int], ...]
 
 
 class Watch:
@@ -41,37 +42,32 @@ class Watch:
 
     def __init__(self, path: Path, title: str = "") -> None:
         self.path, self.title = path, title
-        self.seen: dict[str, Seen] = {}
+        self.seen: dict[str, Stamp] = {}
         self.sent: dict[str, ShownRun] = {}
         self.wait_until = 0.0
         self.is_stale = True
 
     def news(self) -> list[tuple[str, str]]:
         """Events to send now, each a name and its data; empty where nothing is new."""
-        more = []
-        for folder in self._changed():
-            try:
-                run = stored_run(folder)
-            except (InputError, OSError, ValueError):  # being written, or damaged: it is read again
-                self.seen.pop(folder.name, None)
-                continue
-            before = self.sent.get(folder.name)
+        more, changed = [], self._changed()
+        runs, _ = read_runs(self.path, changed) if self.sent else ([], [])  # at first everything is sent, and read once
+        for name in {*changed} - {run.name for run in runs} if self.sent else ():
+            del self.seen[name]  # being written, or damaged: it is read again
+        for run in runs:
+            before = self.sent.get(run.name)
             self.is_stale |= before is None or run.is_finished or before.is_finished
             if before is not None:  # the others are in what is sent again
                 more.append(_news(before, run))
-                self.sent[folder.name] = run
+                self.sent[run.name] = run
         if self.is_stale and time.monotonic() >= self.wait_until:
             return self._everything()
         return [("more", json.dumps(more))] if more else []
 
-    def _changed(self) -> list[Path]:
-        found = []
-        for folder in sorted(self.path.iterdir()):
-            now = tuple(_stamp(folder / name) for name in FILES)
-            if now[-1] != (0, 0, 0) and folder.name[0] != "." and self.seen.get(folder.name) != now:
-                self.seen[folder.name] = now
-                found.append(folder)
-        return found
+    def _changed(self) -> list[str]:
+        now = {name: stamp_files(f"{self.path}/{name}", FILES) for name in Store(self.path).names()}
+        changed = [name for name, stamp in now.items() if self.seen.get(name) != stamp]
+        self.seen = now
+        return changed
 
     def _everything(self) -> list[tuple[str, str]]:
         start = time.monotonic()
@@ -84,14 +80,6 @@ class Watch:
         now = time.monotonic()
         self.wait_until, self.is_stale = now + (now - start) / SHARE, False
         return [("all", json.dumps(embedded))]
-
-
-def _stamp(path: Path) -> tuple[int, int, int]:
-    try:
-        found = path.stat()
-    except OSError:
-        return (0, 0, 0)
-    return (found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 def _news(before: ShownRun, now: ShownRun) -> dict[str, Any]:
@@ -167,7 +155,7 @@ def serve_live(path: Path, port: int, title: str, announce: Callable[[str], None
 
     if not path.is_dir():
         raise InputError(f"there is no folder {named(path)}")
-    folders_of(path)  # rejects what is too much for a page
+    wanted_names(path)  # rejects what is too much for a page
     if not 0 <= port < 2**16:
         raise InputError(f"a port lies between 0 and 65535, got {port}")
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)

@@ -9,13 +9,15 @@ from typing import Any
 
 from grokscope.errors import InputError, shown
 from grokscope.files import named
+from grokscope.runs.index import PAYS_FROM, Facts, read_indexed
 from grokscope.runs.packing import unpack_records
 from grokscope.runs.records import RunRecord, merge_records
 from grokscope.runs.run_folder import RunFolder, run_name
 from grokscope.runs.runs import Run
+from grokscope.runs.store import Store
 from grokscope.specs import RunSpec
 
-__all__ = ["ShownRun", "Source", "folders_of", "read_json", "source_of", "stored_run"]
+__all__ = ["ShownRun", "Source", "read_json", "read_runs", "source_of", "wanted_names"]
 
 MOST_RUNS = 10_000  # of one page: reading ten thousand logs takes a minute
 LARGEST_TEXT = 64 * 2**20  # bytes of a claims or provenance file that is still read
@@ -63,7 +65,7 @@ def source_of(path: Path, title: str = "", match: str = "") -> Source:
     if not path.is_dir():
         raise InputError(f"there is no folder {named(path)}")
     packed = sorted(path.glob("*.records.gz"))
-    runs, problems = _of_records(path, packed, match) if packed else _of_store(path, match)
+    runs, problems = _of_records(path, packed, match) if packed else read_runs(path, wanted_names(path, match))
     if not runs:
         why = f"; {problems[0]}" if problems else ""
         what = f"no run has a name like {shown(match)}" if match else "neither runs nor *.records.gz"
@@ -78,11 +80,11 @@ def source_of(path: Path, title: str = "", match: str = "") -> Source:
     )
 
 
-def folders_of(path: Path, match: str = "") -> list[Path]:
-    """The folders of the runs that are wanted, by name; more than a page shows are rejected."""
-    folders = [folder for folder in sorted(path.iterdir()) if _is_wanted(folder.name, match) and _is_run(folder)]
-    _reject_more_than_fit(len(folders), path)
-    return folders
+def wanted_names(path: Path, match: str = "") -> list[str]:
+    """The runs that are wanted, by name; more than a page shows are rejected."""
+    names = [name for name in Store(path).names() if _is_wanted(name, match)]
+    _reject_more_than_fit(len(names), path)
+    return names
 
 
 def _reject_more_than_fit(count: int, path: Path) -> None:
@@ -98,13 +100,6 @@ def _is_wanted(name: str, match: str) -> bool:
     return not name.startswith(".") and (name.startswith(match) or fnmatchcase(name, match))
 
 
-def _is_run(folder: Path) -> bool:
-    try:
-        return (folder / "spec.json").is_file()
-    except OSError:  # reading it reports what is wrong
-        return True
-
-
 def _of_records(path: Path, files: Sequence[Path], match: str) -> tuple[list[ShownRun], list[str]]:
     """Runs of packed records; one that stands in several files is shown once, as the last of them has it."""
     records = merge_records(record for file in files for record in unpack_records(file))
@@ -113,20 +108,32 @@ def _of_records(path: Path, files: Sequence[Path], match: str) -> tuple[list[Sho
     return found, []
 
 
-def _of_store(path: Path, match: str) -> tuple[list[ShownRun], list[str]]:
-    runs, problems = [], []
-    for folder in folders_of(path, match):
+def read_runs(path: Path, wanted: Sequence[str]) -> tuple[list[ShownRun], list[str]]:
+    """Runs of a store as far as they are logged, and a sentence for each that cannot be read.
+
+    Specs, outcomes and studies come from the index where the runs are many; logs are read for the curves.
+    """
+    store, problems, runs = Store(path), dict[str, str](), []
+
+    def read(name: str, complete: bool) -> Facts | None:
         try:
-            runs.append(stored_run(folder))
+            return Run(store.folder(name)).facts(complete)
         except (InputError, OSError, ValueError) as error:
-            problems.append(f"{shown(folder.name)} is left out: {error}")
-    return runs, problems
+            problems[name] = f"{shown(name)} is left out: {error}"
+            return None
 
-
-def stored_run(folder: Path) -> ShownRun:
-    """A run of a store as far as it is logged."""
-    run = Run(RunFolder(folder, RunSpec.from_json((folder / "spec.json").read_text())))
-    return ShownRun(folder.name, run.record, run)
+    # The index holds all runs, whatever is wanted of them.
+    names = store.names() if len(wanted) >= PAYS_FROM else wanted
+    rows = dict(zip(names, read_indexed(path, names, read), strict=True))
+    for name in wanted:
+        if (facts := rows.get(name)) is not None:
+            try:
+                known = RunRecord.from_summary(facts)
+                folder = RunFolder(path / name, known.spec)
+                runs.append(ShownRun(name, folder.add_logs(known), Run(folder)))
+            except (InputError, OSError, ValueError) as error:
+                problems[name] = f"{shown(name)} is left out: {error}"
+    return runs, [problems[name] for name in wanted if name in problems]
 
 
 def _name_of(spec: RunSpec) -> str:
