@@ -329,3 +329,11 @@ def test_its_columns_are_columns_of_the_catalogue(name: str) -> None:
     ]
     assert own
     assert all(any(re.fullmatch(pattern, column) for pattern in known) for column in own), own
+
+
+def test_the_norm_of_complex_parameters_counts_both_parts() -> None:
+    model = nn.Sequential(nn.Linear(14, 8), nn.ReLU(), nn.Linear(8, 7))
+    real = Monitor("add_mod7", "1", encode="one_hot").evaluate(model)["norm"]
+    model.register_parameter("phase", nn.Parameter(torch.tensor([3 + 4j, 0j])))
+    found = Monitor("add_mod7", "1", encode="one_hot").evaluate(model)["norm"]
+    assert found == pytest.approx(math.hypot(real, 5), rel=1e-12)

@@ -42,8 +42,8 @@ def activation(name: str, response: np.ndarray, noise: float, seed: int = 0) -> 
 
 def read(name: str, hidden: Tensor, by="answer", basis: str = "") -> Spectrum:
     task = named_task(name)
-    means = means_of(hidden, torch.tensor(condition_of(task, by)), task.symbols).means
-    return spectrum(means, conditioning_basis(task, by, basis))
+    found = means_of(hidden, torch.tensor(condition_of(task, by)), task.symbols)
+    return spectrum(found.means, conditioning_basis(task, by, basis), found.mean_square)
 
 
 # One frequency. The response has amplitude 1, so noise of 4 in each of the 961 pairs has 32 times its power.
@@ -349,3 +349,17 @@ def read_on(device: str, name: str, hidden: Tensor) -> Spectrum:
     task = named_task(name)
     means = means_of(hidden.to(device), torch.tensor(task.answers, device=device), task.symbols).means
     return spectrum(means, task.basis())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", ["add_mod31", "S4"])
+def test_a_site_that_adds_what_it_knows_of_a_and_of_b_is_undefined(name: str, dtype: torch.dtype) -> None:
+    task = named_task(name)
+    generator = torch.Generator().manual_seed(0)
+    of_a, of_b = torch.randn(2, task.symbols, 16, generator=generator, dtype=torch.float64)
+    a, b = torch.tensor(task.inputs).T
+    hidden = (of_a - of_a.mean(dim=0))[a] + (of_b - of_b.mean(dim=0))[b]
+    found = read(name, hidden.to(dtype)[None])
+    assert found.is_constant.all()
+    assert fsd(found.density).fsd.isnan().all()
+    assert fourier_rank(found.power).median.isnan().all()

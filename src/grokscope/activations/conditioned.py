@@ -36,6 +36,8 @@ class ConditionedMeans:
     """Pairs with each answer; an answer without any has mean 0."""
     answer_share: Float[Tensor, "*runs"]
     """Variance of A over variance of the activation, all neurons together: how small the thing is that is read."""
+    mean_square: Float[Tensor, "*runs neurons"]
+    """Mean of x² of each neuron over all pairs: the size beside which a variation of A may be rounding."""
     finite: Bool[Tensor, "*runs"]
     """Whether every activation was a number."""
 
@@ -118,4 +120,6 @@ class RunningMeans:
         share = between.sum(dim=-1) / within.sum(dim=-1)  # NaN where nothing varies at all
         finite = self.squares.isfinite().all(dim=-1)
         present = (counts > 0)[:, None]
-        return ConditionedMeans(torch.where(present, away + self.origin, 0), counts, share, finite)
+        means = torch.where(present, away + self.origin, 0)
+        mean_square = within + (mean + self.origin)[:, 0].square()
+        return ConditionedMeans(means, counts, share, mean_square, finite)

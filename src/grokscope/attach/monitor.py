@@ -288,6 +288,7 @@ def _norm(model: nn.Module) -> float:
     """‖W‖ of all parameters, in float64; read from each device once."""
     squares: dict[torch.device, list[Tensor]] = {}
     for parameter in model.parameters():
-        wide = parameter.detach().to(home_of(parameter.device)).double()
+        value = parameter.detach().to(home_of(parameter.device))
+        wide = (torch.view_as_real(value.resolve_conj()) if value.is_complex() else value).double()  # |z|² = x² + y²
         squares.setdefault(wide.device, []).append(wide.square().sum())
     return sum(float(torch.stack(found).sum()) for found in squares.values()) ** 0.5

@@ -29,10 +29,10 @@ def control_basis(task: Task, relabelling: int | None = None) -> Basis:
 
 def _columns(question: Question) -> Columns:
     """FSD of the same means over frequencies of the answers' index, in lexicographic and in random orders."""
-    means, task = question.means().means, question.subject.task
+    read, task = question.means(), question.subject.task
 
     def in_order(relabelling: int | None) -> Tensor:
-        return fsd(spectrum(means, control_basis(task, relabelling)).density).fsd
+        return fsd(spectrum(read.means, control_basis(task, relabelling), read.mean_square).density).fsd
 
     seeds = [(question.seed + i) % WORD_LIMIT for i in range(question.reading.control_relabellings)]
     random = torch.stack([in_order(seed) for seed in seeds])

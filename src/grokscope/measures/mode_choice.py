@@ -57,7 +57,8 @@ def top_modes(
     """
     require(count >= 1, "the number of modes must be at least 1", count)
     basis = basis or conditioning_basis(subject.task, by)
-    density = spectrum(subject.means(site, by).means, basis).density
+    found = subject.means(site, by)
+    density = spectrum(found.means, basis, found.mean_square).density
     total = density.sum(dim=-1)
     order = total.argsort(dim=-1, descending=True, stable=True)
     if rank_by == "participation":

@@ -100,7 +100,8 @@ class Question:
 
     def spectrum(self, site: str = "") -> Spectrum:
         """The spectrum of those means."""
-        return spectrum(self.means(site).means, self.basis)
+        found = self.means(site)
+        return spectrum(found.means, self.basis, found.mean_square)
 
     def once(self, what: str, compute: Callable[[], Result]) -> Result:
         """What several measures use, computed for the first of them."""

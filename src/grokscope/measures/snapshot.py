@@ -201,7 +201,9 @@ class _Reader:
         for task, placed in self.slots_by_task.items():
             slots, counts = placed.to(self.home), self.answer_counts[task][:, None]
             away, pairs = sums[slots, : task.classes] / counts, counts.sum()
-            waves = spectrum(away + origin[slots], task.basis())
+            moments = [part[slots, : task.classes].sum(dim=1) / pairs for part in (sums, squares)]
+            mean_square = moments[1] + origin[slots][:, 0] * (2 * moments[0] + origin[slots][:, 0])
+            waves = spectrum(away + origin[slots], task.basis(), mean_square)
             found = fsd(waves.density)
             mean = (away * counts).sum(dim=1, keepdim=True) / pairs
             between = ((away - mean) ** 2 * counts).sum(dim=(1, 2))

@@ -10,7 +10,7 @@ from grokscope.tasks import Basis
 
 __all__ = ["Spectrum", "mode_number", "mostly_varies", "spectrum"]
 
-# Below this share of a neuron's mean square, variation over answers is rounding: (8 · 2⁻²³)².
+# Below this share of an activation's mean square, variation over answers is rounding: (8 · 2⁻²³)².
 CONSTANT_SHARE = 1e-12
 
 
@@ -31,10 +31,16 @@ class Spectrum:
         return self.power / self.dimensions[:, None]
 
 
-def spectrum(means: Float[Tensor, "*runs answers neurons"], basis: Basis) -> Spectrum:
+def spectrum(
+    means: Float[Tensor, "*runs answers neurons"],
+    basis: Basis,
+    mean_square: Float[Tensor, "*runs neurons"] | None = None,
+) -> Spectrum:
     """P_j(ρ) of every neuron and mode, the constant mode left out. Paper: Definition 1 and Eq. 4.
 
     On Z_n, P_j(f) = 2|Â_f|²/n, and |Â_f|²/n at f = n/2. Computed in float64: the means vary by 1e-4 of their size.
+    Whether they vary beyond rounding is judged by the size of what was averaged, `mean_square` of the activation: the
+    means of a function of a plus one of b are 0 up to rounding, and nothing but rounding. Without it, by their own.
     """
     over_group = means[..., torch.tensor(basis.answers, device=means.device), :].double()
     centred = over_group - over_group.mean(dim=-2, keepdim=True)
@@ -47,7 +53,9 @@ def spectrum(means: Float[Tensor, "*runs answers neurons"], basis: Basis) -> Spe
     else:
         waves = torch.fft.rfft(centred, dim=-2)[..., 1:, :]
         power = (waves.real**2 + waves.imag**2) * dimensions[:, None] / centred.shape[-2]
-    is_constant = power.sum(dim=-2) <= CONSTANT_SHARE * over_group.square().sum(dim=-2)  # never true of NaN
+    own = over_group.square().sum(dim=-2)
+    size = own if mean_square is None else torch.maximum(own, over_group.shape[-2] * mean_square)
+    is_constant = power.sum(dim=-2) <= CONSTANT_SHARE * size  # never true of NaN
     return Spectrum(torch.where(is_constant[..., None, :], 0, power), dimensions, is_constant)
 
 

@@ -92,10 +92,10 @@ def answer_permutation_null(
     read_in, size = conditioning_basis(task, by, basis), task.symbols
     values = activation.double()
     counts = torch.bincount(torch.tensor(condition_of(task, by)), minlength=size).clamp(min=1).to(values.device)
-    found = []
+    found, mean_square = [], values.square().mean(dim=1)
     for answers in permuted_answers(task, draws, seed, by, kept).to(values.device):
         means = answer_sums(values, answers.expand(len(values), -1), size) / counts[:, None]
-        found.append(statistic(spectrum(means, read_in)))
+        found.append(statistic(spectrum(means, read_in, mean_square)))
     return NullSample(torch.stack(found, dim=-1))
 
 
@@ -125,6 +125,7 @@ def untrained_null(
     for first in range(0, draws, at_once):
         cohort = Cohort(others[first : first + at_once], device)
         subject = subject_of(cohort.specs, cohort.initial())
-        means = subject.means(site or subject.hidden_sites[0], by).means
-        found.append(statistic(spectrum(means, conditioning_basis(subject.task, by, basis))))
+        read = subject.means(site or subject.hidden_sites[0], by)
+        waves = spectrum(read.means, conditioning_basis(subject.task, by, basis), read.mean_square)
+        found.append(statistic(waves))
     return NullSample(torch.cat(found))

@@ -44,6 +44,7 @@ def _metric_class() -> Any:
             self.basis = task.basis()
             sums = torch.zeros(task.symbols, neurons, dtype=torch.float64)
             self.add_state("sums", sums, dist_reduce_fx="sum")
+            self.add_state("squares", torch.zeros(neurons, dtype=torch.float64), dist_reduce_fx="sum")
             self.add_state("counts", torch.zeros(task.symbols, dtype=torch.int64), dist_reduce_fx="sum")
 
         def update(self, activations: Tensor, a: Tensor, b: Tensor) -> None:
@@ -54,11 +55,12 @@ def _metric_class() -> Any:
             answers = self.table[a, b]
             known = answers >= 0
             self.sums.index_add_(0, answers[known], activations.detach()[known].double())
+            self.squares += activations.detach()[known].double().square().sum(dim=0)
             self.counts += torch.bincount(answers[known], minlength=len(self.counts))
 
         def compute(self) -> Tensor:
             """FSD of the means over the answers."""
             means = self.sums / self.counts[:, None]  # 0/0 is NaN, and so is FSD then
-            return fsd(spectrum(means, self.basis).density).fsd
+            return fsd(spectrum(means, self.basis, self.squares / self.counts.sum()).density).fsd
 
     return FsdMetric
