@@ -84,11 +84,13 @@ interop: setup ## the monitor inside Lightning, Hugging Face, torchmetrics, Tran
 
 faults: setup ## inject every fault for real, clusters and remote stores included; prints injected, survived, lost
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[slurm,ray,remote,faults]'
-	$(BIN)/python -m pytest -q -m faults tests/faults
+	@$(BIN)/python tests/faults/slurm.py install
+	$(BIN)/python -m pytest -q -rs -m faults tests/faults
 
-cluster: setup ## a Ray cluster of two nodes and submitit's jobs, on this machine
+cluster: setup ## a Ray cluster of two nodes, a SLURM of one node and submitit's jobs, on this machine
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[slurm,ray]'
-	$(BIN)/python -m pytest -q -m cluster tests/faults
+	@$(BIN)/python tests/faults/slurm.py install
+	$(BIN)/python -m pytest -q -rs -m cluster tests/faults
 
 docs: setup ## build the documentation with the API reference; warnings are errors
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'

@@ -20,16 +20,24 @@ from grokscope.specs import Plan
 from grokscope.training import CohortKey
 from grokscope.training.devices import is_available
 
-__all__ = ["Shard", "UnfinishedError", "drive", "shards_of", "work_on"]
+__all__ = ["Ended", "Line", "Report", "Shard", "UnfinishedError", "drive", "shards_of", "work_on"]
 
 Report = Callable[[dict[str, Any]], None]
 Line = dict[str, Any]
+Ended = Iterator[tuple["Shard", list[Line] | Exception]]
 RUNS_PER_CORE = 16  # a worker takes seconds to load PyTorch, and that many small runs take minutes
 GPU_MEMORY = 40 * 2**30  # of an accelerator that is elsewhere and not described
 
 
 class UnfinishedError(RuntimeError):
     """A shard stopped before its end; what it has done is stored, and trying again continues it."""
+
+    def __init__(self, sentence: str, requested: Sequence[int] = (), was_cancelled: bool = False) -> None:
+        super().__init__(sentence)
+        self.requested = requested
+        """The signals that asked it to stop."""
+        self.was_cancelled = was_cancelled
+        """Whether the sweep was cancelled."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +84,11 @@ def work_on(plan: str) -> list[Line]:
     What was interrupted, or is being written by a process that may be dying, raises `UnfinishedError`.
     """
     shard, last = Plan.from_json(plan), dict[str, Line]()
-    try:
-        with stop_requests() as requests:
+    with stop_requests() as requests:
+        try:
             work(shard, lambda one: last.update({f"{one.run} {type(one).__name__}": as_line(one)}), requests)
-    except Stopped:
-        raise UnfinishedError("it was asked to stop") from None
+        except Stopped:
+            raise UnfinishedError("it was asked to stop", requests, was_cancelled=not requests) from None
     with open_store(shard.out) as store:
         left = [spec for spec in shard.runs if not store.is_finished(spec)]
     if left:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from grokscope.jobs import executors
-from grokscope.jobs.executors import Job, shards_of
+from grokscope.jobs import slurm
+from grokscope.jobs.shards import shards_of
+from grokscope.jobs.slurm import Job
 from grokscope.runs.plans import encode_plan
 from grokscope.specs import Plan
 from tiny_runs import TINY
@@ -31,10 +32,10 @@ class Jobs:
 
 
 def test_no_array_is_larger_than_a_cluster_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "ARRAY", 4)
+    monkeypatch.setattr(slurm, "ARRAY", 4)
     shards = shards_of(Plan("runs", tuple(TINY.with_seed(seed) for seed in range(10))), runs_per_shard=1)
     jobs, ended = Jobs(), dict[int, str]()
-    for shard, reports in executors._ended_jobs(jobs, shards):
+    for shard, reports in slurm._ended_jobs(jobs, None, shards):
         assert isinstance(reports, list)
         ended[shard.number] = reports[0]["run"]
     assert jobs.arrays == [4, 4, 2]
