@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks import page as pages  # noqa: E402
 from benchmarks import scale, scale_page  # noqa: E402
 
-from grokscope.jobs import executors, shards  # noqa: E402
+from grokscope.jobs import shards, slurm  # noqa: E402
 from grokscope.view.page import sources  # noqa: E402
 
 watch = import_module("grokscope.cli.watcher")
@@ -40,7 +40,7 @@ def test_the_page_on_scale_names_the_limits_that_hold() -> None:
     text = " ".join(scale_page.PAGE.read_text(encoding="utf-8").split())
     assert f"at most {watch.MOST_LOGS} that had ended" in text
     assert f"more than {sources.MOST_RUNS:,} are rejected" in text
-    assert f"an array of at most {executors.ARRAY:,}" in text
+    assert f"an array of at most {slurm.ARRAY:,}" in text
     assert f"on a CPU up to {'sixteen' if shards.RUNS_PER_CORE == 16 else shards.RUNS_PER_CORE}," in text
 
 
