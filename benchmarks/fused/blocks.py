@@ -9,9 +9,7 @@ import triton.language as tl
 
 __all__ = [
     "BF16",
-    "IEEE",
     "TF32",
-    "TF32X3",
     "activation",
     "activation_slope",
     "layer_norm",
@@ -19,7 +17,7 @@ __all__ = [
     "product",
 ]
 
-IEEE, TF32, BF16, TF32X3 = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2), tl.constexpr(3)
+TF32, BF16 = tl.constexpr(1), tl.constexpr(2)  # 0: float32
 LAYER_NORM_EPSILON = tl.constexpr(1e-5)
 
 
@@ -30,8 +28,6 @@ def product(a, b, total, MODE: tl.constexpr):
         return tl.dot(a.to(tl.bfloat16), b.to(tl.bfloat16), total)
     if MODE == TF32:
         return tl.dot(a.to(tl.float32), b.to(tl.float32), total, input_precision="tf32")
-    if MODE == TF32X3:
-        return tl.dot(a.to(tl.float32), b.to(tl.float32), total, input_precision="tf32x3")
     return tl.dot(a.to(tl.float32), b.to(tl.float32), total, input_precision="ieee")
 
 

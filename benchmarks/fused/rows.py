@@ -1,26 +1,11 @@
-"""Batches, the table over (token, position), and gradients summed back onto its rows and the embeddings."""
+"""The table over (token, position), and gradients summed back onto its rows and the embeddings."""
 
 import triton
 import triton.language as tl
 
 from benchmarks.fused.blocks import product
 
-__all__ = ["batch_kernel", "embedding_gradient_kernel", "norm_gradient_kernel", "row_gradient_kernel", "table_kernel"]
-
-
-@triton.jit
-def batch_kernel(
-    rows, counter, all_tokens, all_labels, tokens, labels, inputs, pairs, runs, T: tl.constexpr
-):  # fmt: skip
-    """Tokens and labels of the step's batch."""
-    run = tl.program_id(1).to(tl.int64)
-    i = tl.program_id(0) * T + tl.arange(0, T)
-    here = i < inputs
-    row = tl.load(rows + (tl.load(counter) * runs + run) * inputs + i, mask=here, other=0)
-    for position in tl.static_range(3):
-        token = tl.load(all_tokens + (run * 3 + position) * pairs + row, mask=here, other=0)
-        tl.store(tokens + (run * 3 + position) * inputs + i, token, mask=here)
-    tl.store(labels + run * inputs + i, tl.load(all_labels + run * pairs + row, mask=here, other=0), mask=here)
+__all__ = ["embedding_gradient_kernel", "norm_gradient_kernel", "row_gradient_kernel", "table_kernel"]
 
 
 @triton.jit

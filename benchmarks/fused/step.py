@@ -38,11 +38,17 @@ class _Block:
     q: Tensor | None
     """The read position's queries, where they stand apart."""
     z: Tensor
+    """The mixed values."""
     mid: Tensor
+    """The stream after the attention branch."""
     out: Tensor
+    """The stream after the MLP branch."""
     dmid: Tensor
+    """Gradient of `mid`."""
     dqkv: Tensor
+    """Gradient of `qkv`, for every position of every input."""
     dq: Tensor | None
+    """Gradient of `q`."""
 
 
 class FusedGradients:
@@ -51,6 +57,7 @@ class FusedGradients:
     def __init__(self, weights: Tensor, shapes: dict[str, tuple[int, ...]], architecture: Any, inputs: int, mode: int):
         self.weights, self.mode, self.architecture = weights, mode, architecture
         self.runs, self.size = weights.shape
+        self.shapes = shapes
         ends = list(accumulate(map(prod, shapes.values())))
         self.places = {name: end - prod(shape) for (name, shape), end in zip(shapes.items(), ends, strict=True)}
         self.inputs, self.D, self.V = inputs, architecture.width, shapes["embed.W_E"][0]
@@ -119,8 +126,7 @@ class FusedGradients:
 
     def _from(self, buffer: Tensor, i: int) -> Tensor:
         """A block's buffer from its first query position on."""
-        skipped = buffer.shape[1] - self._queries(i) * self.inputs
-        return buffer.view(-1)[skipped * self.D :]
+        return buffer[:, buffer.shape[1] - self._queries(i) * self.inputs :]
 
     def _norm_part(self, name: str) -> Tensor:
         return self.dnorm.view(-1)[self.first_tile[name] * 2 * self.D :]
@@ -129,31 +135,19 @@ class FusedGradients:
         """Forward and back for one batch; row `counter` of `counts` says how many of its pairs count."""
         self._transpose()
         self._forward(tokens)
-        last = self.blocks[-1]
-        top, D, V = self.dstream[0], self.D, self.V
+        out, top = self._from(self.blocks[-1].out, self.layers - 1), self.dstream[0]
         head_kernel[(self.tiles, self.runs)](
-            self._from(last.out, self.layers - 1), self._at("ln_final.w"), self._at("ln_final.b"),
+            out, self._at("ln_final.w"), self._at("ln_final.b"),
             self._at("unembed.W_U"), self._at("unembed.b_U"), labels, counts, classes, counter, self.dlogits,
             top, self._norm_part("ln_final"), self.loss,
-            self.inputs, self.runs, V, last.out[0].numel(), self.size, self.dlogits[0].numel(), self.dnorm[0].numel(), self.tiles,
-            top[0].numel(), D=D, BM=ROWS, BC=32, MODE=self.mode, num_warps=4, num_stages=2,
+            self.inputs, self.runs, self.V, out.stride(0), self.size, self.dlogits.stride(0), self.dnorm.stride(0),
+            self.tiles, top.stride(0), D=self.D, BM=ROWS, BC=32, MODE=self.mode, num_warps=4, num_stages=2,
         )  # fmt: skip
-        self._weight_gradient(
-            self._from(last.out, self.layers - 1),
-            last.out[0].numel(),
-            0,
-            self.inputs,
-            "ln_final",
-            self.dlogits,
-            V,
-            V,
-            "unembed",
-            "U",
-        )
+        self._weight_gradient(out, self.dlogits, "unembed.W_U", "ln_final")
         for i in reversed(range(self.layers)):
             self._back(i, tokens, self.dstream[(self.layers - 1 - i) % 2], self.dstream[(self.layers - i) % 2])
         norm_gradient_kernel[(len(self.norm_plan), self.runs)](
-            self.dnorm, self.norm_plan, self.gradients, self.dnorm[0].numel(), self.size, D=D, num_warps=1
+            self.dnorm, self.norm_plan, self.gradients, self.dnorm.stride(0), self.size, D=self.D, num_warps=1
         )
 
     def _transpose(self) -> None:
@@ -184,26 +178,21 @@ class FusedGradients:
             name, rows = f"blocks.{i}", block.source.shape[1]
             if block.q is None:
                 self._linear(block.source, 0, rows, name, 0, 3 * D, block.qkv)
-                q, q_run, k = block.qkv.view(-1), block.qkv[0].numel(), D
             else:
                 self._linear(block.source, 2 * inputs, inputs, name, 0, D, block.q)
                 self._linear(block.source, 0, rows, name, D, 2 * D, block.qkv)
-                q, q_run, k = block.q.view(-1), block.q[0].numel(), 0
-            flat, queries = block.qkv.view(-1), self._queries(i)
-            columns = block.qkv.shape[2]
+            queries, (q, k, v) = self._queries(i), self._queries_keys_values(block)
+            mid, out = self._from(block.mid, i), self._from(block.out, i)
             attention_kernel[(triton.cdiv(inputs, 32) * queries, runs)](
-                q, flat[k:], flat[k + D :], block.source, tokens,
-                self._at(f"{name}.attn.W_O"), self._at(f"{name}.attn.b_O"),
-                self._from(block.z, i), self._from(block.mid, i),
-                inputs, self.V, q_run, columns if block.q is None else D, block.qkv[0].numel(), columns,
-                block.source[0].numel(), self.size, block.mid[0].numel(),
-                FIRST=POSITIONS - queries, ROWS=i == 0, D=D, H=self.architecture.heads, T=32,
-                CAUSAL=self.architecture.causal, SCALE=1 / sqrt(self.architecture.head_width), MODE=self.mode, num_warps=4,
+                q, k, v, block.source, tokens, self._at(f"{name}.attn.W_O"), self._at(f"{name}.attn.b_O"),
+                self._from(block.z, i), mid,
+                inputs, self.V, q.stride(0), q.stride(1), k.stride(0), k.stride(1), block.source.stride(0), self.size,
+                mid.stride(0), T=32, **self._attention(i),
             )  # fmt: skip
             parts, strides = self._mlp(name, is_forward=True)
             mlp_kernel[(triton.cdiv(queries * inputs, ROWS), runs)](
-                self._from(block.mid, i), *parts, self._at(f"{name}.mlp.b_out"), self._from(block.out, i),
-                queries * inputs, block.mid[0].numel(), self.size, block.out[0].numel(), *strides,
+                mid, *parts, self._at(f"{name}.mlp.b_out"), out,
+                queries * inputs, mid.stride(0), self.size, out.stride(0), *strides,
                 D=D, N=self.hidden, BM=ROWS, BN=min(64 if self._is_bf16 else 32, self.hidden), RELU=self._relu,
                 MODE=self.mode, num_warps=4, num_stages=3 if self._is_bf16 else 2,
             )  # fmt: skip
@@ -232,107 +221,79 @@ class FusedGradients:
         linear_kernel[(triton.cdiv(rows, ROWS) * triton.cdiv(N, BN), self.runs)](
             x, self._at(f"{name}.ln1.w"), self._at(f"{name}.ln1.b"),
             self._at(f"{name}.attn.W_QKV", column), self._at(f"{name}.attn.b_QKV", column), out,
-            rows, N, x[0].numel(), first_row, self.size, 3 * self.D, out[0].numel(),
+            rows, N, x.stride(0), first_row, self.size, 3 * self.D, out.stride(0),
             D=self.D, BM=ROWS, BN=BN, MODE=self.mode, num_warps=4,
         )  # fmt: skip
 
     def _weight_gradient(
-        self,
-        x: Tensor,
-        x_run: int,
-        first_row: int,
-        rows: int,
-        norm: str,
-        dy: Tensor,
-        N: int,
-        columns: int,
-        name: str,
-        suffix: str,
-        column: int = 0,
-        dy_run: int = 0,
+        self, x: Tensor, dy: Tensor, parameter: str, norm: str = "", first_row: int = 0, column: int = 0
     ) -> None:
+        """Of the columns of W and b that `dy` belongs to; x passes its LayerNorm first where one is named."""
         BN = 128 if self._is_bf16 else 64
-        has_norm = norm != ""
-        weight = self._at(f"{norm}.w") if has_norm else self.weights
-        weight_gradient_kernel[(triton.cdiv(N, BN), self.runs)](
-            x, weight, self._at(f"{norm}.b") if has_norm else weight, dy,
-            self._grad(f"{name}.W_{suffix}", column), self._grad(f"{name}.b_{suffix}", column),
-            rows, N, x_run, first_row, self.size, dy_run or dy[0].numel(), N, columns, self.size,
-            D=self.D, NORM=has_norm, BR=64, BN=BN, MODE=self.mode, num_warps=4, num_stages=2 if self._is_bf16 else 1,
+        weight, shift = (self._at(f"{norm}.w"), self._at(f"{norm}.b")) if norm else (self.weights, self.weights)
+        columns = self.shapes[parameter][1]
+        weight_gradient_kernel[(triton.cdiv(dy.shape[2], BN), self.runs)](
+            x, weight, shift, dy, self._grad(parameter, column), self._grad(parameter.replace("W_", "b_"), column),
+            dy.shape[1], dy.shape[2], x.stride(0), first_row, self.size, dy.stride(0), dy.shape[2], columns, self.size,
+            D=self.D, NORM=norm != "", BR=64, BN=BN, MODE=self.mode, num_warps=4, num_stages=2 if self._is_bf16 else 1,
         )  # fmt: skip
 
     def _back(self, i: int, tokens: Tensor, dout: Tensor, din: Tensor) -> None:
         """From the gradient after a block to that before it, or to the embeddings'."""
-        block, name, queries = self.blocks[i], f"blocks.{i}", self._queries(i)
-        D, inputs, runs, rows = self.D, self.inputs, self.runs, queries * self.inputs
-        mid, kept = self._from(block.mid, i), block.mid[0].numel()
-        parts, strides = self._mlp(name, is_forward=False)
-        mlp_input_gradient_kernel[(triton.cdiv(rows, ROWS), runs)](
-            mid, *parts, self._at(f"{name}.mlp.W_in"), dout, self._from(block.dmid, i), self._norm_part(f"{name}.ln2"),
-            rows, kept, self.size, dout[0].numel(), self.dnorm[0].numel(), *strides, 1, self.hidden,
-            D=D, N=self.hidden, BM=ROWS, BN=min(32, self.hidden), RELU=self._relu, MODE=self.mode, num_warps=4,
-            num_stages=2 if self._is_bf16 else 1,
-        )  # fmt: skip
-        tile = min(64, self.hidden)
-        mlp_weight_gradient_kernel[(triton.cdiv(self.hidden, tile), runs)](
-            mid, *parts, dout,
-            *(self._grad(f"{name}.mlp.{part}") for part in ("W_in", "b_in", "W_out", "b_out")),
-            rows, kept, self.size, dout[0].numel(), self.size, *strides,
-            D=D, N=self.hidden, BR=32, BN=tile, RELU=self._relu, MODE=self.mode, num_warps=4, num_stages=1,
-        )  # fmt: skip
-        dmid = self._from(block.dmid, i)
-        self._weight_gradient(self._from(block.z, i), kept, 0, rows, "", dmid, D, D, f"{name}.attn", "O", dy_run=kept)
-        flat, columns = block.qkv.view(-1), block.qkv.shape[2]
-        k = D if block.q is None else 0
-        q, q_run, q_columns = (
-            (flat, block.qkv[0].numel(), columns) if block.q is None else (block.q, block.q[0].numel(), D)
-        )
-        dflat = block.dqkv.view(-1)
-        skipped = (POSITIONS - queries) * inputs * columns if i == 0 else 0
-        dq = dflat[skipped:] if block.dq is None else block.dq
-        attention_gradient_kernel[(triton.cdiv(inputs, 16), runs)](
-            q, flat[k:], flat[k + D :], dmid, tokens, self._at(f"{name}.attn.W_O"), dq, dflat[k:],
-            inputs, self.V, q_run, q_columns, block.qkv[0].numel(), columns, self.size, kept,
-            block.dqkv[0].numel() if block.dq is None else block.dq[0].numel(), columns if block.dq is None else D,
-            block.dqkv[0].numel(), columns,
-            FIRST=POSITIONS - queries, ROWS=i == 0, D=D, H=self.architecture.heads, T=16,
-            CAUSAL=self.architecture.causal, SCALE=1 / sqrt(self.architecture.head_width), MODE=self.mode, num_warps=4,
-        )  # fmt: skip
+        block, name, inputs = self.blocks[i], f"blocks.{i}", self.inputs
+        self._back_mlp(i, dout)
+        self._back_attention(i, tokens)
         if i == 0:
             self._back_to_embeddings(tokens)
             return
-        source_run = block.source[0].numel()
-        if block.q is None:
-            self._weight_gradient(
-                block.source,
-                source_run,
-                0,
-                POSITIONS * inputs,
-                f"{name}.ln1",
-                block.dqkv,
-                3 * D,
-                3 * D,
-                f"{name}.attn",
-                "QKV",
-            )
-        else:
-            self._weight_gradient(
-                block.source, source_run, 2 * inputs, inputs, f"{name}.ln1", block.dq, D, 3 * D, f"{name}.attn", "QKV"
-            )
-            self._weight_gradient(
-                block.source,
-                source_run,
-                0,
-                POSITIONS * inputs,
-                f"{name}.ln1",
-                block.dqkv,
-                2 * D,
-                3 * D,
-                f"{name}.attn",
-                "QKV",
-                D,
-            )
+        if block.dq is not None:
+            self._weight_gradient(block.source, block.dq, f"{name}.attn.W_QKV", f"{name}.ln1", first_row=2 * inputs)
+        self._weight_gradient(
+            block.source, block.dqkv, f"{name}.attn.W_QKV", f"{name}.ln1", column=0 if block.dq is None else self.D
+        )
         self._input_gradient(name, block, block.dqkv, block.dmid, din)
+
+    def _back_mlp(self, i: int, dout: Tensor) -> None:
+        block, name = self.blocks[i], f"blocks.{i}"
+        mid, dmid, rows = self._from(block.mid, i), self._from(block.dmid, i), self._queries(i) * self.inputs
+        parts, strides = self._mlp(name, is_forward=False)
+        mlp_input_gradient_kernel[(triton.cdiv(rows, ROWS), self.runs)](
+            mid, *parts, self._at(f"{name}.mlp.W_in"), dout, dmid, self._norm_part(f"{name}.ln2"),
+            rows, mid.stride(0), self.size, dout.stride(0), self.dnorm.stride(0), *strides, 1, self.hidden,
+            D=self.D, N=self.hidden, BM=ROWS, BN=min(32, self.hidden), RELU=self._relu, MODE=self.mode, num_warps=4,
+            num_stages=2 if self._is_bf16 else 1,
+        )  # fmt: skip
+        tile = min(64, self.hidden)
+        mlp_weight_gradient_kernel[(triton.cdiv(self.hidden, tile), self.runs)](
+            mid, *parts, dout, *(self._grad(f"{name}.mlp.{part}") for part in ("W_in", "b_in", "W_out", "b_out")),
+            rows, mid.stride(0), self.size, dout.stride(0), self.size, *strides,
+            D=self.D, N=self.hidden, BR=32, BN=tile, RELU=self._relu, MODE=self.mode, num_warps=4, num_stages=1,
+        )  # fmt: skip
+
+    def _back_attention(self, i: int, tokens: Tensor) -> None:
+        block, name, D = self.blocks[i], f"blocks.{i}", self.D
+        dmid, dkv = self._from(block.dmid, i), block.dqkv if block.dq is not None else block.dqkv[..., D:]
+        self._weight_gradient(self._from(block.z, i), dmid, f"{name}.attn.W_O")
+        q, k, v = self._queries_keys_values(block)
+        dq = self._from(block.dqkv, i) if block.dq is None else block.dq
+        attention_gradient_kernel[(triton.cdiv(self.inputs, 16), self.runs)](
+            q, k, v, dmid, tokens, self._at(f"{name}.attn.W_O"), dq, dkv,
+            self.inputs, self.V, q.stride(0), q.stride(1), k.stride(0), k.stride(1), self.size, dmid.stride(0),
+            dq.stride(0), dq.stride(1), dkv.stride(0), dkv.stride(1), T=16, **self._attention(i),
+        )  # fmt: skip
+
+    def _queries_keys_values(self, block: _Block) -> tuple[Tensor, Tensor, Tensor]:
+        D = self.D
+        if block.q is not None:
+            return block.q, block.qkv[..., :D], block.qkv[..., D:]
+        return block.qkv[..., :D], block.qkv[..., D : 2 * D], block.qkv[..., 2 * D :]
+
+    def _attention(self, i: int) -> dict[str, Any]:
+        """What both attention kernels are compiled for."""
+        first, own = POSITIONS - self._queries(i), self.architecture
+        scale = 1 / sqrt(own.head_width)
+        known = {"D": self.D, "H": own.heads, "CAUSAL": own.causal, "SCALE": scale, "MODE": self.mode}
+        return {"FIRST": first, "ROWS": i == 0, "num_warps": 4, **known}
 
     def _back_to_embeddings(self, tokens: Tensor) -> None:
         block, D, inputs, runs = self.blocks[0], self.D, self.inputs, self.runs
@@ -345,18 +306,7 @@ class FusedGradients:
             row_gradient_kernel[(tiles * triton.cdiv(columns, BN), runs)](
                 source, tokens, out, inputs, self.V, columns, BV=32, BI=64, BN=BN, MODE=mode, num_warps=4
             )
-        self._weight_gradient(
-            block.source,
-            block.source[0].numel(),
-            0,
-            self.table_rows,
-            "blocks.0.ln1",
-            self.dtable_qkv,
-            3 * D,
-            3 * D,
-            "blocks.0.attn",
-            "QKV",
-        )
+        self._weight_gradient(block.source, self.dtable_qkv, "blocks.0.attn.W_QKV", "blocks.0.ln1")
         self._input_gradient("blocks.0", block, self.dtable_qkv, self.dtable_res, self.dtable)
         embedding_gradient_kernel[(triton.cdiv(self.V, 32) + 1, runs)](
             self.dtable,
@@ -376,7 +326,7 @@ class FusedGradients:
         input_gradient_kernel[(triton.cdiv(rows, ROWS), self.runs)](
             block.source, self._at(f"{name}.ln1.w"), self._at(f"{name}.attn.W_QKV"), dy,
             dy if block.dq is None else block.dq, dres, dx, self._norm_part(f"{name}.ln1"),
-            rows, dy.shape[2], 0 if block.dq is None else self.D, apart, apart, block.source[0].numel(), self.size,
-            3 * self.D, dy[0].numel(), 0 if block.dq is None else block.dq[0].numel(), dres[0].numel(), self.dnorm[0].numel(),
-            dx[0].numel(), D=self.D, HAS_Q=block.dq is not None, BM=ROWS, BN=32, MODE=self.mode, num_warps=4, num_stages=2,
+            rows, dy.shape[2], 0 if block.dq is None else self.D, apart, apart, block.source.stride(0), self.size,
+            3 * self.D, dy.stride(0), 0 if block.dq is None else block.dq.stride(0), dres.stride(0), self.dnorm.stride(0),
+            dx.stride(0), D=self.D, HAS_Q=block.dq is not None, BM=ROWS, BN=32, MODE=self.mode, num_warps=4, num_stages=2,
         )  # fmt: skip
