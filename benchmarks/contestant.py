@@ -19,11 +19,11 @@ MEASURE_EVERY = {"jax": 102}
 class Ours:
     """grokscope's stack, with the peers' interface."""
 
-    def __init__(self, device: str, runs: int, precision: str) -> None:
+    def __init__(self, device: str, runs: int, precision: str, compiled: bool | None) -> None:
         from grokscope.specs import RunSpec
         from grokscope.training import Cohort, initial_state
 
-        self.runs, self.device = runs, device
+        self.runs, self.device, self.compiled = runs, device, compiled
         self.cohort = Cohort([RunSpec(precision=precision).with_seed(seed) for seed in range(runs)], device)
         self.state = initial_state(self.cohort)
 
@@ -31,13 +31,13 @@ class Ours:
         """Take n optimiser steps."""
         from grokscope.training import advance
 
-        advance(self.state, self.cohort, n, compiled=True)
+        advance(self.state, self.cohort, n, self.compiled)
 
     def measure(self) -> None:
         """Accuracies, losses, norm and block-0 FSD of every run."""
         from grokscope.measures import snapshot
 
-        snapshot(self.state.weights, self.cohort, compiled=True)
+        snapshot(self.state.weights, self.cohort, self.compiled)
 
     def wait(self) -> None:
         """Return once the device has finished."""
@@ -50,17 +50,20 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--precision", default="float32")
+    parser.add_argument("--reference", action="store_true", help="on CUDA: the compiled reference")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--strides", type=int, default=2, help="measurements in a round, 100 steps apart")
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     if chosen.name == "ours":
-        contestant = Ours(chosen.device, chosen.runs, chosen.precision)
+        # Compiled on a CPU; on CUDA by kernels, or compiled, where the bits depend on the stack.
+        compiled = True if chosen.reference or chosen.device == "cpu" else None
+        contestant = Ours(chosen.device, chosen.runs, chosen.precision, compiled)
     else:
         contestant = peers.build(chosen.name, chosen.device, chosen.runs)
     # Everything that a round does is done once before, so that nothing is compiled in it.
     stride = MEASURE_EVERY.get(chosen.name, 100)
-    for _ in range(2):
+    for _ in range(3):
         contestant.steps(stride)
         contestant.measure()
     contestant.wait()

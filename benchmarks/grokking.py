@@ -26,16 +26,18 @@ EVERY = 100
 NORM_STEPS = (500, 1000, 2500)
 
 
-def run(title: str, specs: list[RunSpec], steps: int, device: str) -> list[dict[str, Any]]:
+def run(
+    title: str, specs: list[RunSpec], steps: int, device: str, compiled: bool | None = None
+) -> list[dict[str, Any]]:
     """Events and norms of every run."""
     start = time.perf_counter()
     cohort = Cohort(specs, device)
     state = initial_state(cohort)
-    taken, seen = [0], [snapshot(state.weights, cohort)]
+    taken, seen = [0], [snapshot(state.weights, cohort, compiled)]
     for step in range(EVERY, steps + 1, EVERY):
-        advance(state, cohort, EVERY)
+        advance(state, cohort, EVERY, compiled)
         taken.append(step)
-        seen.append(snapshot(state.weights, cohort))
+        seen.append(snapshot(state.weights, cohort, compiled))
     print(f"{title}: {len(specs)} runs × {steps} steps in {time.perf_counter() - start:.0f} s", file=sys.stderr)
     rows = []
     for slot, spec in enumerate(specs):

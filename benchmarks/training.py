@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -97,11 +98,14 @@ def entries(device: str, slots: list[int]) -> list[Entry]:
     ]
     if "jax" in available(device):
         jax = "JAX jit + vmap + scan"
-        found += [Entry(f"{jax}, {e} runs", ["jax", "--runs", str(e)], wave=e > 64) for e in (1, 64, 256)]
-    for precision, sizes in (("tf32", slots), ("float32", [512]), ("bf16", [256, 512])):
+        found += [Entry(f"{jax}, {e} runs", ["jax", "--runs", str(e)], wave=int(e > 64)) for e in (1, 64, 256)]
+    for precision, sizes in (("tf32", slots), ("float32", slots[-1:]), ("bf16", [slots[0], slots[-1]])):
         for e in sizes:
             words = ["ours", "--runs", str(e), "--precision", precision]
-            found.append(Entry(f"grokscope {precision}, {e} runs", words, wave=int(e > 256 or precision != "tf32")))
+            found.append(Entry(f"grokscope {precision}, {e} runs", words))
+            if precision == "tf32":  # what equal bits in every stack cost
+                title = f"grokscope {precision}, {e} runs, compiled reference"
+                found.append(Entry(title, [*words, "--reference"], wave=int(e > 64)))
     return found
 
 
@@ -109,18 +113,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--slots", type=int, nargs="*", default=[1, 8, 64, 256, 512, 1024])
+    parser.add_argument("--strides", type=int, default=2, help="hundreds of steps in a round")
+    parser.add_argument("--slots", type=int, nargs="*", default=[1, 8, 64, 512])
+    parser.add_argument("--settle", type=float, default=1.0, help="seconds of rest before the first round")
     parser.add_argument("--only", default="", help="a regular expression that titles must match; naive always runs")
     parser.add_argument("--name", default="training", help="results go to NAME-DEVICE.json")
     chosen = parser.parse_args()
     wanted = re.compile(f"{NAIVE}|{chosen.only}" if chosen.only else "")
     table = [entry for entry in entries(chosen.device, chosen.slots) if wanted.search(entry.title)]
+    for entry in table:
+        entry.strides = min(entry.strides, chosen.strides)
     for wave in sorted({entry.wave for entry in table}):
-        race([entry for entry in table if entry.wave == wave], chosen.device, chosen.rounds)
+        race([entry for entry in table if entry.wave == wave], chosen.device, chosen.rounds, chosen.settle)
     report(chosen.device, table, chosen.name)
 
 
-def race(wave: list[Entry], device: str, rounds: int) -> None:
+def race(wave: list[Entry], device: str, rounds: int, settle: float) -> None:
     """Start a wave, run interleaved rounds, end it."""
     cores = len(os.sched_getaffinity(0))
     for entry in wave:
@@ -129,6 +137,8 @@ def race(wave: list[Entry], device: str, rounds: int) -> None:
             entry.wait_until_ready()
     for entry in wave if device != "cpu" else ():
         entry.wait_until_ready()
+    print(f"{len(wave)} contestants are ready", flush=True)
+    time.sleep(settle)
     for number in range(rounds):
         for entry in wave:
             for kind in ("training", "measured") if not entry.failed else ():

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from grokscope.activations import Conditioning, Edits, Subject, answer_sums, condition_of, conditioning_basis
 from grokscope.measures.question import FORWARD, Columns, Measure, Question
-from grokscope.measures.spectrum import CONSTANT_SHARE, mode_number
+from grokscope.measures.spectrum import CONSTANT_SHARE, add_up, mode_number
 from grokscope.shapes import Float, Int
 from grokscope.tasks import Basis
 
@@ -96,8 +96,8 @@ def _structure(
     waves = torch.tensor(basis.modes.basis[:, 1:], device=sums.device)
     dimensions = torch.tensor(basis.modes.dimensions, dtype=torch.float64, device=sums.device)
     along = ((sums @ waves) * waves).sum(dim=-2)  # b_iᵀ S b_i of every column i
-    height = along.new_zeros(len(along), len(basis.modes))
-    height = height.index_add(-1, torch.tensor(basis.modes.column_mode, device=sums.device), along) / pairs
+    mode = torch.tensor(basis.modes.column_mode, device=sums.device)
+    height = add_up(along[..., None], mode, len(basis.modes))[..., 0] / pairs
     # C_m = (n/dim) B_m B_mᵀ is 1 at the right answer and has the squared norm pairs · n/dim over all pairs and classes.
     explained = height.square() * pairs * n / dimensions / squares[:, None]
     return LogitStructure(explained, height.where(squares.isfinite()[:, None], torch.nan), squares / (pairs * n))

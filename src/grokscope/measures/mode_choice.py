@@ -11,7 +11,7 @@ from torch import Tensor
 from grokscope.activations import Conditioning, Subject, conditioning_basis
 from grokscope.errors import require, shown
 from grokscope.measures.projections import on_both, pair_rows
-from grokscope.measures.spectrum import CONSTANT_SHARE, spectrum
+from grokscope.measures.spectrum import CONSTANT_SHARE, add_up, spectrum
 from grokscope.measures.synchronization import fsd
 from grokscope.shapes import Bool, Float
 from grokscope.tasks import Basis, Task
@@ -100,8 +100,7 @@ def _pair_density(squares: Float[Tensor, "runs n n neurons"], basis: Basis) -> F
     """Squared coefficients of each mode's terms in a, in b and in both, over their number."""
     mode = torch.tensor(basis.modes.column_mode, device=squares.device)
     first, second = (mode[:, None] == mode).nonzero(as_tuple=True)
-    total = squares.new_zeros(len(squares), len(basis.modes), squares.shape[-1])
-    total.index_add_(1, mode, squares[:, 1:, 0] + squares[:, 0, 1:])
-    total.index_add_(1, mode[first], squares[:, first + 1, second + 1])
+    terms = torch.cat([squares[:, 1:, 0] + squares[:, 0, 1:], squares[:, first + 1, second + 1]], dim=1)
+    total = add_up(terms, torch.cat([mode, mode[first]]), len(basis.modes))
     dimensions = torch.tensor(basis.modes.dimensions, dtype=squares.dtype, device=squares.device)
     return total / (2 * dimensions + dimensions**2)[:, None]

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from grokscope.errors import require
+from grokscope.measures.spectrum import add_up
 from grokscope.shapes import Bool, Float, Int
 from grokscope.tasks import Basis, Task
 
@@ -86,7 +87,7 @@ def cube_part(
     diagonal = ((waves.T @ functions.double()) * waves.T).sum(dim=-1)
     mode = torch.tensor(basis.modes.column_mode, device=functions.device)
     dimensions = torch.tensor(basis.modes.dimensions, device=functions.device)
-    size = diagonal.new_zeros(*diagonal.shape[:-1], len(dimensions)).index_add(-1, mode, diagonal) / dimensions
+    size = add_up(diagonal[..., None], mode, len(dimensions))[..., 0] / dimensions
     return (waves * (size * modes)[..., None, mode]) @ waves.T
 
 

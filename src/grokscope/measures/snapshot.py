@@ -4,9 +4,11 @@ The compiled fast path of the measures `memorization`, `norms`, `fsd` and `rank`
 with theirs.
 """
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,6 +21,7 @@ from grokscope.measures.spectrum import CONSTANT_SHARE, mode_number, spectrum
 from grokscope.measures.synchronization import fsd
 from grokscope.model import forward, forward_with_hidden, last_hidden, pair_scores
 from grokscope.shapes import Float
+from grokscope.tasks import Task
 from grokscope.training import Cohort, arithmetic
 
 __all__ = ["Snapshot", "snapshot"]
@@ -66,19 +69,38 @@ def snapshot(
 
     Without `scores`, accuracies, losses and norm are NaN, and only block 0 is computed: a sixth of the cost.
     """
-    compiled = cohort.device.type == "cuda" if compiled is None else compiled
     reader = _READERS.get(cohort)
-    if reader is None or reader.compiled != compiled:
-        reader = _READERS[cohort] = _Reader(cohort, compiled)
+    if reader is None or reader.asked != compiled:
+        reader = _READERS[cohort] = _reader_of(cohort, compiled)
     with torch.no_grad():
         return reader.read(weights, scores)
 
 
-class _Reader:
+class Reader(ABC):
+    """What reads a stack of runs."""
+
+    asked: bool | None
+    """What `snapshot` was asked for."""
+
+    @abstractmethod
+    def read(self, flat: Tensor, scores: bool = True) -> Snapshot:
+        """Measure every run; without scores, block 0 alone."""
+
+
+def _reader_of(cohort: Cohort, compiled: bool | None) -> Reader:
+    """By kernels on CUDA, where what is read of a run does not depend on the others, unless the reference is wanted."""
+    if compiled is None and cohort.has_kernels:
+        from grokscope.measures.kernel_snapshot import KernelReader  # Triton comes with torch's CUDA builds alone
+
+        return KernelReader(cohort)
+    return _Reader(cohort, compiled)
+
+
+class _Reader(Reader):
     """The forward passes of one stack of runs, in chunks of equal size so that they compile once."""
 
-    def __init__(self, cohort: Cohort, compiled: bool) -> None:
-        self.compiled, self.cohort_key = compiled, cohort.key
+    def __init__(self, cohort: Cohort, compiled: bool | None) -> None:
+        self.asked, self.cohort_key = compiled, cohort.key
         self.cohort_classes, self.compute = cohort.classes, cohort.compute
         self.layout, self.architecture = cohort.layout, cohort.architecture
         self.slots_by_task, self.runs = cohort.slots_by_task, len(cohort)
@@ -101,10 +123,7 @@ class _Reader:
         self.is_train = _padded(tables.is_train, padding, False)
         self.is_validation = _padded(tables.is_real & ~tables.is_train, padding, False)
         self.answers = _padded(tables.answers.where(tables.is_real, -1), padding, -1)
-        self.answer_counts = {
-            task: torch.tensor(np.bincount(task.answers, minlength=task.classes), device=self.home)
-            for task in cohort.slots_by_task
-        }
+        self.answer_counts = pairs_by_answer(cohort, self.home)
         compiler = partial(torch.compile, fullgraph=True, dynamic=False) if compiled else lambda function: function
         self.scores: Callable[..., Tensor] = compiler(self._scores)
         self.sums: Callable[..., tuple[Tensor, Tensor]] = compiler(self._sums)
@@ -131,7 +150,8 @@ class _Reader:
             if scores and not self.is_exact:
                 with arithmetic(self.cohort_key.precision):
                     totals += self.scores(flat, tokens, labels, *masks)
-        block0 = self._block0(*self._joined(sums), origin.to(self.home).double())
+        means = BlockMeans(*self._joined(sums), origin.to(self.home).double())
+        block0 = block0_columns(means, self.slots_by_task, self.answer_counts)
         train, validation = totals[:, :3], totals[:, 3:]
         columns = [
             train[:, 0] / train[:, 2],
@@ -195,29 +215,66 @@ class _Reader:
             return torch.cat(sums, dim=1).double(), torch.cat(squares, dim=1).double()
         return torch.stack(sums).double().sum(dim=0), torch.stack(squares).double().sum(dim=0)
 
-    def _block0(self, sums: Tensor, squares: Tensor, origin: Tensor) -> list[Tensor]:
-        """FSD, dominant mode, median rank and answer share, task by task: each has its own answers and basis."""
-        columns = [torch.full((self.runs,), torch.nan, dtype=torch.float64, device=sums.device) for _ in range(4)]
-        for task, placed in self.slots_by_task.items():
-            slots, counts = placed.to(self.home), self.answer_counts[task][:, None]
-            away, pairs = sums[slots, : task.classes] / counts, counts.sum()
-            moments = [part[slots, : task.classes].sum(dim=1) / pairs for part in (sums, squares)]
-            mean_square = moments[1] + origin[slots][:, 0] * (2 * moments[0] + origin[slots][:, 0])
-            waves = spectrum(away + origin[slots], task.basis(), mean_square)
-            found = fsd(waves.density)
-            mean = (away * counts).sum(dim=1, keepdim=True) / pairs
-            between = ((away - mean) ** 2 * counts).sum(dim=(1, 2))
-            total = squares[slots, : task.classes].sum(dim=(1, 2)) - pairs * (mean**2).sum(dim=(1, 2))
-            size = total + pairs * ((mean + origin[slots]) ** 2).sum(dim=(1, 2))
-            share = (between / total).where(~(total <= CONSTANT_SHARE * size), torch.nan)
-            rank = fourier_rank(waves.power).median
-            values = (found.fsd, mode_number(found.mode, found.fsd), rank, share)
-            for column, value in zip(columns, values, strict=True):
-                column[slots] = value
-        return columns
+
+class BlockMeans(NamedTuple):
+    """Sums over block 0's activations at the read position, in float64."""
+
+    sums: Float[Tensor, "runs answers neurons"]
+    """Σ(x − origin) over the pairs with each answer."""
+    squares: Float[Tensor, "runs answers neurons"]
+    """Σ(x − origin)²."""
+    origin: Float[Tensor, "runs 1 neurons"]
+    """One activation of each neuron."""
+
+    def of(self, slots: Tensor) -> "BlockMeans":
+        """Of some runs."""
+        return BlockMeans(*(part[slots] for part in self))
 
 
-_READERS: "WeakKeyDictionary[Cohort, _Reader]" = WeakKeyDictionary()
+def pairs_by_answer(cohort: Cohort, device: torch.device) -> dict[Task, Tensor]:
+    """How many pairs of each task have each answer."""
+    return {
+        task: torch.tensor(np.bincount(task.answers, minlength=task.classes), device=device)
+        for task in cohort.slots_by_task
+    }
+
+
+def block0_columns(
+    means: BlockMeans, slots_by_task: Mapping[Task, Tensor], counts: Mapping[Task, Tensor], at_once: int = 0
+) -> list[Tensor]:
+    """FSD, dominant mode, median rank and answer share, task by task: each has its own answers and basis.
+
+    With `at_once` runs are read in groups of exactly that many, the last filled up with copies, so that no sum's order
+    depends on how many there are.
+    """
+    runs, device = len(means.sums), means.sums.device
+    columns = [torch.full((runs,), torch.nan, dtype=torch.float64, device=device) for _ in range(4)]
+    for task, placed in slots_by_task.items():
+        for slots in torch.split(placed.to(device), at_once or runs):
+            read = torch.cat([slots, slots[:1].expand(max(0, at_once - len(slots)))])
+            found = _block0_of(means.of(read), task, counts[task][:, None])
+            for column, value in zip(columns, found, strict=True):
+                column[slots] = value[: len(slots)].to(column.dtype)
+    return columns
+
+
+def _block0_of(read: BlockMeans, task: Task, counts: Tensor) -> tuple[Tensor, ...]:
+    origin, pairs = read.origin, counts.sum()
+    sums, squares = (part[:, : task.classes].contiguous() for part in (read.sums, read.squares))
+    away = sums / counts
+    moments = [part.sum(dim=1) / pairs for part in (sums, squares)]
+    mean_square = moments[1] + origin[:, 0] * (2 * moments[0] + origin[:, 0])
+    waves = spectrum(away + origin, task.basis(), mean_square)
+    found = fsd(waves.density)
+    mean = (away * counts).sum(dim=1, keepdim=True) / pairs
+    between = ((away - mean) ** 2 * counts).sum(dim=(1, 2))
+    total = squares.sum(dim=(1, 2)) - pairs * (mean**2).sum(dim=(1, 2))
+    size = total + pairs * ((mean + origin) ** 2).sum(dim=(1, 2))
+    share = (between / total).where(~(total <= CONSTANT_SHARE * size), torch.nan)
+    return found.fsd, mode_number(found.mode, found.fsd), fourier_rank(waves.power).median, share
+
+
+_READERS: "WeakKeyDictionary[Cohort, Reader]" = WeakKeyDictionary()
 
 
 def _pairs_per_answer(cohort: Cohort) -> int:

@@ -1,14 +1,16 @@
 """Power of conditioned means in each mode of a basis."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from grokscope.shapes import Bool, Float, Int
 from grokscope.tasks import Basis
 
-__all__ = ["Spectrum", "mode_number", "mostly_varies", "spectrum"]
+__all__ = ["Spectrum", "add_up", "mode_number", "mostly_varies", "spectrum"]
 
 # Below this share of an activation's mean square, variation over answers is rounding: (8 · 2⁻²³)².
 CONSTANT_SHARE = 1e-12
@@ -42,14 +44,12 @@ def spectrum(
     Whether they vary beyond rounding is judged by the size of what was averaged, `mean_square` of the activation: the
     means of a function of a plus one of b are 0 up to rounding, and nothing but rounding. Without it, by their own.
     """
-    over_group = means[..., torch.tensor(basis.answers, device=means.device), :].double()
+    answers, dimensions, own_waves, column_mode = _on_device(basis, means.device)
+    over_group = means[..., answers, :].double()
     centred = over_group - over_group.mean(dim=-2, keepdim=True)
-    dimensions = torch.tensor(basis.modes.dimensions, dtype=torch.float64, device=means.device)
     if not basis.modes.is_fourier:
-        waves = torch.tensor(basis.modes.basis[:, 1:], device=means.device)
-        squares = torch.einsum("gc,...gj->...cj", waves, centred) ** 2
-        power = squares.new_zeros(*squares.shape[:-2], len(basis.modes), squares.shape[-1])
-        power = power.index_add(-2, torch.tensor(basis.modes.column_mode, device=means.device), squares)
+        squares = torch.einsum("gc,...gj->...cj", own_waves, centred) ** 2
+        power = add_up(squares, column_mode, len(basis.modes))
     else:
         waves = torch.fft.rfft(centred, dim=-2)[..., 1:, :]
         power = (waves.real**2 + waves.imag**2) * dimensions[:, None] / centred.shape[-2]
@@ -57,6 +57,25 @@ def spectrum(
     size = own if mean_square is None else torch.maximum(own, over_group.shape[-2] * mean_square)
     is_constant = power.sum(dim=-2) <= CONSTANT_SHARE * size  # never true of NaN
     return Spectrum(torch.where(is_constant[..., None, :], 0, power), dimensions, is_constant)
+
+
+def add_up(
+    values: Float[Tensor, "*runs columns neurons"], place: Int[Tensor, " columns"], size: int
+) -> Float[Tensor, "*runs places neurons"]:
+    """Σ of the columns with the same place, 0 ≤ place < size, such as the mode to which each belongs."""
+    if values.device.type == "cpu":
+        return values.new_zeros(*values.shape[:-2], size, values.shape[-1]).index_add(-2, place, values)
+    # One product with 0 and 1: no atomics, always the same order.
+    return (torch.arange(size, device=place.device)[:, None] == place).to(values.dtype) @ values
+
+
+@lru_cache(maxsize=64)
+def _on_device(basis: Basis, device: torch.device) -> tuple[Tensor, ...]:
+    """Answers, dimensions, waves and the mode of each wave, copied to a device once."""
+    modes = basis.modes
+    waves = (modes.basis[:, 1:], modes.column_mode) if not modes.is_fourier else (np.empty(0), np.empty(0))
+    answers, *rest = (torch.tensor(part, device=device) for part in (basis.answers, modes.dimensions, *waves))
+    return answers, rest[0].double(), *rest[1:]
 
 
 def mostly_varies(power: Float[Tensor, "*runs modes neurons"]) -> Bool[Tensor, "*runs"]:

@@ -43,11 +43,18 @@ class Layout:
         """Numbers per run."""
         return sum(prod(shape) for shape in self.shapes.values())
 
+    @property
+    def places(self) -> dict[str, int]:
+        """Where each parameter begins."""
+        ends = accumulate(map(prod, self.shapes.values()))
+        return {name: end - prod(shape) for (name, shape), end in zip(self.shapes.items(), ends, strict=True)}
+
     def views(self, flat: Float[Tensor, "runs size"]) -> Weights:
         """Each parameter as a view [runs, …] into the flat buffer."""
-        ends = accumulate(map(prod, self.shapes.values()))
-        places = zip(self.shapes.items(), ends, strict=True)
-        return {name: flat[:, end - prod(shape) : end].view(len(flat), *shape) for (name, shape), end in places}
+        return {
+            name: flat[:, place : place + prod(self.shapes[name])].view(len(flat), *self.shapes[name])
+            for name, place in self.places.items()
+        }
 
     @staticmethod
     def real(name: str, symbols: int) -> tuple[Any, ...]:

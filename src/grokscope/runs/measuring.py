@@ -17,7 +17,7 @@ from grokscope.training.devices import is_available
 
 __all__ = ["STEPS_AT_ONCE", "Measuring", "Reading", "measure_checkpoints", "measure_stack"]
 
-STEPS_AT_ONCE = {"cpu": 4, "cuda": 64, "mps": 16}  # checkpoints in one stack: some hundred MB on a CPU
+STEPS_AT_ONCE = {"cpu": 4, "cuda": 16, "mps": 16}  # checkpoints in one stack: some hundred MB on a CPU
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,19 @@ def measure_stack(subject: RunStack, readings: Sequence[str]) -> list[Row]:
     """One row for each run of a subject: measures by name, `NAME@sum` by sums, `NAME@BASIS` in that basis.
 
     What the task or the model does not have is left out, and so is what would be read twice (sums that are the
-    answers). A run whose activations are not numbers has NaN and a reason, also if it is alone.
+    answers). A run whose activations are not numbers has NaN and a reason, also if it is alone. On CUDA stacks have one
+    size, the last filled up with copies, so that a row does not depend on the other runs.
     """
+    if subject.device.type != "cuda":
+        return _measured(subject, readings)
+    size, runs = STEPS_AT_ONCE["cuda"], range(len(subject))
+    parts = [list(runs[start : start + size]) for start in range(0, len(subject), size)]
+    filled = [(part, part + part[:1] * (size - len(part))) for part in parts]
+    return [row for part, read in filled for row in _measured(subject.select(read), readings)[: len(part)]]
+
+
+def _measured(subject: RunStack, readings: Sequence[str]) -> list[Row]:
+    """Rows of runs that are read together."""
     rows: list[Row] = [{} for _ in range(len(subject))]
     read = subject.select([0, 0]) if len(subject) == 1 else subject  # a stack is never rejected for one of its runs
     wanted = [(where, name) for name, _, where in (reading.partition("@") for reading in readings)]

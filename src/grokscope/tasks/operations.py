@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -118,8 +118,8 @@ def _modular_task(name: str, match: re.Match[str]) -> Task:
     a, b = _pairs(n, without_zero=operation.divides)
     bases: dict[BasisName, Callable[[], Basis]] = {}
     if operation.needs_prime:
-        bases["multiplicative"] = lambda: Basis("multiplicative", root_powers(n), fourier_modes(n - 1))
-    bases["additive"] = lambda: Basis("additive", np.arange(n), fourier_modes(n))
+        bases["multiplicative"] = cache(lambda: Basis("multiplicative", root_powers(n), fourier_modes(n - 1)))
+    bases["additive"] = cache(lambda: Basis("additive", np.arange(n), fourier_modes(n)))
     group = named_group(f"Z{n}") if match[1] == "add" else None
     return Task(
         name=name,
@@ -148,7 +148,7 @@ def _group_task(name: str, group: Group) -> Task:
         inputs=np.stack([a, b], axis=1),
         answers=group.table[a, b],
         sums=None,
-        bases={isotypic: lambda: Basis(isotypic, np.arange(group.order), group_modes(group))},
+        bases={isotypic: cache(lambda: Basis(isotypic, np.arange(group.order), group_modes(group)))},
         group=group,
     )
 

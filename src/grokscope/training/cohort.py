@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,11 @@ class Cohort:
     def exact(self) -> torch.dtype:
         """Of per-run scalars and totals on the device: float64, except on mps, which has none."""
         return torch.float32 if self.device.type == "mps" else torch.float64
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether steps and evaluations are made of kernels: on CUDA, with the Triton that torch's builds bring."""
+        return self.device.type == "cuda" and find_spec("triton") is not None
 
     @property
     def compute(self) -> torch.dtype | None:

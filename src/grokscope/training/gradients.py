@@ -1,5 +1,7 @@
 """What others do to a gradient before the optimiser sees it, over a stack: Grokfast-EMA and ⊥Grad."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -31,8 +33,15 @@ def grokfast_(
     return gradient + average * lamb.view(shape)
 
 
+def dots(a: Float[Tensor, "runs numbers"], b: Float[Tensor, "runs numbers"]) -> Float[Tensor, " runs"]:
+    """Σ a·b of each run."""
+    return (a * b).sum(dim=1)
+
+
 def orthogonal(
-    weights: Float[Tensor, "runs *shape"], gradient: Float[Tensor, "runs *shape"]
+    weights: Float[Tensor, "runs *shape"],
+    gradient: Float[Tensor, "runs *shape"],
+    dots: Callable[[Tensor, Tensor], Tensor] = dots,
 ) -> Float[Tensor, "runs *shape"]:
     """⊥Grad (Prieto et al. 2025): g⊥ = g − (wᵀg / wᵀw) w, at the length of g; one parameter tensor at a time.
 
@@ -40,8 +49,8 @@ def orthogonal(
     weights, as that of every tensor with a single entry, has no rest and becomes zero.
     """
     w, g = weights.flatten(1), gradient.flatten(1)
-    along = (w * g).sum(dim=1, keepdim=True) / (w.square().sum(dim=1, keepdim=True) + TINY)
-    rest = g - along * w
-    whole, left = g.norm(dim=1, keepdim=True), rest.norm(dim=1, keepdim=True)
-    scale = (whole / (left + TINY)).where(left > ROUNDING * torch.finfo(g.dtype).eps * whole, 0)
+    along = dots(w, g) / (dots(w, w) + TINY)
+    rest = g - along.to(g.dtype)[:, None] * w
+    whole, left = dots(g, g).sqrt(), dots(rest, rest).sqrt()
+    scale = (whole / (left + TINY)).where(left > ROUNDING * torch.finfo(g.dtype).eps * whole, 0).to(g.dtype)[:, None]
     return (rest * scale).view_as(gradient)

@@ -17,6 +17,7 @@ from grokscope.training.adamw import AdamWScalars, adamw_, adamw_scalars, clippe
 from grokscope.training.batches import batches
 from grokscope.training.cohort import Cohort
 from grokscope.training.gradients import grokfast_, orthogonal
+from grokscope.training.graphs import recorded
 from grokscope.training.state import State
 
 __all__ = ["Info", "Trainer", "advance", "arithmetic", "trainer_of"]
@@ -37,10 +38,10 @@ class Info:
 def advance(state: State, cohort: Cohort, steps: int, compiled: bool | None = None) -> tuple[State, Info]:
     """Train every living run by `steps` optimiser steps, or to its last one if that comes first.
 
-    The state's tensors are changed in place. `compiled` is decided by the device if not given: on CUDA it always
-    pays, on a CPU after some thousand steps.
+    The state's tensors are changed in place. On CUDA a step is made of kernels whose work for one run does not depend
+    on the others, unless `compiled` is given: then it is the reference, compiled or not, whose bits do. On a CPU, where
+    runs are trained alone, compiling pays after some thousand steps.
     """
-    compiled = cohort.device.type == "cuda" if compiled is None else compiled
     trainer = trainer_of(state, cohort, compiled)
     first_step, was_alive = state.step.tolist(), state.alive.tolist()
     with arithmetic(cohort.key.precision):
@@ -69,11 +70,17 @@ def arithmetic(precision: str) -> Iterator[None]:
 _TRAINERS: "WeakKeyDictionary[Cohort, Trainer]" = WeakKeyDictionary()
 
 
-def trainer_of(state: State, cohort: Cohort, compiled: bool) -> "Trainer":
+def trainer_of(state: State, cohort: Cohort, compiled: bool | None) -> "Trainer":
     """The trainer of this cohort and state, made once."""
     known = _TRAINERS.get(cohort)
-    if known is None or known.state is not state or known.compiled != compiled or not known.owns(state):
-        known = Trainer(state, cohort, compiled)
+    if known is None or known.state is not state or known.asked != compiled or not known.owns(state):
+        if compiled is None and cohort.has_kernels:
+            from grokscope.training.kernel_trainer import KernelTrainer  # Triton comes with torch's CUDA builds alone
+
+            known = KernelTrainer(state, cohort)
+        else:
+            known = Trainer(state, cohort, bool(compiled))
+        known.asked = compiled
         _TRAINERS[cohort] = known
     return known
 
@@ -85,8 +92,16 @@ class Trainer:
     replayed without the host.
     """
 
+    asked: bool | None = None
+    """What `advance` was asked for."""
+    room: int = CHUNK
+    """Steps whose batches have a place."""
+    steps_of_graphs: tuple[int, ...] = (1,)
+    """Steps of each CUDA graph, the longest first."""
+
     def __init__(self, state: State, cohort: Cohort, compiled: bool) -> None:
-        self.state, self.compiled = state, compiled
+        self.state, self.layout = state, cohort.layout
+        self.is_captured = compiled and cohort.device.type == "cuda"
         self.key, self.device, runs = cohort.key, cohort.device, len(cohort)
         self.tables, self.classes, self.compute = cohort.tables, cohort.classes, cohort.compute
         self.architecture, self.names = cohort.architecture, tuple(cohort.layout.shapes)
@@ -111,16 +126,16 @@ class Trainer:
         paired = [cohort.paired_slot.get(slot, -1) for slot in range(runs)]
         self.paired = torch.tensor(paired, device=self.device)
         self.dropout_share = cohort.column("dropout", cohort.dtype)
-        self.rows = torch.zeros(CHUNK, runs, self.key.batch, dtype=torch.int32, device=self.device)
-        self.counts = torch.zeros(CHUNK, runs, dtype=torch.int64, device=self.device)
-        self.decay = torch.zeros(CHUNK, runs, dtype=cohort.exact, device=self.device)
-        self.losses = torch.zeros(CHUNK, runs, dtype=cohort.dtype, device=self.device)
+        self.rows = torch.zeros(self.room, runs, self.key.batch, dtype=torch.int32, device=self.device)
+        self.counts = torch.zeros(self.room, runs, dtype=torch.int64, device=self.device)
+        self.decay = torch.zeros(self.room, runs, dtype=cohort.exact, device=self.device)
+        self.losses = torch.zeros(self.room, runs, dtype=cohort.dtype, device=self.device)
         self.counter = torch.zeros(1, dtype=torch.int64, device=self.device)
         compiler = partial(torch.compile, fullgraph=True, dynamic=False) if compiled else lambda function: function
         self.loss_of: Callable[..., Tensor] = compiler(self._loss)
         self.update: Callable[..., None] = compiler(self._update)
         self.transform: Callable[..., list[Tensor]] = compiler(self._transform)
-        self.graph: Any = None
+        self.graphs: list[tuple[int, Any]] = []
 
     def owns(self, state: State) -> bool:
         """Whether the state still has the buffers that this trainer changes."""
@@ -131,15 +146,17 @@ class Trainer:
 
     def chunk(self, steps: int) -> Float[Tensor, "runs steps"]:
         """At most CHUNK steps; the batch losses, NaN where a run was idle."""
-        self._fill(steps)
-        if self.compiled and self.device.type == "cuda" and self.graph is None:
+        start = self._prepare(steps)
+        if self.is_captured and not self.graphs:
             self._capture()
-        self.counter.zero_()
-        step = self._step if self.graph is None else self.graph.replay
-        for _ in range(steps):
-            step()
+        self.counter.fill_(start)
+        left = steps
+        for several, graph in self.graphs or [(1, None)]:
+            for _ in range(left // several):
+                self._step() if graph is None else graph.replay()
+            left %= several
         self._keep_scheduled_decay(steps)
-        return self.losses[:steps].T.clone()
+        return self.losses[start : start + steps].T.clone()
 
     def _keep_scheduled_decay(self, steps: int) -> None:
         """The λ in force after a chunk: a scheduled one where a run has come to its step, alive."""
@@ -150,8 +167,13 @@ class Trainer:
                 if passed:
                     self.state.weight_decay[slot] = passed[-1]
 
-    def _fill(self, steps: int) -> None:
-        """Batches and weight decays of the next steps."""
+    def _prepare(self, steps: int) -> int:
+        """Put the batches and weight decays of the next steps into the buffers; where they begin there."""
+        self._fill_batches(steps)
+        self._fill_decays(0, steps)
+        return 0
+
+    def _fill_batches(self, steps: int) -> None:
         counts = self.tables.train_count
         for count, replacement in sorted(set(zip(counts, self.replacement, strict=True))):
             chosen = [
@@ -165,13 +187,16 @@ class Trainer:
             columns = self.tables.train_rows[slots].expand(steps, -1, -1).gather(2, rows)
             self.rows[:steps, slots] = columns.to(torch.int32)
             self.counts[:steps, slots] = used
-        self.decay[:steps] = self.state.weight_decay
+
+    def _fill_decays(self, start: int, steps: int) -> None:
+        decays = self.decay[start : start + steps]
+        decays[:] = self.state.weight_decay
         if any(self.schedules):
             first, alive = self.state.step.tolist(), self.state.alive.tolist()
             for slot, schedule in enumerate(self.schedules):
                 for step, decay in schedule:
                     if alive[slot] and first[slot] <= step < first[slot] + steps:
-                        self.decay[step - first[slot] : steps, slot] = decay
+                        decays[step - first[slot] :, slot] = decay
 
     def _step(self) -> None:
         rows = self.rows.index_select(0, self.counter)[0].long()
@@ -246,13 +271,16 @@ class Trainer:
     def _hold_norm(self, active: Tensor) -> None:
         """Rescale each run that holds a norm to it; one that follows a paired run takes its norm, just updated."""
         held = self.state.held_norm
-        norm = torch.linalg.vector_norm(self.state.weights, dim=1, dtype=held.dtype)
+        norm = self._norms()
         held.copy_(torch.where(self.paired >= 0, norm[self.paired.clamp(min=0)], held))
         scale = torch.where(active & (held > 0), held / norm, 1).to(self.state.weights.dtype)
         self.state.weights.mul_(scale[:, None])
 
+    def _norms(self) -> Tensor:
+        return torch.linalg.vector_norm(self.state.weights, dim=1, dtype=self.state.held_norm.dtype)
+
     def _capture(self) -> None:
-        """Record one step as a CUDA graph. Warming up trains, so the state is put back afterwards."""
+        """Record steps as CUDA graphs. Warming up trains, so the state is put back afterwards."""
         saved = [getattr(self.state, f.name).clone() for f in fields(self.state)]
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
@@ -261,10 +289,11 @@ class Trainer:
                 self.counter.zero_()
                 self._step()
         torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
         self.counter.zero_()
-        with torch.cuda.graph(graph):
-            self._step()
+        for steps in self.steps_of_graphs:
+            with recorded() as graph:
+                for _ in range(steps):
+                    self._step()
+            self.graphs.append((steps, graph))
         for f, value in zip(fields(self.state), saved, strict=True):
             getattr(self.state, f.name).copy_(value)
-        self.graph = graph

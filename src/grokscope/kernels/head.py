@@ -1,0 +1,124 @@
+"""Cross-entropy at the read position: the loss with its gradient while training, scores while evaluating."""
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from grokscope.kernels.norm import accumulator
+
+__all__ = ["loss_and_gradient", "loss_tiles", "scores"]
+
+LOGITS = 4096  # of a tile
+
+
+@triton.jit
+def _biased(logits, bias, place, c, run, own, here, bias_run, C, ACC: tl.constexpr, BIASED: tl.constexpr):
+    """Logits of a tile; −∞ where a run's task has no such class."""
+    value = tl.load(logits + place, mask=here[:, None] & (c < C)[None, :], other=0.0).to(ACC)
+    if BIASED:
+        value += tl.load(bias + run * bias_run + c, mask=c < C, other=0.0).to(ACC)[None, :]
+    return tl.where((c < own)[None, :], value, float("-inf"))
+
+
+@triton.jit
+def _loss_and_gradient(
+    logits, bias, labels, classes, counts, gradient, losses, parts, inputs, C, bias_run,
+    BM: tl.constexpr, CP: tl.constexpr, ACC: tl.constexpr, BIASED: tl.constexpr,
+):  # fmt: skip
+    """Σ of the tile's losses, and the gradient of the mean loss, whose Σ over rows is the bias's."""
+    run, tile, c = tl.program_id(1).to(tl.int64), tl.program_id(0), tl.arange(0, CP)
+    m = tile * BM + tl.arange(0, BM)
+    here = m < inputs
+    place = (run * inputs + m)[:, None] * C + c[None, :]
+    value = _biased(logits, bias, place, c, run, tl.load(classes + run), here, bias_run, C, ACC, BIASED)
+    label = tl.load(labels + run * inputs + m, mask=here, other=0)
+    is_label = c[None, :] == label[:, None]
+    top = tl.max(value, axis=1)
+    each = tl.exp(value - top[:, None])
+    total = tl.sum(each, axis=1)
+    count = tl.load(counts + run)
+    counted = m < count
+    loss = top + tl.log(total) - tl.sum(tl.where(is_label, value, 0.0), axis=1)
+    tl.store(losses + run * tl.num_programs(0) + tile, tl.sum(tl.where(counted, loss, 0.0), axis=0))
+    share = tl.where(counted, 1 / count.to(ACC), 0.0)
+    grad = (each / total[:, None] - tl.where(is_label, 1.0, 0.0)) * share[:, None]
+    tl.store(gradient + place, grad, mask=here[:, None] & (c < C)[None, :])
+    if BIASED:
+        part = parts + (run * tl.num_programs(0) + tile) * C + c
+        tl.store(part, tl.sum(tl.where(here[:, None], grad, 0.0), axis=0), mask=c < C)
+
+
+@triton.jit
+def _scores(
+    logits, bias, labels, classes, kinds, parts, inputs, C, bias_run, label_run, first_tile, tiles,
+    BM: tl.constexpr, CP: tl.constexpr, ACC: tl.constexpr, BIASED: tl.constexpr,
+):  # fmt: skip
+    """Σ of right answers and losses over the tile's pairs of kind 1, then of kind 2."""
+    run, tile, c = tl.program_id(1).to(tl.int64), tl.program_id(0), tl.arange(0, CP)
+    m = tile * BM + tl.arange(0, BM)
+    here = m < inputs
+    place = (run * inputs + m)[:, None] * C + c[None, :]
+    value = _biased(logits, bias, place, c, run, tl.load(classes + run), here, bias_run, C, ACC, BIASED)
+    label = tl.load(labels + run * label_run + m, mask=here, other=0)
+    kind = tl.load(kinds + run * label_run + m, mask=here, other=0)
+    top = tl.max(value, axis=1)
+    loss = top + tl.log(tl.sum(tl.exp(value - top[:, None]), axis=1))
+    loss -= tl.sum(tl.where(c[None, :] == label[:, None], value, 0.0), axis=1)
+    # The first of the classes that tie; logits that are not numbers answer neither right nor wrong.
+    answer = tl.min(tl.where(value == top[:, None], c[None, :], CP), axis=1)
+    right = tl.where(loss == loss, (answer == label).to(ACC), loss)
+    part = parts + (run * tiles + first_tile + tile) * 4
+    for k in tl.static_range(2):
+        tl.store(part + 2 * k, tl.sum(tl.where(kind == k + 1, right, 0.0), axis=0))
+        tl.store(part + 2 * k + 1, tl.sum(tl.where(kind == k + 1, loss, 0.0), axis=0))
+
+
+def _tile(columns: int) -> tuple[int, int]:
+    """Rows and padded columns of a tile."""
+    padded = triton.next_power_of_2(columns)
+    return max(1, LOGITS // padded), padded
+
+
+def loss_tiles(inputs: int, columns: int) -> int:
+    """Tiles of so many rows of logits."""
+    return triton.cdiv(inputs, _tile(columns)[0])
+
+
+def loss_and_gradient(
+    logits: Tensor, bias: Tensor | None, labels: Tensor, classes: Tensor, counts: Tensor, gradient: Tensor,
+    losses: Tensor, parts: Tensor,
+) -> None:  # fmt: skip
+    """Gradient of each run's mean loss over its first `counts` rows by its logits [runs, inputs, classes].
+
+    `gradient` may be the logits themselves. `losses` [runs, tiles] gets Σ of losses tile by tile, `parts`
+    [runs, tiles, classes] Σ for the bias.
+    """
+    runs, inputs, C = logits.shape
+    BM, CP = _tile(C)
+    _loss_and_gradient[(triton.cdiv(inputs, BM), runs)](
+        logits, bias, labels, classes, counts, gradient, losses, parts, inputs, C,
+        0 if bias is None else bias.stride(0), BM=BM, CP=CP, ACC=accumulator(losses.dtype), BIASED=bias is not None,
+        num_warps=4,
+    )  # fmt: skip
+
+
+def scores(
+    logits: Tensor,
+    bias: Tensor | None,
+    labels: Tensor,
+    classes: Tensor,
+    kinds: Tensor,
+    parts: Tensor,
+    first_tile: int,
+) -> None:
+    """Σ of right answers and of losses over pairs of kind 1 and of kind 2, tile by tile into `parts` [runs, tiles, 4].
+
+    Labels and kinds [runs, inputs] may be columns of wider tables.
+    """
+    runs, inputs, C = logits.shape
+    BM, CP = _tile(C)
+    _scores[(triton.cdiv(inputs, BM), runs)](
+        logits, bias, labels, classes, kinds, parts, inputs, C, 0 if bias is None else bias.stride(0),
+        labels.stride(0), first_tile, parts.shape[1], BM=BM, CP=CP, ACC=accumulator(logits.dtype),
+        BIASED=bias is not None, num_warps=4,
+    )  # fmt: skip

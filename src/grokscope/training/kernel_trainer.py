@@ -1,0 +1,122 @@
+"""Training by kernels on CUDA: a run's weights are a function of its spec, whatever stands beside it."""
+
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grokscope.kernels.aside import SMALL_STACK
+from grokscope.kernels.sums import dots
+from grokscope.kernels.update import SCALARS, choose_batch, count_step, update
+from grokscope.model.kernel_pass import Gradients, KernelPass
+from grokscope.shapes import Float
+from grokscope.training.cohort import Cohort
+from grokscope.training.gradients import grokfast_, orthogonal
+from grokscope.training.loop import CHUNK, Trainer
+from grokscope.training.state import State
+
+__all__ = ["KernelTrainer"]
+
+
+class KernelTrainer(Trainer):
+    """What `Trainer` does, with a step of which no sum depends on the size of the stack."""
+
+    def __init__(self, state: State, cohort: Cohort) -> None:
+        self.is_small = len(cohort) <= SMALL_STACK
+        if self.is_small:  # steps are short: few launches and few calls of what makes the batches
+            self.room, self.steps_of_graphs = 8 * CHUNK, (8, 1)
+        super().__init__(state, cohort, compiled=False)
+        self.is_captured = self.device.type == "cuda"
+        self.made_from = [-self.room] * len(cohort)
+        layout, runs = cohort.layout, len(cohort)
+        self.tokens, self.labels = (table.int().contiguous() for table in (self.tables.tokens, self.tables.labels))
+        new: dict[str, Any] = {"dtype": torch.int32, "device": self.device}
+        batch = self.key.batch
+        self.chosen = (torch.zeros(runs, 3, batch, **new), torch.zeros(runs, batch, **new), torch.zeros(runs, **new))
+        self.class_counts = self.classes.int()
+        self.gradients = Gradients(layout, runs, state.weights)
+        self.rounded = state.weights if self.compute is None else torch.empty_like(state.weights, dtype=self.compute)
+        views = layout.views(state.weights)
+        rounded = views if self.compute is None else layout.views(self.rounded)
+        self.separators = self.tokens[:, -1, 0].contiguous()
+        self.model = KernelPass(self.architecture, views, rounded, self.separators, self.gradients)
+        self.columns = torch.stack([self.learning_rate, self.warmup, *self.betas, self.decays_vectors])
+        self.scalars = torch.zeros(runs, SCALARS, dtype=cohort.dtype, device=self.device)
+        is_vector = [torch.full((prod(shape),), len(shape) == 1) for shape in layout.shapes.values()]
+        self.is_vector = torch.cat(is_vector).to(self.device, torch.int8)
+
+    def chunk(self, steps: int) -> Float[Tensor, "runs steps"]:
+        """At most CHUNK steps; the batch losses, NaN where a run was idle."""
+        self._round()
+        return super().chunk(steps)
+
+    def _prepare(self, steps: int) -> int:
+        """For a few runs batches are made for many calls at once, and found again by the step where they begin."""
+        if not self.is_small:
+            return super()._prepare(steps)
+        state, first = self.state, self.state.step.tolist()
+        is_running = (state.alive & (state.step < self.last_step)).tolist()
+        passed = {now - then for now, then, runs in zip(first, self.made_from, is_running, strict=True) if runs}
+        start = passed.pop() if len(passed) == 1 else -1
+        if not 0 <= start <= self.room - steps:
+            self._fill_batches(self.room)
+            self.made_from, start = first, 0
+        self._fill_decays(start, steps)
+        return start
+
+    def _step(self) -> None:
+        tokens, labels, counts = self.chosen
+        state, gradients = self.state, self.gradients.flat
+        self.model.dropout = self._dropout(state.step) if self.key.dropout else None
+        losses = self.model.losses(tokens, labels, self.class_counts, counts, self._choose)
+        own = (state.step, state.age, state.alive, self.last_step)
+        with self.gradients.aside():
+            count_step(losses, counts, self.decay, self.counter, self.columns, own, self.losses, self.scalars)
+        self.model.backward(losses)
+        if self.clip_norm is not None:
+            norm = dots(gradients, gradients).sqrt()
+            gradients.mul_((self.clip_norm / (norm + 1e-6)).clamp(max=1).to(gradients.dtype)[:, None])
+        if self.key.gradient != "plain":
+            gradients = self._changed(gradients, self._active)
+        update(
+            (state.weights, state.first, state.second),
+            gradients,
+            self._copy,
+            self.is_vector,
+            self.scalars,
+            self.counter,
+        )
+        if self.key.holds_norm:
+            self._hold_norm(self._active)
+            self._round()
+
+    @property
+    def _active(self) -> Tensor:
+        """Which runs take the step; it has been counted already."""
+        return self.scalars[:, -1] != 0
+
+    def _choose(self) -> None:
+        choose_batch(self.rows, self.counts, self.counter, (self.tokens, self.labels), self.chosen)
+
+    @property
+    def _copy(self) -> Tensor | None:
+        return None if self.compute is None else self.rounded
+
+    def _round(self) -> None:
+        if self.compute is not None:
+            self.rounded.copy_(self.state.weights)
+
+    def _norms(self) -> Tensor:
+        return dots(self.state.weights, self.state.weights).sqrt()
+
+    def _changed(self, gradients: Tensor, active: Tensor) -> Tensor:
+        """What AdamW is given in place of the gradients."""
+        if self.key.gradient == "grokfast":
+            return grokfast_(self.state.slow, gradients, active, self.state.age == 1, *self.grokfast)
+        changed = torch.empty_like(gradients)
+        layout = self.layout
+        views = zip(self.parameters, layout.views(gradients).values(), layout.views(changed).values(), strict=True)
+        for (weights, _, _), gradient, to in views:
+            to.copy_(orthogonal(weights, gradient, dots))
+        return changed

@@ -1,0 +1,58 @@
+"""An evaluation by kernels against the reference's; on a CPU by Triton's interpreter."""
+
+from dataclasses import fields
+
+import pytest
+import torch
+from plain_runs import ARCHITECTURES, fresh, mixed_runs
+from torch import Tensor
+
+from grokscope.measures import snapshot
+from grokscope.specs import Architecture
+from grokscope.training import Cohort
+
+pytest.importorskip("triton", reason="Triton comes with torch's CUDA builds; on a CPU: pip install triton")
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+SOME = ("two_layers", "attention_only", "mlp_only_pooled", "no_biases", "nanda")
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    from grokscope.measures import kernel_snapshot
+
+    monkeypatch.setattr(kernel_snapshot, "PAIRS", 50)
+    monkeypatch.setattr(kernel_snapshot, "GROUP", 2)
+
+
+def weights_at_work(architecture: Architecture) -> tuple[Cohort, Tensor]:
+    """Three runs of different tasks, one with shuffled labels, with weights that are all at work."""
+    state, cohort = fresh(mixed_runs(architecture, shuffled_labels=False))
+    noise = torch.randn(state.weights.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return Cohort(cohort.specs, DEVICE), (state.weights + 0.2 * noise).to(DEVICE)
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("architecture", [ARCHITECTURES[name] for name in SOME], ids=SOME)
+def test_every_column_is_the_references(architecture: Architecture) -> None:
+    from grokscope.measures.kernel_snapshot import KernelReader
+
+    cohort, weights = weights_at_work(architecture)
+    with torch.no_grad():
+        found = KernelReader(cohort).read(weights)
+    expected = snapshot(weights, cohort, compiled=False)
+    for field in fields(expected):
+        torch.testing.assert_close(
+            getattr(found, field.name), getattr(expected, field.name), rtol=1e-9, atol=1e-12, equal_nan=True
+        )
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_without_scores_only_block_0_is_read() -> None:
+    from grokscope.measures.kernel_snapshot import KernelReader
+
+    cohort, weights = weights_at_work(ARCHITECTURES["one_layer"])
+    with torch.no_grad():
+        found, whole = (KernelReader(cohort).read(weights, scores) for scores in (False, True))
+    assert torch.equal(found.fsd, whole.fsd)
+    assert found.norm.isnan().all()

@@ -1,0 +1,101 @@
+"""The pass by kernels against autograd through `forward`; on a CPU by Triton's interpreter."""
+
+import pytest
+import torch
+from plain_runs import ARCHITECTURES, fresh, mixed_runs
+from torch import Tensor
+
+from grokscope.model import forward, last_hidden, pair_losses
+from grokscope.specs import Architecture
+from grokscope.training import Cohort
+
+pytest.importorskip("triton", reason="Triton comes with torch's CUDA builds; on a CPU: pip install triton")
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+INPUTS, COUNTED = 21, (21, 13, 2)
+architectures = pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
+
+
+class Batch:
+    """A batch of three runs of different tasks with weights that are all at work, and its gradient both ways."""
+
+    def __init__(self, architecture: Architecture) -> None:
+        state, cohort = fresh(mixed_runs(architecture))
+        cohort = Cohort(cohort.specs, DEVICE)
+        noise = torch.randn(state.weights.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+        self.cohort, self.flat = cohort, (state.weights + 0.2 * noise).to(DEVICE)
+        place = torch.arange(INPUTS, device=DEVICE) * 2 % 36
+        self.tokens = cohort.tables.tokens[..., place]
+        self.labels = cohort.tables.labels[..., place]
+        self.counts = torch.tensor(COUNTED, device=DEVICE)
+        self.separators = self.tokens[:, -1, 0].int().contiguous()
+
+    def by_autograd(self) -> tuple[Tensor, Tensor]:
+        flat = self.flat.clone().requires_grad_()
+        logits = forward(
+            self.cohort.layout.views(flat), self.cohort.architecture, self.tokens, classes=self.cohort.classes
+        )
+        counts = torch.arange(INPUTS, device=DEVICE) < self.counts[:, None]
+        losses = torch.where(counts, pair_losses(logits, self.labels), 0).sum(dim=1)
+        (losses / self.counts).sum().backward()
+        assert flat.grad is not None
+        return losses.detach(), flat.grad
+
+    def by_kernels(self) -> tuple[Tensor, Tensor]:
+        from grokscope.model.kernel_pass import Gradients, KernelPass
+
+        weights, gradients = self.cohort.layout.views(self.flat), Gradients(self.cohort.layout, 3, self.flat)
+        model = KernelPass(self.cohort.architecture, weights, weights, self.separators, gradients)
+        integers = (self.tokens.int().contiguous(), self.labels.int().contiguous(), self.cohort.classes.int())
+        for _ in range(2):  # from the second step on, sums of tiles stand in one buffer
+            gradients.flat.fill_(torch.nan)
+            losses = model.losses(*integers, self.counts.int())
+            model.backward(losses)
+        return losses.detach().sum(dim=1), gradients.flat
+
+
+@architectures
+def test_losses_and_gradients_are_those_of_autograd(architecture: Architecture) -> None:
+    batch = Batch(architecture)
+    (losses, gradients), (expected_losses, expected) = batch.by_kernels(), batch.by_autograd()
+    torch.testing.assert_close(losses, expected_losses, rtol=1e-12, atol=1e-12)
+    views, expected_views = (batch.cohort.layout.views(flat) for flat in (gradients, expected))
+    for name, view in views.items():
+        torch.testing.assert_close(view, expected_views[name], rtol=1e-9, atol=1e-13, msg=lambda m, n=name: f"{n}: {m}")
+
+
+@architectures
+def test_logits_and_neurons_are_those_of_the_pass(architecture: Architecture) -> None:
+    from grokscope.model.kernel_pass import KernelPass
+
+    batch = Batch(architecture)
+    weights, tokens = batch.cohort.layout.views(batch.flat), batch.tokens.int().contiguous()
+    model = KernelPass(architecture, weights, weights, batch.separators)
+    expected = forward(weights, architecture, batch.tokens, classes=batch.cohort.classes)
+    logits = model.logits(tokens)
+    if architecture.biases:
+        logits = logits + weights["unembed.b_U"][:, None]
+    is_class = torch.isfinite(expected)
+    torch.testing.assert_close(logits[is_class], expected[is_class], rtol=1e-10, atol=1e-12)
+    before, bias = model.hidden(tokens)
+    before = before if bias is None else before + bias[:, None]
+    after = before
+    if architecture.mlp == "on":
+        after = torch.relu(before) if architecture.activation == "relu" else torch.nn.functional.gelu(before)
+    torch.testing.assert_close(after, last_hidden(weights, architecture, batch.tokens), rtol=1e-10, atol=1e-12)
+
+
+def test_a_gradient_does_not_depend_on_the_rows_past_the_count() -> None:
+    batch = Batch(ARCHITECTURES["two_layers"])
+    first = batch.by_kernels()[1]
+    batch.tokens[1, :2, 13:], batch.labels[1, 13:] = 0, 3
+    assert torch.equal(batch.by_kernels()[1], first)
+
+
+def test_matrix_products_of_a_single_run_are_those_of_two() -> None:
+    from grokscope.kernels.product import product
+
+    a, b = torch.randn(1, 9, 16, device=DEVICE), torch.randn(1, 16, 5, device=DEVICE)
+    assert torch.equal(product(a, b), torch.bmm(a.expand(2, -1, -1), b.expand(2, -1, -1))[:1])
+    out = torch.zeros(2, 9, 5, device=DEVICE)
+    assert torch.equal(product(a, b, out), out[:1])

@@ -1,0 +1,137 @@
+"""On CUDA a run's weights and log are a function of its spec: equal to the last bit in every stack, slot and fork."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from plain_runs import ARCHITECTURES, NORMAL
+
+from grokscope.jobs import run_all
+from grokscope.measures import snapshot
+from grokscope.runs import Store
+from grokscope.runs.measuring import Measuring
+from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training
+from grokscope.training import Cohort, advance, initial_state
+
+pytestmark = pytest.mark.gpu
+precisions = pytest.mark.parametrize("precision", ["float32", "tf32", "bf16"])
+OTHER_OPTIONS: list[dict[str, Any]] = [
+    {"dropout": 0.1},
+    {"clip_norm": 0.5, "warmup_steps": 10, "decay_parameters": "matrices"},
+    {"gradient": "grokfast"},
+    {"gradient": "orthogonal"},
+    {"batch_size": None},
+    {"sampling": "replacement", "batch_size": 100},
+]
+MEASURES = Measuring(always=("cube_restricted", "ablation", "logits"))
+
+Row = dict[str, float]
+Result = tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[str]]
+
+
+def trained(specs: Sequence[RunSpec], every: int, wanted: Sequence[int]) -> list[Result]:
+    """Weights, moments and logged rows of some slots of one stack."""
+    cohort = Cohort(specs, "cuda")
+    state, rows = initial_state(cohort), {slot: [] for slot in wanted}
+    for start in range(0, specs[0].training.steps + 1, every):
+        found = snapshot(state.weights, cohort)
+        for slot in wanted:
+            rows[slot].append(json.dumps(found.row(slot)))
+        advance(state, cohort, min(every, specs[0].training.steps - start))
+    buffers = (state.weights, state.first, state.second)
+    return [(*(buffer[slot].cpu() for buffer in buffers), rows[slot]) for slot in wanted]
+
+
+def same(ours: Result, others: Result) -> bool:
+    return ours[3] == others[3] and all(torch.equal(a, b) for a, b in zip(ours[:3], others[:3], strict=True))
+
+
+def in_stack(specs: Sequence[RunSpec], size: int, every: int) -> list[Result]:
+    """The runs trained in stacks of one size, filled up with others, among which they are spread."""
+    found = []
+    for start in range(0, len(specs), size):
+        own = list(specs[start : start + size])
+        others = [own[0].with_seed(1000 + i) for i in range(size - len(own))]
+        step = max(1, size // len(own))
+        stack, wanted = list(others), []
+        for i, spec in enumerate(own):
+            place = min(len(stack), (i * step + 1) % size) if others else i
+            stack.insert(place, spec)
+        wanted = [stack.index(spec) for spec in own]
+        found += trained(stack, every, wanted)
+    return found
+
+
+@precisions
+def test_the_papers_model_in_stacks_of_1_to_512(precision: str) -> None:
+    base = RunSpec(precision=precision, training=Training(steps=600))
+    specs = [
+        replace(base.with_seed(seed), training=replace(base.training, weight_decay=0.5 + 0.25 * seed))
+        for seed in range(16)
+    ]
+    alone = in_stack(specs, 1, every=100)
+    for size in (2, 7, 64, 512):
+        equal = [same(ours, other) for ours, other in zip(alone, in_stack(specs, size, every=100), strict=True)]
+        assert equal == [True] * 16, f"stack of {size}"
+
+
+def small(architecture: Architecture, precision: str, **training: Any) -> list[RunSpec]:
+    """Runs of different tasks whose stacks have one padded size."""
+    options = {"steps": 60, "batch_size": 64, **training}
+    spec = RunSpec(architecture=architecture, precision=precision, training=Training(**options), train_fraction=0.4)
+    if not architecture.layer_norm:
+        spec = replace(spec, initialization=NORMAL)
+    tasks = ("add_mod23", "add_mod23", "mult_mod23", "S4", "add_mod23") if options["batch_size"] else ("add_mod23",) * 5
+    return [replace(spec.with_seed(seed), task=task) for seed, task in enumerate(tasks)]
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
+def test_every_architecture_alone_and_among_others(architecture: Architecture) -> None:
+    for precision in ("tf32", "bf16"):
+        specs = small(replace(architecture, width=32, mlp_width=72), precision)
+        alone = in_stack(specs, 1, every=20)
+        assert all(same(*pair) for pair in zip(alone, trained(specs, 20, range(5)), strict=True))
+        assert all(same(*pair) for pair in zip(alone, in_stack(specs, 40, every=20), strict=True))
+
+
+@pytest.mark.parametrize("options", OTHER_OPTIONS, ids=lambda options: ", ".join(options))
+def test_every_option_alone_and_among_others(options: dict[str, Any]) -> None:
+    specs = small(Architecture(width=32, mlp_width=64), "tf32", **options)
+    alone = in_stack(specs, 1, every=20)
+    assert all(same(*pair) for pair in zip(alone, trained(specs, 20, range(5)), strict=True))
+    assert all(same(*pair) for pair in zip(alone, in_stack(specs, 40, every=20), strict=True))
+
+
+def contents(store: Path, spec: RunSpec) -> tuple[list[Any], bytes]:
+    """A run's log rows from step 300 on, and its last state."""
+    with Store(store) as opened:
+        folder = opened.find(spec.content_hash)
+        rows = [row for kind in ("log", "measures") for row in folder.log(kind) if row["step"] >= 300]
+        (last,) = folder.path.glob("state-00000400*")
+        return rows, last.read_bytes()
+
+
+@precisions
+def test_a_control_fork_is_its_parents_continuation(precision: str, tmp_path: Path) -> None:
+    parent = RunSpec(
+        task="add_mod23",
+        precision=precision,
+        architecture=Architecture(width=32, mlp_width=64),
+        training=Training(steps=400, batch_size=64),
+        checkpoints=Cadence(every=100),
+        measurements=Cadence(every=50),
+    )
+    others = [replace(parent.with_seed(seed), task="S4") for seed in range(1, 6)]
+    forks = [replace(parent, fork=Fork(parent=parent.content_hash, step=step)) for step in (100, 230)]
+    run_all([*others, parent], Store(tmp_path / "all"), device="cuda", measuring=MEASURES)
+    run_all([*forks, others[0].with_seed(9)], Store(tmp_path / "all"), device="cuda", measuring=MEASURES)
+    run_all([parent], Store(tmp_path / "alone"), device="cuda", measuring=MEASURES)
+    expected = contents(tmp_path / "all", parent)
+    assert len(expected[0]) == 5
+    assert contents(tmp_path / "alone", parent) == expected
+    for fork in forks:
+        assert contents(tmp_path / "all", fork) == expected

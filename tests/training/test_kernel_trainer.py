@@ -1,0 +1,75 @@
+"""Training by kernels against the reference loop; on a CPU by Triton's interpreter."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from plain_runs import SMALL, mixed_runs
+
+from grokscope.specs import Fork, RunSpec
+from grokscope.training import Cohort, State, advance, initial_state
+
+pytest.importorskip("triton", reason="Triton comes with torch's CUDA builds; on a CPU: pip install triton")
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+STEPS = 3
+OPTIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "warm-up, clipping, decay of matrices only": {"warmup_steps": 5, "clip_norm": 0.5, "decay_parameters": "matrices"},
+    "dropout and a schedule": {"dropout": 0.2, "weight_decay_schedule": ((1, 50.0),)},
+    "grokfast": {"gradient": "grokfast"},
+    # ⊥Grad leaves gradients that are zero but for rounding, which Adam's usual ε would amplify.
+    "orthogonal, with replacement": {"gradient": "orthogonal", "epsilon": 1e-3, "sampling": "replacement"},
+}
+
+
+def by_kernels(state: State, cohort: Cohort, steps: int) -> State:
+    from grokscope.training.kernel_trainer import KernelTrainer
+    from grokscope.training.loop import arithmetic
+
+    with arithmetic(cohort.key.precision):
+        KernelTrainer(state, cohort).chunk(steps)
+    return state
+
+
+def compare(runs: list[RunSpec], held_norm: float = 0.0) -> None:
+    states = []
+    for train in (by_kernels, lambda state, cohort, steps: advance(state, cohort, steps, compiled=False)[0]):
+        cohort = Cohort(runs, DEVICE)
+        state = initial_state(cohort)
+        state.alive[1] = False  # an idle slot keeps every bit
+        state.held_norm[0] = held_norm
+        states.append(train(state, cohort, STEPS))
+    ours, expected = states
+    for name in ("weights", "first", "second", "slow"):
+        torch.testing.assert_close(getattr(ours, name), getattr(expected, name), rtol=1e-9, atol=1e-10)
+    for name in ("step", "age", "alive", "weight_decay"):
+        assert torch.equal(getattr(ours, name), getattr(expected, name))
+    assert ours.step.tolist() == [STEPS, 0]
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
+def test_a_step_by_kernels_is_the_references_step(options: dict[str, Any]) -> None:
+    runs = [replace(run, task=task) for run, task in zip(mixed_runs(**options), ("add_mod7", "S3"), strict=False)]
+    compare(runs)
+
+
+def test_a_held_norm_is_held_by_kernels_too() -> None:
+    parent = mixed_runs()[0]
+    fork = replace(parent, fork=Fork(parent=parent.content_hash, step=0, norm="frozen"))
+    compare([fork, fork.with_seed(5)], held_norm=9.0)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # of the interpreter, which computes with numpy
+def test_batch_losses_and_a_failing_run_are_reported_as_by_the_reference() -> None:
+    from grokscope.training.kernel_trainer import KernelTrainer
+
+    cohort = Cohort(mixed_runs(SMALL)[:2], DEVICE)
+    ours, expected = initial_state(cohort), initial_state(cohort)
+    for state in (ours, expected):
+        state.weights[1] = torch.nan
+    losses = KernelTrainer(ours, cohort).chunk(2)
+    assert ours.alive.tolist() == [True, False]
+    assert ours.step.tolist() == [2, 0]
+    torch.testing.assert_close(losses, advance(expected, cohort, 2, compiled=False)[1].loss, equal_nan=True)
