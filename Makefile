@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint type contracts fast slow gpu interop faults cluster bench docs gap chromium script npm clean
+.PHONY: help setup demo test lint type contracts fast triton slow gpu interop faults cluster bench docs gap chromium script npm clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -63,13 +63,19 @@ type: setup
 contracts: setup
 	$(BIN)/lint-imports --no-logo
 
-fast: setup chromium
+fast: setup chromium triton
 	$(BIN)/python -m pytest -q -n 2 -rs
 
 chromium:
 	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
 	  { apt-get update -qq; apt-get install -y -qq chromium >/dev/null 2>&1; } && command -v chromium >/dev/null; } || \
 	  echo "no Chromium: the browser tests are skipped; install it with: sudo apt-get install chromium"
+
+# CUDA kernels are tested on a CPU by Triton's interpreter and compiler.
+triton: setup
+	@$(BIN)/python -c 'import triton' 2>/dev/null || { echo "installing Triton, for the tests of CUDA kernels"; \
+	  $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[kernels]'; } || \
+	  echo "no Triton: the tests of CUDA kernels are skipped; install it with: pip install triton"
 
 slow: setup gap ## minutes-long tests, the notebook and the documentation, and a comparison with a fresh run of GAP
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'

@@ -1,9 +1,13 @@
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 # Before numpy and torch are imported: two workers on two cores must not ask for four threads.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Before Triton is imported: without a device its kernels are interpreted.
+if not Path("/dev/nvidiactl").exists():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 import pytest
 from hypothesis import settings

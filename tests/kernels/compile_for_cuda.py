@@ -7,15 +7,17 @@ import inspect
 import sys
 from typing import Any
 
+import pytest
 import torch
-import triton
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
-from triton.runtime.jit import JITFunction
 
 from grokscope.model import layout_of, padded_size
 from grokscope.specs import Architecture, RunSpec, Training
 from grokscope.training import Cohort, initial_state
+
+triton = pytest.importorskip("triton")
+from triton.backends.compiler import GPUTarget  # noqa: E402
+from triton.compiler import ASTSource  # noqa: E402
+from triton.runtime.jit import JITFunction  # noqa: E402
 
 NUMBERS = {
     torch.float32: "fp32",
@@ -68,14 +70,20 @@ def launch_all(architecture: Architecture, precision: str) -> None:
         KernelReader(cohort).read(state.weights)
 
 
-JITFunction.run = compile_instead
-# A product of bfloat16 that is stored in float32 is for CUDA only.
-plain_bmm = torch.bmm
-torch.bmm = lambda a, b, out_dtype=None, out=None: (
-    plain_bmm(a, b, out=out) if out_dtype is None else out.copy_(plain_bmm(a, b))
-)
-SMALL = Architecture(width=32, mlp_width=72)
-for architecture in (SMALL, Architecture(width=24, heads=2, layer_norm=False, biases=False, activation="relu")):
-    for precision in sys.argv[1:]:
-        launch_all(architecture, precision)
-print(len(compiled), "kernels compiled")
+def main(precisions: list[str]) -> None:
+    """Compile all, and say how many."""
+    JITFunction.run = compile_instead
+    # A product of bfloat16 that is stored in float32 is for CUDA only.
+    plain_bmm = torch.bmm
+    torch.bmm = lambda a, b, out_dtype=None, out=None: (
+        plain_bmm(a, b, out=out) if out_dtype is None else out.copy_(plain_bmm(a, b))
+    )
+    small = Architecture(width=32, mlp_width=72)
+    for architecture in (small, Architecture(width=24, heads=2, layer_norm=False, biases=False, activation="relu")):
+        for precision in precisions:
+            launch_all(architecture, precision)
+    print(len(compiled), "kernels compiled")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -13,7 +13,7 @@ from grokscope.training import Cohort, State, advance, initial_state
 pytest.importorskip("triton", reason="Triton comes with torch's CUDA builds; on a CPU: pip install triton")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-STEPS = 3
+STEPS = 2
 OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
     "warm-up, clipping, decay of matrices only": {"warmup_steps": 5, "clip_norm": 0.5, "decay_parameters": "matrices"},

@@ -79,7 +79,7 @@ def state_at(
 ) -> dict[str, Tensor]:
     """A run's full state at a step: as stored, or trained again from the newest state before it, in one slot.
 
-    On an accelerator one slot may round otherwise than the stack the run was part of; `warn` gets a sentence.
+    Training again is said in a sentence; on the same kind of device it leaves the same bits.
     """
     first, last = folder.spec.fork.step if folder.spec.fork else 0, folder.spec.training.steps
     if not first <= step <= last:

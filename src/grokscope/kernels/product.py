@@ -104,7 +104,7 @@ def _probe(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     generator = torch.Generator(a.device).manual_seed(0)
     x, y = _like(a, len(a)), _like(b, len(b))
     for part in (x, y):
-        for run in range(len(part)):
+        for run in {i % len(part) for i in (0, 1, -2, -1)}:  # those that are compared
             part[run] = torch.randn(part.shape[1:], generator=generator, device=part.device)
     terms = a.shape[2]
     order = torch.randperm(terms, generator=generator, device=a.device)[: 2 * min(PAIRS, terms // 2)]

@@ -99,6 +99,10 @@ class KernelTrainer(Trainer):
     def _choose(self) -> None:
         choose_batch(self.rows, self.counts, self.counter, (self.tokens, self.labels), self.chosen)
 
+    def _capture(self) -> None:
+        super()._capture()
+        self._round()  # the weights were put back, their rounded copy was not
+
     @property
     def _copy(self) -> Tensor | None:
         return None if self.compute is None else self.rounded

@@ -1,4 +1,4 @@
-"""What depends on the size of a stack, and what a step of fused kernels costs: bits and times on a CUDA device.
+"""What depends on the size of a stack: bits and times of eager, compiled and our own kernels on a CUDA device.
 
 Bits are those of the run in slot 0, compared between stacks of several sizes. Times are of loss and gradients of the
 paper's p = 97 model at batch 512, as one CUDA graph, without AdamW and without the choice of a batch.
@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.fused.step import MODES, FusedGradients
 from benchmarks.provenance import save
 from grokscope.model import forward, pair_losses
 from grokscope.specs import RunSpec
@@ -103,26 +102,35 @@ def compiled(precision: str) -> dict[str, Any]:
     return {"bits": {name: classes_of_bits(found) for name, found in values.items()}, "milliseconds": times}
 
 
-def fused(precision: str, runs: int) -> tuple[FusedGradients, Callable[[], None], Tensor]:
-    """The prototype, ready to compute one batch."""
+def kernels(precision: str, runs: int) -> tuple[Callable[[], None], Tensor, Tensor]:
+    """What leaves the gradients of one batch, the gradients, and the weights."""
+    from grokscope.model.kernel_pass import Gradients, KernelPass
+
     cohort, weights, tokens, labels = batch(runs)
-    counts = torch.full((1, runs), BATCH, dtype=torch.int64, device="cuda")
-    counter = torch.zeros(1, dtype=torch.int64, device="cuda")
-    prototype = FusedGradients(weights, cohort.layout.shapes, cohort.architecture, BATCH, MODES[precision])
-    inputs = (tokens.int().contiguous(), labels.int().contiguous(), counts, cohort.classes, counter)
-    return prototype, lambda: prototype.compute(*inputs), weights
+    layout, gradients = cohort.layout, Gradients(cohort.layout, runs, weights)
+    views = layout.views(weights)
+    rounded = layout.views(weights.bfloat16()) if precision == "bf16" else views
+    integers = [part.int().contiguous() for part in (tokens, labels, cohort.classes, tokens[:, -1, 0])]
+    model = KernelPass(cohort.architecture, views, rounded, integers[3], gradients)
+    counts = torch.full((runs,), BATCH, dtype=torch.int32, device="cuda")
+
+    def compute() -> None:
+        with arithmetic(precision):
+            model.backward(model.losses(*integers[:3], counts))
+
+    return compute, gradients.flat, weights
 
 
 def error(precision: str) -> float:
     """‖gradient − reference‖ / ‖reference‖, the reference by autograd in float64."""
-    prototype, compute, weights = fused(precision, 2)
+    compute, gradients, weights = kernels(precision, 2)
     compute()
     cohort, _, tokens, labels = batch(2)
     exact = weights.double().requires_grad_()
     logits = forward(cohort.layout.views(exact), cohort.architecture, tokens, classes=cohort.classes)
     (pair_losses(logits, labels).sum() / BATCH).backward()
     assert exact.grad is not None
-    return float((prototype.gradients.double() - exact.grad).norm() / exact.grad.norm())
+    return float((gradients.double() - exact.grad).norm() / exact.grad.norm())
 
 
 def milliseconds(compute: Callable[[], None]) -> float:
@@ -157,27 +165,27 @@ def kernel_times(compute: Callable[[], None]) -> dict[str, float]:
 def main() -> None:
     """Measure, print a line for each precision, and store the record."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--precisions", nargs="*", default=["tf32", "bf16"])
+    parser.add_argument("--precisions", nargs="*", default=["float32", "tf32", "bf16"])
     chosen = parser.parse_args()
-    record: dict[str, Any] = {"eager": eager_bits(), "compiled": {}, "fused": {}}
+    record: dict[str, Any] = {"eager": eager_bits(), "compiled": {}, "kernels": {}}
     for precision in chosen.precisions:
         record["compiled"][precision] = compiled(precision)
         print("compiled", precision, record["compiled"][precision]["milliseconds"], flush=True)
         row: dict[str, Any] = {"error": error(precision), "milliseconds": {}}
         bits: dict[int, Tensor] = {}
         for e in SIZES:
-            prototype, compute, _ = fused(precision, e)
+            compute, gradients, _ = kernels(precision, e)
             compute()
-            bits[e] = prototype.gradients[0].clone()
+            bits[e] = gradients[0].clone()
             row["milliseconds"][str(e)] = round(milliseconds(compute), 3)
             if e == max(SIZES):
-                row["kernels"] = kernel_times(compute)
-            del prototype, compute
+                row["times"] = kernel_times(compute)
+            del compute, gradients
             torch.cuda.empty_cache()
         row["bits"] = classes_of_bits(bits)
-        record["fused"][precision] = row
-        print("fused", precision, row["milliseconds"], row["bits"], flush=True)
-    save("fused-cuda", record, "cuda")
+        record["kernels"][precision] = row
+        print("kernels", precision, row["milliseconds"], row["bits"], flush=True)
+    save("stack-bits-cuda", record, "cuda")
 
 
 if __name__ == "__main__":
