@@ -18,7 +18,19 @@ from grokscope.view.charts.figure import Figure, Panel, Series
 from grokscope.view.numbers import format_estimate, format_number, format_range
 from grokscope.view.table import Cell, Column, Row, Table, not_trained, text
 
-__all__ = ["ALL_FORKS", "CLAIMS", "FIGURES", "FORKS", "LABELS", "LAWS", "TABLES", "forks", "task_law", "times_at"]
+__all__ = [
+    "ALL_FORKS",
+    "CLAIMS",
+    "FIGURES",
+    "FORKS",
+    "LABELS",
+    "LAWS",
+    "TABLES",
+    "forks",
+    "over_law",
+    "task_law",
+    "times_at",
+]
 
 PRIMES = ("53", "97", "131")
 LABELS = tuple(f"p = {prime}" for prime in PRIMES)
@@ -48,9 +60,8 @@ def task_law(task: str, experiment: str = "crossprime") -> Quantity:
     return law(forks(task, experiment=experiment), needed=FORKS)
 
 
-def _over_law(records: Records, decay: float) -> Measured:
+def over_law(runs: Sequence[ForkedRun], decay: float) -> Estimate:
     """The mean Δt at one λ over the law's, with an interval that leaves a replicate out of both, one at a time."""
-    runs = readings.forked_runs(records)
 
     def ratio(kept: Sequence[ForkedRun]) -> float:
         try:
@@ -61,8 +72,11 @@ def _over_law(records: Records, decay: float) -> Measured:
         return float(found[0]) if len(found) else nan
 
     draws = dict.fromkeys(run.draw for run in runs)
-    others = [ratio([run for run in runs if run.draw != draw]) for draw in draws]
-    return Measured.of(jackknife(ratio(runs), others, is_log=True), n=len(runs))
+    return jackknife(ratio(runs), [ratio([run for run in runs if run.draw != draw]) for draw in draws], is_log=True)
+
+
+def _over_law(records: Records, decay: float) -> Measured:
+    return Measured.of(over_law(readings.forked_runs(records), decay), n=len(records))
 
 
 def _flattening(found: Mapping[str, Measured]) -> Measured:
