@@ -54,8 +54,8 @@ class Row:
     truth: Callable[[], float]
     """The number that it shall hold."""
     kind: str = "printed"
-    """`printed`; `conservative`, printed and never below 95 % by its making; `limit`, printed, where it does not hold; or
-    `unused`, what grokscope does not print, or the paper's."""
+    """`printed`; `conservative`, printed and wide by its making; `limit`, printed, on data where it does not hold; or
+    `unused` for grokscope's own numbers."""
     data_sets: int = DATA_SETS
     """How many."""
 
