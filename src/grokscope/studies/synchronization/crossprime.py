@@ -128,8 +128,9 @@ def _table_10(evidence: Evidence) -> Table:
         rows=tuple(_row(evidence, prime) for prime in reported.rows),
         notes=(
             NOTES[0],
-            f"{NOTES[1]}; means have 95 % t intervals over replicates, C such that leave out one replicate at a time."
-            " Evaluations make these means late by half a cadence; `sup-law` has the fit that allows for it.",
+            f"{NOTES[1]}; means have 95 % t intervals over replicates, C such that leave out one replicate at a time.",
+            "Means over evaluations are late, by half a cadence on average: C here is the paper's estimator, and "
+            "sup:law has the fit that allows for it.",
             *_left_out(evidence),
             *not_trained(REPORTED_FORKS - evidence.experiment("crossprime").keys()),
         ),
