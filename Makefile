@@ -115,6 +115,7 @@ bench: setup ## measure speed and memory; results go to benchmarks/results
 	$(BIN)/python -m benchmarks.monitor
 	$(BIN)/python -m benchmarks.listing
 	$(BIN)/python -m benchmarks.report
+	$(BIN)/python -m benchmarks.coverage
 	$(BIN)/python -m benchmarks.page
 
 clean: ## remove everything that can be made again

@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import coverage, coverage_page, scale, scale_page  # noqa: E402
 from benchmarks import page as pages  # noqa: E402
-from benchmarks import scale, scale_page  # noqa: E402
 
 from grokscope.jobs import shards, slurm  # noqa: E402
 from grokscope.view.page import sources  # noqa: E402
@@ -81,3 +81,30 @@ def test_every_measurement_says_where_it_comes_from() -> None:
         told = json.loads(path.read_text())["provenance"]
         assert told["commit"] not in ("", "unknown"), path
         assert told["torch"], path
+
+
+def test_the_table_of_coverage_is_what_was_simulated() -> None:
+    text = coverage_page.PAGE.read_text(encoding="utf-8")
+    assert coverage_page.BLOCK.search(text)
+    assert coverage_page.with_table(text) == text
+    stored = [
+        (row["interval"], row["data"], row["method"], row["kind"]) for row in pages.record("coverage")["measured"]
+    ]
+    assert stored == [(row.interval, row.data, row.method, row.kind) for row in coverage.rows()]
+
+
+def test_printed_intervals_held_the_truth_when_last_simulated() -> None:
+    for row in pages.record("coverage")["measured"]:
+        held = [one["covered"] for one in row["clusters"].values()]
+        assert [int(count) for count in row["clusters"]] == [8, 16, 32]
+        assert row["data_sets"] >= 500
+        if row["kind"] == "printed":
+            assert 0.93 <= min(held) <= max(held) <= 0.97, row
+        elif row["kind"] == "conservative":
+            assert min(held) >= 0.93, row
+
+
+@pytest.mark.parametrize(("method", "holds"), [("t", True), ("percentile bootstrap, as in the paper", False)])
+def test_eight_clusters_tell_a_method_that_holds_from_the_papers(method: str, holds: bool) -> None:
+    (row,) = (row for row in coverage.rows() if (row.interval, row.method) == ("mean lead", method))
+    assert (coverage.covered(row, 8, 600)["covered"] >= 0.93) is holds

@@ -13,7 +13,6 @@ from law_cases import grokked, intervention, late, mean_steps, noisy_runs, value
 from grokscope.errors import InputError
 from grokscope.law import FormName, fit_each_draw, fit_law
 from grokscope.law.forms import named_form
-from grokscope.law.runs import resampled
 from paper_tables import CROSSPRIME, TIMING_FIT
 
 
@@ -27,7 +26,7 @@ def ways(mean: int, deviation: int, draws: int, sample: bool) -> bool:
 
 
 def test_table_9_gives_back_its_constant_its_fit_and_every_row() -> None:
-    fit = fit_law(intervention(), "mean", seed=0)
+    fit = fit_law(intervention(), "mean")
     assert fit.parameters["constant"].value == pytest.approx(3600)
     assert round(fit.r_squared, 2) == 0.81
     printed = [row for row in TIMING_FIT.values() if row[0] is not None]
@@ -38,23 +37,23 @@ def test_table_9_gives_back_its_constant_its_fit_and_every_row() -> None:
 
 
 def test_table_9s_stable_branches_are_met_exactly() -> None:
-    stable = fit_law(intervention(marks=""), "mean", seed=0)
+    stable = fit_law(intervention(marks=""), "mean")
     assert (values(stable), stable.r_squared) == ([3000], 1.0)
 
 
 @pytest.mark.parametrize("modulus", CROSSPRIME)
 def test_table_10_gives_back_its_constants_and_fits(modulus: int) -> None:
     means, constant, r_squared = CROSSPRIME[modulus]
-    fit = fit_law([grokked(decay, mean) for decay, (mean, _) in means.items()], "mean", seed=0)
+    fit = fit_law([grokked(decay, mean) for decay, (mean, _) in means.items()], "mean")
     assert fit.parameters["constant"].value == pytest.approx(constant, abs=0.51)  # 2,727.5 is printed as 2,727
     assert round(fit.r_squared, 2) == r_squared
-    least = fit_law([grokked(decay, mean) for decay, (mean, _) in means.items()], "inverse", seed=0)
+    least = fit_law([grokked(decay, mean) for decay, (mean, _) in means.items()], "inverse")
     assert abs(least.parameters["constant"].value - constant) > 40  # so the paper's is not least squares
 
 
 def test_table_10s_2727_is_exact_once_667_is_two_thirds_of_a_thousand() -> None:
     means = {decay: mean for decay, (mean, _) in CROSSPRIME[97][0].items()} | {5.0: 2000 / 3}
-    fit = fit_law([grokked(decay, mean) for decay, mean in means.items()], "mean", seed=0)
+    fit = fit_law([grokked(decay, mean) for decay, mean in means.items()], "mean")
     assert round(fit.parameters["constant"].value, 1) == 2727.1
     assert round(fit.predict(5.0)) == 545  # §6, (iii)
 
@@ -80,7 +79,7 @@ def test_each_draw_and_cell_counts_as_the_paper_counts() -> None:
     # A cell with fewer draws has the same weight: means of cells, then the mean over cells.
     runs = noisy_runs(1)
     decays, steps = mean_steps(runs)
-    fit = fit_law(runs, "mean", seed=0, resamples=0)
+    fit = fit_law(runs, "mean")
     assert fit.observed.tolist() == pytest.approx(steps.tolist())
     assert values(fit) == pytest.approx([np.mean(decays * steps)])
     assert values(fit) != pytest.approx([np.mean([run.weight_decay * (run.steps_to_grok or 0) for run in runs])])
@@ -104,9 +103,9 @@ def test_the_error_out_of_sample_equals_a_loop_over_cells(form: FormName) -> Non
     decays, steps = mean_steps(runs)
     errors = []
     for decay, mean in zip(decays, steps, strict=True):
-        others = fit_law([run for run in runs if run.weight_decay != decay], form, seed=0, resamples=0)
+        others = fit_law([run for run in runs if run.weight_decay != decay], form)
         errors.append(abs(others.predict(float(decay)) - mean) / mean)
-    fit = fit_law(runs, form, seed=0, resamples=0)
+    fit = fit_law(runs, form)
     assert fit.left_out_error == pytest.approx(np.mean(errors), rel=1e-6)
     assert fit.left_out_error > 0
 
@@ -116,7 +115,7 @@ def test_differences_of_aic_are_those_of_gaussian_likelihoods() -> None:
     _, steps = mean_steps(runs)
     found, expected = [], []
     for form in ("inverse", "offset"):
-        fit = fit_law(runs, form, seed=0, resamples=0)
+        fit = fit_law(runs, form)
         sigma = math.sqrt(((steps - fit.predicted) ** 2).mean())
         likelihood = scipy.stats.norm.logpdf(steps, fit.predicted, sigma).sum()
         expected.append(2 * (len(fit.parameters) + 1) - 2 * likelihood)
@@ -124,31 +123,28 @@ def test_differences_of_aic_are_those_of_gaussian_likelihoods() -> None:
     assert found[1] - found[0] == pytest.approx(expected[1] - expected[0])
 
 
-def test_intervals_are_those_of_all_resamples_of_draws() -> None:
-    # Three draws have 27 ordered resamples; their constants and chances are listed, and the percentiles must agree.
-    runs = noisy_runs(5, draws=3)
+def test_intervals_leave_out_one_draw_at_a_time() -> None:
+    runs = noisy_runs(5, draws=4)
     constants = []
-    for chosen in itertools.product(range(3), repeat=3):
-        taken = [run for draw in chosen for run in runs if run.draw == draw]
-        decays, steps = mean_steps(taken)
+    for left_out in range(4):
+        decays, steps = mean_steps([run for run in runs if run.draw != left_out])
         constants.append(np.mean(decays * steps))
-    found = fit_law(runs, "mean", seed=0, resamples=40_000, level=0.8).parameters["constant"]
-    ordered = np.sort(constants)
-    assert found.low == pytest.approx(ordered[2])  # 10 % of 27 lies within the third
-    assert found.high == pytest.approx(ordered[-3])
-    assert found.items == 3
+    found = fit_law(runs, "mean", level=0.8).parameters["constant"]
+    deviation = math.sqrt(3 / 4 * sum((found.value - constant) ** 2 for constant in constants))
+    half = scipy.stats.t.ppf(0.9, 3) * deviation
+    assert (found.low, found.high) == pytest.approx((found.value - half, found.value + half))
+    assert found.items == 4
 
 
-def test_draws_of_two_tasks_are_resampled_apart() -> None:
+def test_draws_of_two_tasks_are_left_out_apart() -> None:
     one = [replace(run, task="add_mod53", draw=0) for run in noisy_runs(6, draws=1)]
     other = [replace(run, task="add_mod97") for run in noisy_runs(7)]
-    fit = fit_law([*one, *other], "mean", seed=0, resamples=200)
+    fit = fit_law([*one, *other], "mean")
     assert math.isnan(fit.parameters["constant"].low)  # one task has a single draw: nothing can be said
     assert fit.tasks == ("add_mod53",) * 4 + ("add_mod97",) * 4
-    weights = resampled([("a", 0), ("b", 0), ("a", 1), ("b", 1), ("b", 2)], 300, seed=0)
-    assert set(weights[:, [0, 2]].sum(axis=1)) == {2}
-    assert set(weights[:, [1, 3, 4]].sum(axis=1)) == {3}
-    assert weights.mean(axis=0) == pytest.approx([1] * 5, abs=0.2)
+    both = fit_law([*(replace(run, task="add_mod53") for run in noisy_runs(8, draws=3)), *other], "mean")
+    assert both.parameters["constant"].low < both.parameters["constant"].value < both.parameters["constant"].high
+    assert both.parameters["constant"].items == 3
 
 
 def test_laws_reject_what_they_cannot_fit() -> None:
@@ -157,9 +153,9 @@ def test_laws_reject_what_they_cannot_fit() -> None:
     with pytest.raises(InputError, match="for first_passage"):
         named_form("power", 23.5)
     with pytest.raises(InputError, match="2 parameters, which 1 cells"):
-        fit_law([grokked(1.0, 3000), grokked(1.0, 3100, 1)], "power", seed=0)
+        fit_law([grokked(1.0, 3000), grokked(1.0, 3100, 1)], "power")
     with pytest.raises(InputError, match="got none of 1"):
-        fit_law([late(1.0, 7000)], "mean", seed=0)
-    alone = fit_law([grokked(1.0, 3000)], "mean", seed=0)
+        fit_law([late(1.0, 7000)], "mean")
+    alone = fit_law([grokked(1.0, 3000)], "mean")
     assert math.isnan(alone.r_squared)
     assert math.isnan(alone.left_out_error)

@@ -19,8 +19,8 @@ def test_eq_3_needs_the_learning_rate_and_a_fifth_of_it() -> None:
     # As printed, with e^{−λt}, Eq. 3 gives less than one step.
     assert math.log(FORK_NORM / THRESHOLD_NORM) == pytest.approx(0.793, abs=1e-3)
     assert first_passage_steps(FORK_NORM, THRESHOLD_NORM, weight_decay=1.0) == pytest.approx(793, abs=1)
-    fit = fit_law(intervention(), "first_passage", seed=0, threshold_norm=THRESHOLD_NORM)
-    constant = fit_law(intervention(), "inverse", seed=0).parameters["constant"].value
+    fit = fit_law(intervention(), "first_passage", threshold_norm=THRESHOLD_NORM)
+    constant = fit_law(intervention(), "inverse").parameters["constant"].value
     efficiency = fit.parameters["efficiency"].value
     assert efficiency == pytest.approx(1000 * math.log(FORK_NORM / THRESHOLD_NORM) / constant)
     assert first_passage_steps(FORK_NORM, THRESHOLD_NORM, 1.0, efficiency=0.22) == pytest.approx(3600, abs=10)
@@ -60,10 +60,10 @@ def test_rates_and_passages_reject_what_has_none() -> None:
 @given(st.lists(st.floats(1, 100), min_size=2, max_size=8), st.floats(0.1, 10))
 @few
 def test_the_variation_of_norms_does_not_know_their_unit(norms: list[float], factor: float) -> None:
-    plain = threshold_norm(norms, seed=0, resamples=50)
-    scaled = threshold_norm([factor * norm for norm in norms], seed=0, resamples=50)
+    plain = threshold_norm(norms)
+    scaled = threshold_norm([factor * norm for norm in norms])
     assert scaled.variation == pytest.approx(plain.variation, abs=1e-9)
     assert scaled.mean.value == pytest.approx(factor * plain.mean.value)
     assert plain.variation == pytest.approx(scipy.stats.variation(norms), abs=1e-12)
     with pytest.raises(InputError, match="positive"):
-        threshold_norm([*norms, 0.0], seed=0)
+        threshold_norm([*norms, 0.0])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stats_cases import few
 
 from grokscope.errors import InputError
-from grokscope.stats import kaplan_meier, logrank, median_time
+from grokscope.stats import estimate_median, kaplan_meier, logrank, median_time, share
 from paper_tables import TRANSFER
 
 # (time, whether the event came); few distinct times, so that ties and all of one kind occur
@@ -64,33 +64,75 @@ def test_without_censoring_it_is_the_share_still_waiting(times: list[int]) -> No
     assert found.median.value == sorted(times)[(len(times) - 1) // 2]
 
 
-def test_the_band_is_scipys_greenwood_band() -> None:
-    generator = np.random.default_rng(2)
-    times, came = generator.integers(1, 40, size=50), generator.random(50) < 0.7
-    times[-1], came[-1] = 50, False  # the last is censored, so that S stays above zero
-    found = kaplan_meier(times, came, level=0.9)
-    survival = scipy.stats.ecdf(scipy.stats.CensoredData.right_censored(times, ~came)).sf
-    band = survival.confidence_interval(0.9, method="log-log")
-    np.testing.assert_allclose(found.low, band.low.evaluate(found.times))
-    np.testing.assert_allclose(found.high, band.high.evaluate(found.times))
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=20, unique=True))
+@few
+def test_without_censoring_the_band_is_clopper_and_pearsons(times: list[int]) -> None:
+    found = kaplan_meier(times, [True] * len(times), level=0.9)
+    for time, low, high in zip(found.times, found.low, found.high, strict=True):
+        expected = share(sum(bool(t > time) for t in times), len(times), 0.9)
+        assert (low, high) == (pytest.approx(expected.low), pytest.approx(expected.high))
+
+
+def test_the_band_has_the_moments_of_a_product_of_betas() -> None:
+    # Drawn: the product over events of Beta(at risk, 1), and for the lower end one more of the runs that are left.
+    when, came = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]), np.array([True, False, True, True, False, True, False])
+    found = kaplan_meier(when, came)
+    generator = np.random.default_rng(1)
+    draws = [generator.beta(at_risk, 1, 200_000) for at_risk in (7, 5, 4, 2)]
+    for place, left in enumerate((6, 4, 3, 1)):
+        product = np.prod(draws[: place + 1], axis=0)
+        assert found.high[place] == pytest.approx(np.quantile(product, 0.975), abs=0.01)
+        lower = product * generator.beta(left, 1, 200_000)
+        assert found.low[place] == pytest.approx(np.quantile(lower, 0.025), abs=0.01)
+
+
+def test_a_median_lies_between_order_statistics() -> None:
+    # Hettmansperger and Sheather (1986): of ten values, [x₂, x₉] covers 97.9 % and [x₃, x₈] 89.1 %.
+    values = [3.0, 14.0, 15.0, 26.0, 35.0, 58.0, 79.0, 89.0, 93.0, 97.0]
+    found = estimate_median(values)
+    part = (0.978516 - 0.95) / (0.978516 - 0.890625)
+    weight = 8 * part / (2 + 6 * part)
+    ends = (14 + weight * (15 - 14), 93 - weight * (93 - 89))
+    assert (found.value, found.items) == (46.5, 10)
+    assert (found.low, found.high) == (pytest.approx(ends[0], abs=1e-4), pytest.approx(ends[1], abs=1e-4))
+    mirrored = estimate_median([-value for value in values])
+    assert (mirrored.low, mirrored.high) == (pytest.approx(-found.high), pytest.approx(-found.low))
+    assert math.isnan(estimate_median(values[:5]).low)  # even the extremes of five values cover only 93.75 %
+    with pytest.raises(InputError, match="at least one"):
+        estimate_median([])
+
+
+@pytest.mark.parametrize("is_censored", [False, True])
+def test_eight_values_cover_their_median(is_censored: bool) -> None:
+    generator = np.random.default_rng(6)
+    covered = 0
+    for _ in range(1500):
+        times, limits = generator.normal(size=8), generator.normal(1.2, 1, size=8) if is_censored else math.inf
+        median = kaplan_meier(np.minimum(times, limits), times <= limits).median
+        covered += median.low <= 0 <= median.high
+    assert 0.935 <= covered / 1500 <= 0.975  # an end that no event bounds leaves 97.5 %
 
 
 def test_the_median_and_its_interval_are_where_the_curves_cross_a_half() -> None:
-    # Freireich's 6-MP arm: median 23 weeks; the log-log band crosses a half at 13 and never.
+    # Freireich's 6-MP arm: median 23 weeks; no upper end, for too few events are left.
     times = [6, 6, 6, 7, 10, 13, 16, 22, 23, 6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
     found = kaplan_meier(times, [True] * 9 + [False] * 12)
     assert [round(value, 3) for value in found.survival] == [0.857, 0.807, 0.753, 0.69, 0.627, 0.538, 0.448]
-    assert (found.median.value, found.median.low, found.median.high) == (23, 13, math.inf)
+    assert (found.median.value, found.median.high) == (23, math.inf)
+    assert 10 <= found.median.low <= 13
     placebo = [1, 1, 2, 2, 3, 4, 4, 5, 5, 8, 8, 8, 8, 11, 11, 12, 12, 15, 17, 22, 23]
     median = kaplan_meier(placebo, [True] * 21).median
-    assert (median.value, median.low, median.high) == (8, 4, 11)
+    assert (median.value, median.low) == (8, 4)
+    assert 11 < median.high < 12  # between the 15th and the 16th of 21
 
 
 def test_a_curve_that_does_not_reach_a_half_has_no_median() -> None:
     assert kaplan_meier([1, 2, 3], [True, False, False]).median.value == math.inf
     assert kaplan_meier([1, 2], [False, False]).median.value == math.inf
     alone = kaplan_meier([7], [True])
-    assert (alone.median.value, alone.median.low, alone.median.high) == (7, 7, math.inf)
+    assert alone.median.value == 7
+    assert math.isnan(alone.median.low)
+    assert math.isnan(alone.median.high)
     with pytest.raises(InputError, match="at least one"):
         kaplan_meier([], [])
 

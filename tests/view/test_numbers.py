@@ -21,6 +21,7 @@ def test_what_is_no_number_is_a_word(format_value: object) -> None:
     assert format_step(None) == "never"
 
 
-def test_an_open_interval_and_a_range() -> None:
-    assert format_estimate(Estimate(0.5, nan, inf, 3), 1) == "0.5 [undefined, never]"
+def test_an_open_interval_none_and_a_range() -> None:
+    assert format_estimate(Estimate(0.5, 0.2, inf, 3), 1) == "0.5 [0.2, never]"
+    assert format_estimate(Estimate(0.5, nan, nan, 3), 1) == "0.5"
     assert format_range([7]) == "7"

@@ -9,6 +9,7 @@ from grokscope.law.families import (
     count_foreign_forks,
     fit_constant,
     fit_exponent,
+    fit_mean_constant,
     fork_families,
     law_of,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "fit_each_draw",
     "fit_exponent",
     "fit_law",
+    "fit_mean_constant",
     "fork_families",
     "forked_run",
     "law_of",

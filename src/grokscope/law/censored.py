@@ -9,11 +9,10 @@ import numpy as np
 import scipy.optimize
 
 from grokscope.errors import InputError, did_you_mean, shown
-from grokscope.law.fits import interval_over
 from grokscope.law.newton import interval_log_likelihoods, most_likely_lines
-from grokscope.law.runs import Ending, ForkedRun, fewest_draws, in_order, resampled
+from grokscope.law.runs import Ending, ForkedRun, in_order
 from grokscope.shapes import Float
-from grokscope.stats import Estimate
+from grokscope.stats import Estimate, jackknife
 
 __all__ = ["CensoredFit", "CensoredForm", "constants_met", "fit_censored"]
 
@@ -36,8 +35,8 @@ class CensoredFit:
     form: CensoredForm
     """Which law gives the median Δt."""
     parameters: dict[str, Estimate]
-    """Its parameters, with percentile intervals over seeds."""
-    spread: Estimate
+    """Its parameters, with intervals over seeds."""
+    spread: float
     """σ of log Δt around the law; at its floor of 0.001 the law meets every interval, and may not be the only one."""
     log_likelihood: float
     """Of the intervals seen."""
@@ -65,41 +64,36 @@ class _Times:
     """log of the first at which it had; ∞ for none."""
 
 
-def fit_censored(
-    runs: Sequence[ForkedRun],
-    form: CensoredForm = "inverse",
-    *,
-    seed: int,
-    resamples: int = 200,
-    level: float = 0.95,
-) -> CensoredFit:
+def fit_censored(runs: Sequence[ForkedRun], form: CensoredForm = "inverse", *, level: float = 0.95) -> CensoredFit:
     """Maximum likelihood of log Δt ~ N(log of the law, σ²), intervals between evaluations and budgets accounted for.
 
     A run seen grokked at Δt with cadence c counts as Φ over (Δt − c, Δt]; a stable run that had not grokked as the
     chance to take longer. Failed runs, a competing event, and those grokked before the fork stay out. Forms as in
-    `fit_law`; the fit is to runs, not to cell means. Seeds are resampled whole, within their task.
+    `fit_law`; the fit is to runs, not to cell means. Intervals leave out one seed at a time with all its forks, within
+    its task; C's is that of its logarithm. `offset` is no line, is searched once and has none.
     """
     if form not in MEDIANS:
         raise InputError(f"there is no censored law {shown(form)}{did_you_mean(form, MEDIANS)}")
     fitted = in_order(run for run in runs if run.ending in (Ending.GROKKED, Ending.CENSORED))
     times = _times(fitted)
-    once = np.ones(len(fitted))
-    if not _determined(form, times, once):
+    once = np.ones((1, len(fitted)))
+    if not _determined(form, times, once[0]):
         raise InputError(f"{form} needs {len(PARAMETERS[form])} values of λ at which runs grokked")
-    best = _maximum(form, times, once, _guess(form, times))
     draws = list(dict.fromkeys((run.task, run.draw) for run in fitted))
     of_run = [draws.index((run.task, run.draw)) for run in fitted]
-    resamples = resamples if fewest_draws(draws) > 1 else 0
-    sampled = _resampled_maxima(form, times, resampled(draws, resamples, seed)[:, of_run], best[:-1])
-    values, columns = _natural(best[:-1]), _natural(sampled.T)
-    found = [interval_over(float(v), s, fewest_draws(draws), level) for v, s in zip(values, columns, strict=True)]
-    names = PARAMETERS[form]
+    others = (1 - np.eye(len(draws)))[:, of_run] if form != "offset" else np.full((len(draws), len(fitted)), nan)
+    found = _natural(_maxima(form, times, np.concatenate([once, others])))
+    tasks = [task for task, _ in draws]
+    log_likelihood = _log_likelihood(form, times, found[0])
     return CensoredFit(
         form=form,
-        parameters=dict(zip(names, found[1:], strict=True)),
-        spread=found[0],
-        log_likelihood=-float(best[-1]),
-        aic=2 * (len(names) + 1) + 2 * float(best[-1]),
+        parameters={
+            name: jackknife(float(column[0]), column[1:], tasks, is_log=name == "constant", level=level)
+            for name, column in zip(PARAMETERS[form], found[:, 1:].T, strict=True)
+        },
+        spread=float(found[0, 0]),
+        log_likelihood=log_likelihood,
+        aic=2 * found.shape[1] - 2 * log_likelihood,
         endings={ending: sum(run.ending is ending for run in runs) for ending in Ending},
     )
 
@@ -122,8 +116,8 @@ def _log(values: np.ndarray) -> np.ndarray:
 
 
 def _natural(found: np.ndarray) -> np.ndarray:
-    """(σ, C, …) from (log σ, log C, …), parameters first."""
-    return np.concatenate([np.exp(found[:2]), found[2:]])
+    """(σ, C, …) from rows of (log σ, log C, …)."""
+    return np.concatenate([np.exp(found[:, :2]), found[:, 2:]], axis=1)
 
 
 def _times(runs: Sequence[ForkedRun]) -> _Times:
@@ -148,42 +142,46 @@ def _guess(form: CensoredForm, times: _Times) -> np.ndarray:
     return np.array([spread, products.mean(), *{"inverse": [], "power": [1.0], "offset": [0.0]}[form]])
 
 
-def _maximum(form: CensoredForm, times: _Times, weights: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """The most likely (log σ, log C, …), and minus the log-likelihood there."""
+def _log_likelihood(form: CensoredForm, times: _Times, found: np.ndarray, weights: np.ndarray | float = 1.0) -> float:
+    """Of (σ, C, …); NaN where the law gives no time."""
+    medians = MEDIANS[form](times.logs, np.array([np.log(found[1]), *found[2:]]))
+    ends = ((end - medians) / found[0] for end in (times.after, times.until))
+    return float((weights * interval_log_likelihoods(*ends)).sum())
+
+
+def _maxima(form: CensoredForm, times: _Times, weights: np.ndarray) -> np.ndarray:
+    """The most likely (log σ, log C, …) under each weighting of the runs; NaN where it does not determine the law."""
+    start = _guess(form, times)
+    found = np.full((len(weights), len(start)), nan)
+    if form != "offset":  # a line in log λ: all at once
+        ones = np.ones_like(times.logs)
+        design, shift = (ones[:, None], times.logs) if form == "inverse" else (np.stack([ones, -times.logs], -1), 0)
+        begun = np.array([np.exp(start[0]), *start[1:]])
+        found[:] = most_likely_lines(design, times.after + shift, times.until + shift, weights, begun)
+        found[:, 0] = np.log(np.where(found[:, 0] > LEAST_SPREAD, found[:, 0], nan))
+        found[np.isnan(found[:, 0])] = nan
+    for row, weight in zip(found, weights, strict=True):
+        if np.isnan(weight).any() or not _determined(form, times, weight):
+            row[:] = nan
+        elif np.isnan(row).any():
+            row[:] = _searched_maximum(form, times, weight, start)
+    return found
+
+
+def _searched_maximum(form: CensoredForm, times: _Times, weights: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """The most likely (log σ, log C, …) where it is at the floor of σ, or the law is no line."""
     # The offset is searched in units of a typical Δt, so that one step size suits all parameters.
     units = np.ones_like(start)
     if form == "offset":
         units[2] = np.exp(times.until[np.isfinite(times.until)].mean())
 
     def cost(scaled: np.ndarray) -> float:
-        found = scaled * units
-        medians = MEDIANS[form](times.logs, found[1:])  # NaN where the law gives no time
-        ends = ((end - medians) / np.exp(found[0]) for end in (times.after, times.until))
-        value = -float(weights @ interval_log_likelihoods(*ends))
+        value = -_log_likelihood(form, times, _natural((scaled * units)[None])[0], weights)
         return value if np.isfinite(value) else np.inf
 
     bounds = [(np.log(LEAST_SPREAD), None)] + [(None, None)] * (len(start) - 1)
     options = {"xatol": 1e-7, "fatol": 1e-9, "maxiter": 4000, "maxfev": 4000}
     best = start / units
     for _ in range(2):  # begun again from where it ended, a collapsed simplex cannot pass for a maximum
-        found = scipy.optimize.minimize(cost, best, method="Nelder-Mead", bounds=bounds, options=options)
-        best = found.x
-    return np.array([*(best * units), found.fun])
-
-
-def _resampled_maxima(form: CensoredForm, times: _Times, weights: np.ndarray, best: np.ndarray) -> np.ndarray:
-    """The most likely (log σ, log C, …) under every weighting of the runs; NaN where it does not determine the law."""
-    found = np.full((len(weights), len(best)), nan)
-    if form != "offset" and len(weights):  # a line in log λ: all at once
-        ones = np.ones_like(times.logs)
-        design, shift = (ones[:, None], times.logs) if form == "inverse" else (np.stack([ones, -times.logs], -1), 0)
-        start = np.array([np.exp(best[0]), *best[1:]])
-        found[:] = most_likely_lines(design, times.after + shift, times.until + shift, weights, start)
-        found[:, 0] = np.log(np.where(found[:, 0] > LEAST_SPREAD, found[:, 0], nan))
-        found[np.isnan(found[:, 0])] = nan
-    for row, weight in zip(found, weights, strict=True):
-        if not _determined(form, times, weight):
-            row[:] = nan
-        elif np.isnan(row).any():
-            row[:] = _maximum(form, times, weight, best)[:-1]
-    return found
+        best = scipy.optimize.minimize(cost, best, method="Nelder-Mead", bounds=bounds, options=options).x
+    return best * units

@@ -11,7 +11,7 @@ from math import isclose, isnan, nan
 from typing import Protocol, runtime_checkable
 
 from grokscope.errors import InputError, plural
-from grokscope.law.censored import CensoredFit, fit_censored
+from grokscope.law.censored import PARAMETERS, CensoredFit, CensoredForm, fit_censored
 from grokscope.law.fits import LawFit, fit_law
 from grokscope.law.runs import Ending, ForkedRun, forked_run
 from grokscope.specs import Fork, Membership, RunSpec
@@ -26,11 +26,11 @@ __all__ = [
     "count_foreign_forks",
     "fit_constant",
     "fit_exponent",
+    "fit_mean_constant",
     "fork_families",
     "law_of",
 ]
 
-SEED, RESAMPLES = 0, 200  # of the bootstrap of censored fits
 LEAST_FREEDOM = 2  # degrees of freedom below which a fit tests nothing
 SAME_STATE = 1e-5  # relative, of a norm: what rounding leaves of one state, and two trainings of a run never share
 _Key = tuple[str, str, int, str]  # what a family is of: study, task, step, and the rest of the spec
@@ -113,20 +113,18 @@ class Family:
 class Law:
     """Δt = C/λ and Δt = C λ^−α fitted to one family; None where too few points are left to test them."""
 
-    constant: LawFit | None
-    """C = mean(λΔt) over the mean Δt of each λ, the paper's estimator."""
+    constant: CensoredFit | None
+    """C by maximum likelihood, runs that have not yet grokked counted as censored."""
     power: CensoredFit | None
-    """C and α by maximum likelihood, runs that have not yet grokked counted as censored."""
-    r_squared: float
-    """Of C/λ over the means; NaN with fewer than three λ."""
+    """C and α likewise."""
     aic_difference: float
-    """AIC of C λ^−α less that of C/λ, both by maximum likelihood: below 0 speaks against C/λ. NaN without α."""
+    """AIC of C λ^−α less that of C/λ: below 0 speaks against C/λ. NaN without α."""
     reason: str
     """Why a fit is missing; empty where both are there."""
 
 
 def law_of(runs: Sequence[ForkedRun]) -> Law:
-    """The law of one family, with bootstrap intervals over seeds; the order of runs does not matter.
+    """The law of one family, with intervals over seeds; the order of runs does not matter.
 
     A point is a run that grokked after the fork. A fit needs two λ, more points than parameters, and two degrees of
     freedom: through two points a law with two parameters always passes.
@@ -140,28 +138,37 @@ def law_of(runs: Sequence[ForkedRun]) -> Law:
     return Law(
         constant,
         power,
-        r_squared=constant.r_squared if constant else nan,
-        aic_difference=power.aic - fit_censored(runs, "inverse", seed=SEED, resamples=0).aic if power else nan,
+        aic_difference=power.aic - constant.aic if constant and power else nan,
         reason=reasons[0] or reasons[1],
     )
 
 
-def fit_constant(runs: Sequence[ForkedRun]) -> LawFit:
-    """C = mean(λΔt) of one family, for page, summary and studies alike; rejects too few points to test it.
-
-    R² is over the means of each λ, so it is NaN with fewer than three λ.
-    """
-    if reason := _too_few(runs, 1):
-        raise InputError(reason)
-    fit = fit_law(runs, "mean", seed=SEED)
-    return fit if len({*fit.weight_decay.tolist()}) - 1 >= LEAST_FREEDOM else replace(fit, r_squared=nan)
+def fit_constant(runs: Sequence[ForkedRun]) -> CensoredFit:
+    """C of one family by maximum likelihood, for page, summary and studies alike; rejects too few points to test it."""
+    return _fit_where_tested(runs, "inverse")
 
 
 def fit_exponent(runs: Sequence[ForkedRun]) -> CensoredFit:
-    """α of Δt = C λ^−α by maximum likelihood, likewise."""
-    if reason := _too_few(runs, 2):
+    """C and α of Δt = C λ^−α, likewise."""
+    return _fit_where_tested(runs, "power")
+
+
+def _fit_where_tested(runs: Sequence[ForkedRun], form: CensoredForm) -> CensoredFit:
+    if reason := _too_few(runs, len(PARAMETERS[form])):
         raise InputError(reason)
-    return fit_censored(runs, "power", seed=SEED, resamples=RESAMPLES)
+    return fit_censored(runs, form)
+
+
+def fit_mean_constant(runs: Sequence[ForkedRun]) -> LawFit:
+    """The paper's estimator, C = mean(λΔt) over the mean Δt of each λ (§6); rejects too few points to test it.
+
+    R² is over the means of each λ, so it is NaN with fewer than three λ. Evaluations that are far apart make these
+    means late, and runs that have not yet grokked are not in them: what grokscope reports as the law is `fit_constant`.
+    """
+    if reason := _too_few(runs, 1):
+        raise InputError(reason)
+    fit = fit_law(runs, "mean")
+    return fit if len({*fit.weight_decay.tolist()}) - 1 >= LEAST_FREEDOM else replace(fit, r_squared=nan)
 
 
 def _too_few(runs: Sequence[ForkedRun], parameters: int) -> str:

@@ -8,11 +8,11 @@ import numpy as np
 
 from grokscope.errors import InputError
 from grokscope.law.forms import Form, FormName, Points, named_form
-from grokscope.law.runs import Cells, Draw, ForkedRun, cells_of, fewest_draws, resampled
+from grokscope.law.runs import Cells, Draw, ForkedRun, cells_of
 from grokscope.shapes import Float
-from grokscope.stats import Estimate
+from grokscope.stats import Estimate, jackknife
 
-__all__ = ["LawFit", "fit_each_draw", "fit_law", "interval_over"]
+__all__ = ["LawFit", "fit_each_draw", "fit_law"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class LawFit:
     form: FormName
     """Which law."""
     parameters: dict[str, Estimate]
-    """Its free parameters, with percentile intervals over seeds: constant C, exponent α, offset d, efficiency κ, τ."""
+    """Its free parameters, with intervals over seeds: constant C, exponent α, offset d, efficiency κ, τ."""
     r_squared: float
     """1 − Σ(Δt − fit)²/Σ(Δt − mean)² over cells, as the paper's (Tables 9 and 10); NaN where Δt does not vary."""
     aic: float
@@ -52,18 +52,16 @@ def fit_law(
     runs: Sequence[ForkedRun],
     form: FormName = "inverse",
     *,
-    seed: int,
     threshold_norm: float | None = None,
-    resamples: int = 10_000,
     level: float = 0.95,
 ) -> LawFit:
-    """Fit one form to the mean Δt of each (task, η, λ), and bootstrap it over seeds. Paper: §6, Eq. 3, Tables 9 and 10.
+    """Least squares of one form on the mean Δt of each (task, η, λ). Paper: §6, Eq. 3, Tables 9 and 10.
 
     `mean`: Δt = C/λ, C = mean(λΔt), the paper's estimator; `inverse`: the same by least squares; `power`: C λ^−α;
     `offset`: C/λ + d; `first_passage`: log(‖W(t*)‖/τ)/(κηλ) with τ given or fitted. Eq. 3 writes the decay as e^{−λt};
     AdamW's is e^{−ηλt}, and gradients oppose it: κ is the share that is left. Runs that never grokked are not in the
-    fit (`fit_censored` uses those that may yet; `outcomes_by_decay` counts those that failed). A seed is resampled with
-    all its forks, within its task.
+    fit (`fit_censored` uses those that may yet; `outcomes_by_decay` counts those that failed). Intervals leave out one
+    seed at a time with all its forks, and are of what these means estimate: a mean over evaluations is later than Δt.
     """
     chosen, cells = named_form(form, threshold_norm), cells_of(runs)
     points = _points(cells, np.ones(len(cells.draws)))
@@ -72,12 +70,12 @@ def fit_law(
         raise InputError(
             f"{form} has {len(chosen.parameters)} parameters, which {len(cells.tasks)} cells do not determine"
         )
-    sampled = chosen.solve(_points(cells, resampled(cells.draws, resamples, seed)))
+    left_out = chosen.solve(_points(cells, 1 - np.eye(len(cells.draws))))
     predicted = chosen.predict(points, values)
     size, misses = len(predicted), float(((points.steps - predicted) ** 2).sum())
     around_mean = float(((points.steps - points.steps.mean()) ** 2).sum())
     parameters = {
-        name: interval_over(value, sampled[:, i], fewest_draws(cells.draws), level)
+        name: jackknife(value, left_out[:, i], [task for task, _ in cells.draws], level=level)
         for i, (name, value) in enumerate(zip(chosen.parameters, values.tolist(), strict=True))
     }
     return LawFit(
@@ -100,18 +98,7 @@ def fit_each_draw(
     """The law fitted to each seed alone, by task and seed: the paper's "per-draw R²" (Table 10). No intervals."""
     draws = cells_of(runs).draws
     members = {key: [run for run in runs if (run.task, run.draw) == key] for key in draws}
-    return {
-        key: fit_law(group, form, seed=0, threshold_norm=threshold_norm, resamples=0) for key, group in members.items()
-    }
-
-
-def interval_over(value: float, sampled: Float[np.ndarray, " samples"], items: int, level: float = 0.95) -> Estimate:
-    """A percentile interval; NaN where there is one item, or most samples determine nothing."""
-    defined = sampled[~np.isnan(sampled)]
-    if items < 2 or 2 * len(defined) <= len(sampled):
-        return Estimate(value, nan, nan, items, level)
-    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
-    return Estimate(value, float(low), float(high), items, level)
+    return {key: fit_law(group, form, threshold_norm=threshold_norm) for key, group in members.items()}
 
 
 def _points(cells: Cells, weights: Float[np.ndarray, "*samples draws"]) -> Points:

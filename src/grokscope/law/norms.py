@@ -6,7 +6,7 @@ from math import log
 import numpy as np
 
 from grokscope.errors import InputError
-from grokscope.stats import Estimate, bootstrap
+from grokscope.stats import Estimate, estimate_mean
 from grokscope.stats.numbers import Numbers, column, same_length
 
 __all__ = ["NormDecay", "ThresholdNorm", "first_passage_steps", "norm_decay", "threshold_norm"]
@@ -35,23 +35,23 @@ class ThresholdNorm:
     """How alike the norms are at which runs grok."""
 
     mean: Estimate
-    """τ, their mean, with a percentile bootstrap over runs."""
+    """τ, their mean, with its t interval."""
     variation: float
     """Coefficient of variation: standard deviation (of the population, as the paper's are) over mean."""
 
 
-def threshold_norm(norms: Numbers, *, seed: int, resamples: int = 100_000) -> ThresholdNorm:
+def threshold_norm(norms: Numbers) -> ThresholdNorm:
     """τ and its coefficient of variation from the norms at grokking. Paper: §6, 23.5 and 0.13 across λ.
 
     That they are alike shows no cause: a norm that collapses while a run groks is alike afterwards too.
 
-    >>> threshold_norm([20.0, 30.0], seed=0).variation
+    >>> threshold_norm([20.0, 30.0]).variation
     0.2
     """
     found = column(norms, "norms")
     if len(found) == 0 or found.min() <= 0:
         raise InputError("norms must be positive, and at least one")
-    return ThresholdNorm(bootstrap(found, seed=seed, resamples=resamples), float(found.std() / found.mean()))
+    return ThresholdNorm(estimate_mean(found), float(found.std() / found.mean()))
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,9 @@ __all__ = [
     "Ending",
     "ForkedRun",
     "cells_of",
-    "fewest_draws",
     "forked_run",
     "in_order",
     "outcomes_by_decay",
-    "resampled",
 ]
 
 Draw = tuple[str, Hashable]  # task, and seed or data order
@@ -58,7 +56,7 @@ class ForkedRun:
     watched: float | int
     """Steps from the fork to the last evaluation."""
     draw: Hashable = 0
-    """The seed or data order that forks of one parent share: the unit that is resampled."""
+    """The seed or data order that forks of one parent share: the unit that an interval leaves out."""
     task: str = ""
     """What it learns; a cell of the law is one task at one η and λ."""
     learning_rate: float | int = 1e-3
@@ -174,19 +172,3 @@ def in_order(runs: Iterable[ForkedRun]) -> list[ForkedRun]:
 
 def _place(draw: Hashable) -> int | str:
     return draw if isinstance(draw, int) else str(draw)
-
-
-def resampled(draws: Sequence[Draw], resamples: int, seed: int) -> Float[np.ndarray, "samples draws"]:
-    """How often each seed is taken when they are resampled with replacement, within each task."""
-    generator = np.random.default_rng(seed)
-    weights = np.zeros((resamples, len(draws)))
-    for task in dict.fromkeys(task for task, _ in draws):
-        rows = np.array([of == task for of, _ in draws])
-        weights[:, rows] = generator.multinomial(rows.sum(), np.full(rows.sum(), 1 / rows.sum()), resamples)
-    return weights
-
-
-def fewest_draws(draws: Sequence[Draw]) -> int:
-    """Seeds of the task that has fewest."""
-    tasks = [task for task, _ in draws]
-    return min(tasks.count(task) for task in set(tasks))

@@ -1,17 +1,28 @@
-"""How well a number is known: bootstrap over items or clusters, shares, correlation."""
+"""How well a number is known: means over items or clusters, shares, correlation, and the paper's bootstrap."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.special
 import scipy.stats
 
 from grokscope.errors import InputError
 from grokscope.shapes import Float
-from grokscope.stats.numbers import Numbers, column, require_level, same_length
+from grokscope.stats.numbers import Numbers, column, flags, require_level, same_length
 
-__all__ = ["Estimate", "bootstrap", "cluster_means", "clustered_bootstrap", "correlation", "share", "share_that"]
+__all__ = [
+    "Estimate",
+    "cluster_means",
+    "clustered_share",
+    "correlation",
+    "estimate_mean",
+    "jackknife",
+    "percentile_bootstrap",
+    "share",
+    "share_that",
+]
 
 NUMBERS_AT_ONCE = 2**23  # 64 MiB of doubles
 
@@ -32,7 +43,61 @@ class Estimate:
     """Coverage the interval aims at."""
 
 
-def bootstrap(
+def estimate_mean(values: Numbers, clusters: Sequence[Hashable] | None = None, level: float = 0.95) -> Estimate:
+    """The mean with its t interval, mean ± t(n − 1)·s/√n; with clusters, over the means of the clusters.
+
+    Runs that share a prime are no independent evidence; every cluster counts once, however many runs it has. A
+    bootstrap's percentiles are too narrow for few items (`benchmarks/coverage.py`). A single item has no interval.
+
+    >>> estimate_mean([1, 2, 3]).high.__round__(2), estimate_mean([1, 3, 5], ["a", "a", "b"]).value
+    (4.48, 3.5)
+    """
+    found = column(values) if clusters is None else cluster_means(values, clusters)
+    require_level(level)
+    if len(found) == 0:
+        raise InputError("a mean needs at least one value, got none")
+    mean = float(found.mean())
+    if len(found) == 1:
+        return Estimate(mean, np.nan, np.nan, 1, level)
+    half = float(scipy.stats.t.ppf((1 + level) / 2, len(found) - 1) * found.std(ddof=1) / np.sqrt(len(found)))
+    return Estimate(mean, mean - half, mean + half, len(found), level)
+
+
+def jackknife(
+    value: float,
+    left_out: Numbers,
+    groups: Sequence[Hashable] | None = None,
+    *,
+    is_log: bool = False,
+    level: float = 0.95,
+) -> Estimate:
+    """A statistic with a t interval from its values with one cluster left out, clusters independent within groups.
+
+    se² = Σ over groups of (g − 1)/g · Σ(value − left out)², with Σ(g − 1) degrees of freedom: the estimator CV3 of
+    MacKinnon, Nielsen and Webb (2023), which covers with few clusters. Of a positive statistic the interval is that of
+    its logarithm (`is_log`). No interval where a group has one cluster, or where the others do not determine the value.
+
+    >>> jackknife(2.0, [2.5, 2.0, 1.5]).high.__round__(2)
+    4.48
+    """
+    found = np.asarray(left_out, dtype=np.float64)
+    names: list[Hashable] = [0] * len(found) if groups is None else [*groups]
+    same_length(left_out=found, groups=names)
+    require_level(level)
+    sizes = np.array([names.count(name) for name in names])
+    fewest = int(sizes.min(initial=len(found)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centre, others = (np.log([value]), np.log(found)) if is_log else (np.array([value]), found)
+    variance = float((((sizes - 1) / sizes) * (others - centre) ** 2).sum())
+    if fewest < 2 or not np.isfinite(variance):
+        return Estimate(value, np.nan, np.nan, fewest, level)
+    half = float(scipy.stats.t.ppf((1 + level) / 2, len(found) - len(set(names))) * np.sqrt(variance))
+    with np.errstate(over="ignore"):
+        low, high = np.exp(centre[0] + np.array([-half, half])) if is_log else (value - half, value + half)
+    return Estimate(value, float(low), float(high), fewest, level)
+
+
+def percentile_bootstrap(
     values: Numbers,
     statistic: Callable[..., Any] = np.mean,
     *,
@@ -40,12 +105,13 @@ def bootstrap(
     resamples: int = 100_000,
     level: float = 0.95,
 ) -> Estimate:
-    """Percentile bootstrap of a statistic over the items. Paper: §5.1, config-level, B = 10⁵.
+    """The paper's interval: percentiles of a statistic over resampled items, or `cluster_means`. Paper: §5.1, B = 10⁵.
 
-    The statistic takes `axis`, as numpy's do. The paper's intervals are percentile ones; scipy's default, BCa,
-    gives others. A single item has no interval: the percentiles of its copies would claim certainty.
+    Kept to give back what the paper reports: of 5, 8 and 16 items it covers about 83, 88 and 92 % at nominal 95 %.
+    What grokscope itself reports is `estimate_mean`. The statistic takes `axis`, as numpy's do. A single item has no
+    interval: the percentiles of its copies would claim certainty.
 
-    >>> bootstrap([500, 500, 500], seed=0).high
+    >>> percentile_bootstrap([500, 500, 500], seed=0).high
     500.0
     """
     found = column(values)
@@ -82,23 +148,6 @@ def cluster_means(values: Numbers, clusters: Sequence[Hashable]) -> Float[np.nda
     return np.array([np.mean(group) for group in members.values()], dtype=np.float64)
 
 
-def clustered_bootstrap(
-    values: Numbers,
-    clusters: Sequence[Hashable],
-    statistic: Callable[..., Any] = np.mean,
-    *,
-    seed: int,
-    resamples: int = 100_000,
-    level: float = 0.95,
-) -> Estimate:
-    """Percentile bootstrap over clusters, after averaging within each. Paper: §5.1, over the five primes.
-
-    Runs that share a prime are no independent evidence; every cluster counts once, however many runs it has.
-    """
-    means = cluster_means(values, clusters)
-    return bootstrap(means, statistic, seed=seed, resamples=resamples, level=level)
-
-
 def share(successes: int, trials: int, level: float = 0.95) -> Estimate:
     """A binomial share with its Clopper–Pearson interval, which never covers less than its level.
 
@@ -112,8 +161,43 @@ def share(successes: int, trials: int, level: float = 0.95) -> Estimate:
         raise InputError(f"successes must lie in [0, {trials}], got {successes}")
     if trials == 0:
         return Estimate(np.nan, 0.0, 1.0, 0, level)
-    interval = scipy.stats.binomtest(successes, trials).proportion_ci(level, method="exact")
-    return Estimate(successes / trials, float(interval.low), float(interval.high), trials, level)
+    return Estimate(successes / trials, *_clopper_pearson(successes, trials, level), trials, level)
+
+
+def clustered_share(hits: Iterable[bool], clusters: Sequence[Hashable], level: float = 0.95) -> Estimate | None:
+    """The share of things of which something holds, where those of one cluster may share their fate; None without any.
+
+    Clopper–Pearson for the effective number of things, p(1 − p)/v and at most n, with v the variance of the share over
+    its g clusters (after Korn and Graubard, 1998). Where all or none holds v tells nothing, and that number is g.
+
+    >>> clustered_share([True, True, False, False], ["a", "a", "b", "b"]).low < share(2, 4).low
+    True
+    """
+    found = flags([*hits])
+    same_length(hits=found, clusters=clusters)
+    require_level(level)
+    size, groups = len(found), len(set(clusters))
+    if size == 0:
+        return None
+    value = float(found.mean())
+    if groups == 1 and size > 1:
+        return Estimate(value, 0.0, 1.0, 1, level)
+    places = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
+    sums = np.bincount([places[cluster] for cluster in clusters], found - value)
+    variance = groups / max(groups - 1, 1) * float((sums**2).sum()) / size**2
+    if groups == size or value in (0, 1):
+        effective = float(groups)
+    else:
+        effective = value * (1 - value) / max(variance, value * (1 - value) / size)
+    return Estimate(value, *_clopper_pearson(value * effective, effective, level), groups, level)
+
+
+def _clopper_pearson(successes: float | int, trials: float | int, level: float) -> tuple[float, float]:
+    """Ends of the interval; neither number need be whole."""
+    tail, misses = (1 - level) / 2, trials - successes
+    low = scipy.special.betaincinv(successes, misses + 1, tail) if successes > 0 else 0.0
+    high = scipy.special.betaincinv(successes + 1, misses, 1 - tail) if misses > 0 else 1.0
+    return float(low), float(high)
 
 
 def share_that(hits: Iterable[bool]) -> Estimate | None:

@@ -10,10 +10,11 @@ import scipy.stats
 
 from grokscope.errors import InputError
 from grokscope.shapes import Bool, Float, Int
+from grokscope.stats.beta_product import median_interval, survival_band
 from grokscope.stats.intervals import Estimate
 from grokscope.stats.numbers import Flags, Numbers, column, flags, require_level, same_length
 
-__all__ = ["LogRank", "Survival", "kaplan_meier", "logrank", "median_time"]
+__all__ = ["LogRank", "Survival", "estimate_median", "kaplan_meier", "logrank", "median_time"]
 
 ROUNDING = 1e-12  # a half reached up to the rounding of a product is reached
 
@@ -33,9 +34,9 @@ class Survival:
     low: Float[np.ndarray, " times"]
     """Lower end of its pointwise interval."""
     high: Float[np.ndarray, " times"]
-    """Upper end of the same; NaN once no run is left."""
+    """Upper end of the same."""
     median: Estimate
-    """First time at which S ≤ 1/2, and those at which the interval's ends are; infinite where that is not reached."""
+    """First time at which S ≤ 1/2, infinite where that is not reached; an end that no event bounds is infinite too."""
     censored: int
     """Runs whose event was not observed."""
 
@@ -64,9 +65,10 @@ class LogRank:
 def kaplan_meier(times: Numbers, observed: Flags, level: float = 0.95) -> Survival:
     """S(t) = Π_{tᵢ ≤ t} (1 − dᵢ/nᵢ) with right-censoring (Kaplan and Meier, 1958).
 
-    The pointwise interval is Greenwood's variance on the log(−log S) scale: S^exp(±z·se), se² = Σ d/(n(n − d)) / log²S.
-    The median's interval is where that band crosses a half (Brookmeyer and Crowley, 1982). A run censored at the time
-    of an event is still at risk there. Times may be negative: a lag −lead is censored where a run never synchronised.
+    The pointwise interval is the beta product's (Fay, Brittain and Proschan, 2013), which without censoring is Clopper
+    and Pearson's; Greenwood's covers as little as a half at the ends of S. The median's is an interpolated order
+    statistic of the same product. A run censored at the time of an event is still at risk there. Times may be negative:
+    a lag −lead is censored where a run never synchronised.
 
     >>> kaplan_meier([100, 200, 300, 400], [True, True, False, True]).survival
     array([0.75, 0.5 , 0.  ])
@@ -79,9 +81,22 @@ def kaplan_meier(times: Numbers, observed: Flags, level: float = 0.95) -> Surviv
     at = np.unique(when[happened])
     waiting, events = _counts(at, when, happened)
     survival = np.cumprod(1 - events / waiting)
-    low, high = _band(survival, waiting, events, level)
-    median = Estimate(_first(at, survival), _first(at, low), _first(at, high), len(when), level)
+    low, high = survival_band(at, when, happened, level)
+    median = _median_estimate(_first(at, survival), when, happened, level)
     return Survival(at, waiting, events, survival, low, high, median, int((~happened).sum()))
+
+
+def estimate_median(values: Numbers, level: float = 0.95) -> Estimate:
+    """The median with its interval by order statistics, interpolated between them; fewer than six values have none.
+
+    >>> estimate_median([3, 1, 2, 6, 5, 4]).value
+    3.5
+    """
+    found = column(values)
+    require_level(level)
+    if len(found) == 0:
+        raise InputError("a median needs at least one value, got none")
+    return _median_estimate(float(np.median(found)), found, np.ones(len(found), dtype=bool), level)
 
 
 def median_time(times: Iterable[float | int | None]) -> float:
@@ -135,22 +150,15 @@ def _counts(
     return waiting, next(sides) - next(sides)
 
 
-def _band(
-    survival: Float[np.ndarray, " times"],
-    waiting: Int[np.ndarray, " times"],
-    events: Int[np.ndarray, " times"],
-    level: float,
-) -> tuple[Float[np.ndarray, " times"], Float[np.ndarray, " times"]]:
-    z = scipy.stats.norm.ppf((1 + level) / 2)
-    alive = survival > 0
-    greenwood = np.cumsum(events[alive] / (waiting[alive] * (waiting[alive] - events[alive])))
-    widths = np.exp(z * np.sqrt(greenwood) / -np.log(survival[alive]))
-    low, high = np.zeros_like(survival), np.full_like(survival, np.nan)
-    low[alive], high[alive] = survival[alive] ** widths, survival[alive] ** (1 / widths)
-    return low, high
-
-
-def _first(at: Float[np.ndarray, " times"], band: Float[np.ndarray, " times"]) -> float:
+def _first(at: Float[np.ndarray, " times"], survival: Float[np.ndarray, " times"]) -> float:
     """The first time at which a falling curve is at most a half."""
-    reached = band <= 0.5 + ROUNDING
+    reached = survival <= 0.5 + ROUNDING
     return float(at[reached.argmax()]) if reached.any() else np.inf
+
+
+def _median_estimate(
+    value: float, when: Float[np.ndarray, " items"], happened: Bool[np.ndarray, " items"], level: float
+) -> Estimate:
+    """A median with its interval; NaN where neither end is known."""
+    low, high = median_interval(when, happened, level)
+    return Estimate(value, *((nan, nan) if low == -inf and high == inf else (low, high)), len(when), level)

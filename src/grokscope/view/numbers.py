@@ -39,7 +39,7 @@ def format_percent(value: float | int | None, digits: int = 0) -> str:
 def format_estimate(
     estimate: Estimate, digits: int = 0, format_value: Callable[[float, int], str] = format_number
 ) -> str:
-    """An estimate with its interval.
+    """An estimate with its interval, where it has one.
 
     >>> format_estimate(Estimate(1722.0, 1111.0, 2333.0, 9))
     '1,722 [1,111, 2,333]'
@@ -47,7 +47,7 @@ def format_estimate(
     '50 % [25 %, 75 %]'
     """
     value, low, high = (format_value(number, digits) for number in (estimate.value, estimate.low, estimate.high))
-    return f"{value} [{low}, {high}]"
+    return value if isnan(estimate.low) or isnan(estimate.high) else f"{value} [{low}, {high}]"
 
 
 def format_range(counts: Iterable[int]) -> str:

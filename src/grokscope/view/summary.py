@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from grokscope.law import Family, fork_families, law_of
+from grokscope.law import Ending, Family, fork_families, law_of
 from grokscope.runs import Run
 from grokscope.runs.records import RunRecord
 from grokscope.timeline import LeadStatus, Outcome, Timeline
@@ -129,10 +129,9 @@ def _law(family: Family) -> str:
     about = f"Timing law Δt = C/λ of {family.title} ({family.size})"
     if law.constant is None:
         return f"{about}: not fitted; {law.reason}."
-    constant = law.constant.parameters["constant"]
-    products = law.constant.weight_decay * law.constant.observed
-    known = format_number(constant.value) if constant.low != constant.low else format_estimate(constant)
-    found = f"{about}: C = mean(λ·Δt) = {known}; over λ it ranges from {min(products):,.0f} to {max(products):,.0f}."
+    products = [run.weight_decay * (run.steps_to_grok or 0) for run in family.runs if run.ending is Ending.GROKKED]
+    fitted = f"C = {format_estimate(law.constant.parameters['constant'])} by maximum likelihood"
+    found = f"{about}: {fitted}; λ·Δt of its runs ranges from {min(products):,.0f} to {max(products):,.0f}."
     if law.power is None:
         return f"{found} The exponent is not fitted; {law.reason}."
     return f"{found} Exponent α of Δt = C·λ^−α: {format_estimate(law.power.parameters['exponent'], 2)}."

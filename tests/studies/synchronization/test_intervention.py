@@ -53,7 +53,7 @@ def test_times_and_the_law_are_drawn_as_reported() -> None:
     assert bars.y[:5] == labelled(panel, "Δt, paper").y
     assert isnan(bars.y[5])
     assert bars.texts[5] == "unstable"
-    assert labelled(panel, "3,000/λ, our fit to λ ≤ 3").y == pytest.approx(labelled(panel, "3,000/λ, paper").y)
+    assert labelled(panel, "3,000/λ, our mean(λΔt) of λ ≤ 3").y == pytest.approx(labelled(panel, "3,000/λ, paper").y)
 
 
 def test_the_share_that_grokked_ends_at_the_share_that_grokked() -> None:

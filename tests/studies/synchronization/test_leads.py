@@ -5,17 +5,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exact import t_interval
 from judged import CLAIMS, finding, is_decisive, only, with_runs
 from paper_runs import evidence as followed
 from paper_runs import record_of
 from planted import EMPTY, agree, evidence, ours, reported_base
 
+from grokscope.stats import cluster_means
 from grokscope.studies import Evidence, Verdict, judge
 from grokscope.studies.synchronization import STUDY
 from grokscope.studies.synchronization.lead_share import shares_by_prime
 from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.view.table import Cell, Table
-from paper_tables import CROSS
+from paper_tables import ADDITION, CROSS
+
+LEADS = [row.lead for row in ADDITION.values()]
+MEANS_BY_PRIME = cluster_means(LEADS, [row.modulus for row in ADDITION.values()]).tolist()
 
 
 def table(name: str, found: Evidence) -> Table:
@@ -34,8 +39,9 @@ def test_configurations_and_leads_come_out_as_reported() -> None:
     assert by_prime.ours == by_prime.paper == 1740
     assert mean.n == 9
     assert by_prime.n == 5
-    for cell in (mean, by_prime):
-        assert cell.interval == pytest.approx(cell.paper_interval, abs=60)
+    assert (mean.paper_interval, by_prime.paper_interval) == ((1111, 2333), (1240, 2400))
+    assert mean.interval == pytest.approx(t_interval(LEADS))
+    assert by_prime.interval == pytest.approx(t_interval(MEANS_BY_PRIME))
     assert cross.cell("mean, the paper's additions", "Sign-test p").ours == 2**-8
     assert not any("all seeds" in str(row[0].ours) for row in cross.rows)
 
@@ -179,8 +185,8 @@ def test_the_reported_table_gives_back_the_reported_mean_and_its_intervals() -> 
     assert clustered is not None
     assert single.value == pytest.approx(1722, abs=0.5)
     assert clustered.value == pytest.approx(1740)
-    assert (single.low, single.high) == pytest.approx((1111, 2333), abs=60)
-    assert (clustered.low, clustered.high) == pytest.approx((1240, 2400), abs=60)
+    assert (single.low, single.high) == pytest.approx(t_interval(LEADS))
+    assert (clustered.low, clustered.high) == pytest.approx(t_interval(MEANS_BY_PRIME))
     assert finding("lead-mean").all_seeds.endswith("over 50 runs")
     assert finding("lead-mean").all_seeds_verdict in set(Verdict) - {Verdict.TOO_FEW}
 

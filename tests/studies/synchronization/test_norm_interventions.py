@@ -34,7 +34,7 @@ def test_frozen_and_scaled_norms_are_compared_with_free_ones() -> None:
     assert made.cell("norm matched to the parent's, λ = 3", "Seeds").ours == "no runs"
     assert made.cell(free, "Log-rank p").ours is None
     assert sentence(made) == (
-        "Forks that grok, with the median step: free norm, λ = 1: 4 of 4 at 4,150 [4,000, 4,300]; "
+        "Forks that grok, with the median step: free norm, λ = 1: 4 of 4 at 4,150; "
         "norm frozen at the fork, λ = 1: none of 4."
     )
 

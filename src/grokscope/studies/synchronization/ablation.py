@@ -129,7 +129,7 @@ def _tab_ablation(evidence: Evidence) -> Table:
         rows=tuple(rows),
         notes=(
             "Over all pairs, at the first checkpoint at or after grokking, which is step 4,000 in the paper.",
-            *(("All seeds of add_mod97: medians with 95 % percentile-bootstrap intervals.",) if is_widened else ()),
+            *(("All seeds of add_mod97: medians with 95 % intervals by order statistics.",) if is_widened else ()),
             *not_measured("The ablations at that checkpoint were", unmeasured),
             *not_trained(set(RUN.names) - runs.keys()),
         ),

@@ -8,7 +8,7 @@ from grokscope.law.censored import CensoredForm
 from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import crossprime
 from grokscope.studies.synchronization.experiments import DECAYS
-from grokscope.studies.synchronization.forks import RESAMPLES, Start, across, law, likely_law, times_to_grok
+from grokscope.studies.synchronization.forks import Start, across, law, likely_law, times_to_grok
 from grokscope.studies.synchronization.sentences import empty_row, enumerate_parts, quote
 from grokscope.view.table import Cell, Column, Row, Table, text
 
@@ -50,9 +50,10 @@ NOTES = (
     "is C = mean(λΔt) over the mean Δt of each λ, grokked runs only.",
     "α is the exponent of Δt = C λ^−α; the law says 1. ΔAICc compares fits of the same runs with censored ones "
     "in: negative values favour the alternative to C/λ.",
-    f"Intervals are 95 % percentile bootstraps over replicates, taken whole with all their forks, {RESAMPLES} times "
-    "for the likelihood fits. Replicates differ in the seed (p = 97) or in the data order (p = 53, 131). No interval "
-    "is given for a. Shares have Clopper–Pearson intervals. The intervals are for one task at a time and not corrected "
+    "Intervals are 95 % t intervals that leave out one replicate at a time, with all its forks; that of C is of its "
+    "logarithm. Replicates differ in the seed (p = 97) or in the data order (p = 53, 131). No interval "
+    "is given for a. Shares have Clopper–Pearson intervals for the effective number of "
+    "forks, of which n are independent replicates. The intervals are for one task at a time and not corrected "
     "for their number.",
     "Rows of one λ have the median Δt from the fork; runs that did not grok are later, and Kaplan–Meier's median is "
     "given.",

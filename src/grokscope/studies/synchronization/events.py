@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from grokscope.stats import Estimate, sign_test
+from grokscope.stats import Estimate, clustered_share, sign_test
 from grokscope.studies import Evidence, Measured, Quantity, Records, Selection
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.readings import CADENCE, one_run
@@ -26,7 +26,7 @@ EVERY_EVENT = (
     f"An event is dated to the first evaluation that shows it; evaluations are every {CADENCE} steps, as in the paper."
 )
 POOLED = (
-    "Rows of all seeds: medians with 95 % percentile-bootstrap intervals, or Kaplan–Meier medians where a step was not "
+    "Rows of all seeds: medians with 95 % intervals by order statistics, or Kaplan–Meier medians where a step was not "
     "reached by every run; shares of the grokked runs with Clopper–Pearson intervals."
 )
 
@@ -86,7 +86,7 @@ def median_events(runs: Selection, cadence: int | None = CADENCE) -> Quantity:
 
 
 def _mean_lead(records: Records, by_prime: bool) -> Measured:
-    """Mean lead of the grokked runs by percentile bootstrap (§5.1), over runs or over primes."""
+    """Mean lead of the grokked runs with its t interval, over runs or over primes."""
     runs = list(records.values())
     leads = [record.timeline.sync.lead for record in runs]
     over_primes = readings.mean_lead(leads, [record.spec.task for record in runs])
@@ -112,14 +112,15 @@ def mean_lead(runs: Selection, by_prime: bool = False, cadence: int | None = CAD
 def _lead_signs(records: Records) -> Measured:
     """How many leads are positive; a run that grokked without crossing counts as negative."""
     leads = [record.timeline.sync.lead for record in records.values()]
-    known = [lead for lead in leads if lead.sign is not None]
+    grokked = [record for record in records.values() if record.timeline.sync.lead.sign is not None]
+    known = [record.timeline.sync.lead for record in grokked]
     if not known:
         return Measured({}, "none grokked", len(leads), "No run grokked.")
     test, n = sign_test([lead.sign for lead in leads if lead.sign is not None]), len(known)
     never = sum(lead.status is LeadStatus.NEVER for lead in known)
     return Measured(
         {
-            "share": readings.precursor_share(known),
+            "share": clustered_share((lead.is_precursor for lead in known), readings.seeds_of(grokked)),
             "p": readings.counted(test.p_value, n),
             "positive": test.positive,
             "negative": test.negative,

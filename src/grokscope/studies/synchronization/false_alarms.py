@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from grokscope.runs.records import RunRecord
 from grokscope.specs import Architecture, Initialization
-from grokscope.stats import share, share_that, sign_test
+from grokscope.stats import clustered_share, share_that, sign_test
 from grokscope.studies import (
     Claim,
     Evidence,
@@ -92,7 +92,9 @@ def _reading_parts(one: Reading) -> dict[str, Part]:
         "alarm": "above" if rises else "below",
         "threshold": one.threshold if rises else -one.threshold,
         "chosen": len(one.chosen_on),
-        "alarms": share_that(run.crossing(one.threshold) is not None for run in one.judged_on),
+        "alarms": clustered_share(
+            (run.crossing(one.threshold) is not None for run in one.judged_on), [run.seed for run in one.judged_on]
+        ),
         "judged": "the same runs" if one.judged_on is one.chosen_on else "other seeds",
         "warned": readings.precursor_share(one.leads),
         "lead": readings.median_lead(one.leads),
@@ -143,7 +145,8 @@ NOTES = (
     "above 0% allow no alarm either.",
     "Thresholds are chosen on even seeds and judged on odd ones, of which the false alarms are reported; with fewer "
     f"than {ENOUGH} runs in a half, they are chosen and judged on the same runs, and the false alarms are no test. "
-    "Configurations share their seeds, so these runs are fewer independent ones than n.",
+    "Configurations share their seeds: for the interval of the false alarms each seed's runs are one cluster, and n is "
+    "the number of seeds.",
     f"Leads are those of the grokked runs of {TASK} in the experiment base, at the same evaluations as the measure: "
     "every 100 steps, or the checkpoints every 500. Warned before grokking is the share with an alarm at an earlier "
     "evaluation; an alarm that was never raised makes the median Kaplan–Meier's.",
@@ -156,7 +159,7 @@ NOTES = (
     "than until the last of the others had grokked.",
     "Runs that did not grok differ from those that did in λ, labels or data too: a measure that only tells these "
     "apart, as the norm tells λ, warns here of the configuration and not of grokking.",
-    "Intervals are 95 %: Clopper–Pearson for shares, percentile bootstrap for medians.",
+    "Intervals are 95 %: Clopper–Pearson for shares, order statistics for medians.",
     "Not counted: forks, which begin in another run's middle; runs whose λ a signal has changed, for there the alarm "
     "makes the outcome; other models and initial weights, whose norms and spectra are of another scale.",
 )
@@ -209,7 +212,9 @@ def _false_alarms(records: Records, at_least: int) -> Measured:
     if len(runs) < at_least:
         return Measured.lacking(len(runs), at_least, "runs that did not grok")
     steps = {name: step for name, record in runs.items() if (step := record.timeline.sync.step) is not None}
-    found, crossed = share(len(steps), len(runs)), Counter(map(configuration, steps))
+    seeds = [record.spec.seeds.split for record in runs.values()]
+    found, crossed = clustered_share((name in steps for name in runs), seeds), Counter(map(configuration, steps))
+    assert found is not None
     counts = Counter(map(configuration, runs))
     listed = ", ".join(f"{crossed[name]} of {count} of {name}" for name, count in counts.items())
     first = format_step(min(steps.values(), default=None))

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from math import inf, isfinite, isnan
+from math import inf, isnan
 from typing import Literal
 
 import numpy as np
@@ -17,11 +17,12 @@ from grokscope.law import (
     fit_constant,
     fit_each_draw,
     fit_exponent,
+    fit_mean_constant,
     forked_run,
 )
 from grokscope.law.censored import CensoredForm
 from grokscope.runs.records import RunRecord
-from grokscope.stats import Estimate, bootstrap, known, share_that
+from grokscope.stats import Estimate, clustered_share, estimate_mean, known
 from grokscope.studies import Measured, Part, Quantity, Records, Selection
 from grokscope.studies.synchronization import readings
 from grokscope.timeline import Outcome
@@ -29,7 +30,6 @@ from grokscope.view.numbers import format_estimate, format_number
 
 __all__ = ["across", "law", "likely_law", "r_squared_of_draws", "times_to_grok"]
 
-RESAMPLES = 200  # of draws, for the interval of every fit by maximum likelihood
 NAMES = {"constant": "C", "exponent": "α", "offset": "a"}
 UNSTABLE = (Outcome.UNSTABLE, Outcome.DIVERGED)
 Start = Literal["fork", "FSD crossing"]
@@ -64,6 +64,7 @@ def _times_to_grok(records: Records, start: Start, needed: int) -> Measured:
     longest = int(max((run.watched for run in waiting), default=0))
     steps = [None if run.steps_to_grok is None else int(run.steps_to_grok) for run in waiting]
     grokked = [float(step) for step in steps if step is not None]
+    draws = [run.draw for run in waiting]
     never, unstable = len(steps) - len(grokked), sum(run.outcome in UNSTABLE for run in runs)
     nothing = "never" if waiting else "before the fork"
     parts: dict[str, Part] = {
@@ -71,11 +72,11 @@ def _times_to_grok(records: Records, start: Start, needed: int) -> Measured:
         "in the fit": endings[Ending.GROKKED] + endings[Ending.CENSORED],
         "before": endings[Ending.BEFORE],
         **{
-            str(kind): share_that(run.ending is kind for run in waiting)
+            str(kind): clustered_share((run.ending is kind for run in waiting), draws)
             for kind in (Ending.GROKKED, Ending.CENSORED, Ending.FAILED)
         },
-        "median": readings.median_steps(steps, [longest] * len(steps)),
-        "mean": bootstrap(grokked, seed=readings.SEED, resamples=readings.RESAMPLES) if grokked else nothing,
+        "median": readings.of_independent(readings.median_steps(steps, [longest] * len(steps)), draws),
+        "mean": readings.of_independent(estimate_mean(grokked), draws) if grokked else nothing,
         "std": float(np.std(grokked)) if grokked else None,
         "never grok": never,
         "unstable after grokking": sum(run.outcome is Outcome.UNSTABLE_AFTER for run in runs),
@@ -106,7 +107,7 @@ def _law(records: Records, start: Start, needed: int) -> Measured:
     runs = _forked_runs(records, start)
     grokked = sum(run.ending is Ending.GROKKED for run in runs)
     try:
-        fit = fit_constant(runs)
+        fit = fit_mean_constant(runs)
     except InputError as reason:
         text = "not determined" if grokked else "none grokked"
         return _needing(Measured(text=text, n=len(runs), note=f"No fit: {reason}."), needed)
@@ -134,10 +135,9 @@ def _likely_law(records: Records, form: CensoredForm, start: Start, dropped: boo
     kept = [run for run in runs if run.ending is Ending.GROKKED or not dropped]
     measured = Measured(text="not determined", n=len(runs))
     try:
-        if form == "power":
-            fit = fit_exponent(kept)
-        else:
-            fit = fit_censored(kept, form, seed=readings.SEED, resamples=0 if form == "offset" else RESAMPLES)
+        fit = (
+            fit_censored(kept, form) if form == "offset" else (fit_exponent if form == "power" else fit_constant)(kept)
+        )
     except InputError:  # too few points to test the law
         return _needing(measured, needed)
     parts: dict[str, Part] = {NAMES[name]: value for name, value in fit.parameters.items()}
@@ -203,7 +203,7 @@ def _across(measured: Mapping[str, Measured], part: str, digits: int | None) -> 
 def _format(part: Part, digits: int) -> str:
     """A number as text, with its interval where it has one; nothing for words."""
     if isinstance(part, Estimate):
-        return format_estimate(part, digits) if isfinite(part.low) else format_number(part.value, digits)
+        return format_estimate(part, digits)
     return format_number(part, digits) if isinstance(part, float) and not isnan(part) else ""
 
 

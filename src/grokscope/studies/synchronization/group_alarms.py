@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from grokscope.specs import ReadingSpec
-from grokscope.stats import share, share_that
+from grokscope.stats import clustered_share
 from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.groups import CONTROLS, EVERY, FRACTIONS, seeds_at
@@ -21,20 +21,25 @@ def _fired(records: Records, groks: bool, fewest: int, controls: tuple[float, fl
     runs = [record.timeline for record in own]
     if not runs:
         return Measured.lacking(0, fewest, "such runs of S5")
+    seeds = readings.seeds_of(own)
     delays = [run.sync.step - run.memorized for run in runs if run.sync.step is not None and run.memorized is not None]
-    count, found = len(runs), share(sum(run.sync.step is not None for run in runs), len(runs))
+    count, found = len(runs), clustered_share((run.sync.step is not None for run in runs), seeds)
+    assert found is not None
     read = [one for record in own if (one := record.with_fsd("control_fsd")) is not None]
     parts: dict[str, Part] = {
         "value": found,
         "runs": count,
-        "at start": share_that(Flag.AT_START in run.sync.flags for run in runs),
-        "before memorised": share_that(Flag.BEFORE_MEMORIZED in run.sync.flags for run in runs),
-        "before grokking": share_that(run.sync.lead.is_precursor for run in runs) if groks else "n/a",
-        "step": readings.median_steps([run.sync.step for run in runs], [run.last for run in runs]),
-        "delay": readings.median_value(delays),
+        "at start": clustered_share((Flag.AT_START in run.sync.flags for run in runs), seeds),
+        "before memorised": clustered_share((Flag.BEFORE_MEMORIZED in run.sync.flags for run in runs), seeds),
+        "before grokking": clustered_share((run.sync.lead.is_precursor for run in runs), seeds) if groks else "n/a",
+        "step": readings.of_independent(
+            readings.median_steps([run.sync.step for run in runs], [run.last for run in runs]), seeds
+        ),
+        "delay": readings.of_independent(readings.median_value(delays), seeds),
         **{
-            f"control {at}": share_that(
-                one.timeline_by(ReadingSpec(fsd_sync=at, fsd_gen_sync=at)).sync.step is not None for one in read
+            f"control {at}": clustered_share(
+                (one.timeline_by(ReadingSpec(fsd_sync=at, fsd_gen_sync=at)).sync.step is not None for one in read),
+                readings.seeds_of(read),
             )
             for at in controls
         },
@@ -92,11 +97,12 @@ def _false_alarms(evidence: Evidence) -> Table:
             "Before memorisation: at an evaluation before train accuracy ≥ 0.99, or in a run that never had it. At the "
             "first evaluation nothing has been learnt; an untrained network may lie above the threshold.",
             "Steps after memorisation are of runs that did both: the evaluation of the crossing less that of "
-            "memorisation; negative before it. Medians have 95 % intervals by percentile bootstrap, or are "
+            "memorisation; negative before it. Medians have 95 % intervals by order statistics, or are "
             "Kaplan–Meier's where a run never fired.",
             "The control is FSD over the elements' index in lexicographic order, at the checkpoints every 500 steps, "
             "with two thresholds because none is reported; runs without it are not counted.",
-            "Rows 'all' pool the three shares of training pairs, whose seeds are the same; nothing is tested, so "
+            "Rows 'all' pool the three shares of training pairs, whose seeds are the same: for the interval of a share "
+            "each seed's runs are one cluster, and a median has none; n is the number of seeds. Nothing is tested, so "
             "nothing is corrected for the number of rows.",
         ),
     )

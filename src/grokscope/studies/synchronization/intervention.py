@@ -226,7 +226,7 @@ def _times_panel(evidence: Evidence) -> Panel:
     fit = law(branches(*DECAYS[:3]), readings.CADENCE)
     constant = evidence.measure(fit).number("C")
     ours, theory = (tuple(one / float(decay) for decay in DECAYS) for one in (constant, THEORY_CONSTANT))
-    label = f"{constant:,.0f}/λ, our fit to λ ≤ 3"
+    label = f"{constant:,.0f}/λ, our mean(λΔt) of λ ≤ 3"
     points = {place: reported.get(decay, "wait") for place, decay in enumerate(DECAYS)}
     return Panel(
         "Steps from fork to grokking",

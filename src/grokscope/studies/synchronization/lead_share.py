@@ -40,8 +40,8 @@ LEADS = (
     "not positive."
 )
 MEANS = (
-    "Means and medians have 95 % percentile-bootstrap intervals over seeds; where a run never crossed, the mean is a "
-    "bound and the median Kaplan–Meier's."
+    "Over seeds, means have 95 % t intervals, medians those of order statistics; where a run never crossed, the mean "
+    "is a bound and the median Kaplan–Meier's."
 )
 
 

@@ -72,7 +72,7 @@ def _table_5(evidence: Evidence) -> Table:
         rows=tuple(_row(evidence, step, is_widened) for step in reported.rows),
         notes=(
             "Phase 2 starts at the first median rank 1, or at the rank after grokking where 1 is never reached.",
-            *(("All seeds of add_mod97: medians with 95 % percentile-bootstrap intervals.",) if is_widened else ()),
+            *(("All seeds of add_mod97: medians with 95 % intervals by order statistics.",) if is_widened else ()),
             *not_trained({*RUN.names} - runs.keys()),
         ),
     )

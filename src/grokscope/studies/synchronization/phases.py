@@ -8,10 +8,10 @@ from typing import Any
 
 from grokscope.runs.records import RunRecord
 from grokscope.specs import ReadingSpec
-from grokscope.stats import bootstrap, known, mean_known, median_time
+from grokscope.stats import estimate_mean, known, mean_known, median_time
 from grokscope.studies import Claim, Measured, Quantity, Records, Rule, rule
 from grokscope.studies.synchronization import readings
-from grokscope.studies.synchronization.readings import CADENCE, RESAMPLES, SEED
+from grokscope.studies.synchronization.readings import CADENCE
 from grokscope.timeline import rank_one_step
 from grokscope.view.numbers import format_estimate, format_number, format_percent, format_step
 
@@ -57,7 +57,7 @@ def _mean(values: Sequence[float], digits: int, format_value: Callable[[float, i
             len(values),
             "This run has no such phase." if len(values) == 1 else "No run has such a phase.",
         )
-    mean = bootstrap(found, seed=SEED, resamples=RESAMPLES)
+    mean = estimate_mean(found)
     is_single = len(found) == 1
     shown = format_value(mean.value, digits) if is_single else format_estimate(mean, digits, format_value)
     shown += _without(len(values) - len(found))

@@ -1,15 +1,13 @@
 """What the sections read from one run, and how they pool many."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf, isfinite, nan
 from typing import Any
 
-import numpy as np
-
 from grokscope.law import Ending, ForkedRun, forked_run
 from grokscope.runs.records import RunRecord
-from grokscope.stats import Estimate, SignTest, bootstrap, clustered_bootstrap, holm, kaplan_meier, known, share_that
+from grokscope.stats import Estimate, SignTest, estimate_mean, estimate_median, holm, kaplan_meier, known, share_that
 from grokscope.studies import Bound, Part, Records, Selection
 from grokscope.studies.synchronization.experiments import TABLE_1
 from grokscope.timeline import Crossing, Lead, LeadStatus
@@ -18,8 +16,6 @@ __all__ = [
     "ADDITIONS",
     "CADENCE",
     "REPORTED_ADDITIONS",
-    "RESAMPLES",
-    "SEED",
     "after_grokking",
     "all_seeds",
     "counted",
@@ -34,9 +30,11 @@ __all__ = [
     "median_lead",
     "median_steps",
     "median_value",
+    "of_independent",
     "one_run",
     "precursor_part",
     "precursor_share",
+    "seeds_of",
     "step_part",
     "time_to_grok",
     "trained_part",
@@ -45,8 +43,6 @@ __all__ = [
 ]
 
 CADENCE = 500  # steps between the paper's checkpoints, where no other number is reported (§3)
-RESAMPLES = 10_000
-SEED = 0  # of every bootstrap: the same records give the same bytes
 
 REPORTED_ADDITIONS = Selection(
     ("base",),
@@ -122,16 +118,13 @@ def time_to_grok(run: ForkedRun | None) -> Part:
 
 
 def median_value(values: Iterable[float | int]) -> Estimate | None:
-    """The median of many seeds, with its percentile-bootstrap interval; unknown values are not counted."""
+    """The median of many seeds, with its interval; unknown values are not counted."""
     found = [float(value) for value in values if isfinite(value)]
-    return bootstrap(found, np.median, seed=SEED, resamples=RESAMPLES) if found else None
+    return estimate_median(found) if found else None
 
 
 def median_steps(steps: Sequence[int | None], watched: Sequence[int]) -> Estimate | None:
-    """The median step of many seeds; of those that were not reached it is known only that they come later.
-
-    Percentile bootstrap where all were reached, else Kaplan–Meier's median with its own interval.
-    """
+    """The median step of many seeds; of those that were not reached it is known only that they come later."""
     reached = [step for step in steps if step is not None]
     if len(reached) == len(steps):
         return median_value(reached)
@@ -149,7 +142,7 @@ def median_lead(leads: Iterable[Lead]) -> Estimate | None:
 
 
 def mean_lead(leads: Sequence[Lead], clusters: Sequence[Any] | None = None) -> Estimate | Bound | None:
-    """The mean lead of the runs that grokked, over runs or over clusters of them, by percentile bootstrap (§5.1).
+    """The mean lead of the runs that grokked, over runs or over clusters of them, with its t interval.
 
     Where a run never crossed, its lead enters as the highest it can be, and so the mean is a bound.
     """
@@ -157,14 +150,24 @@ def mean_lead(leads: Sequence[Lead], clusters: Sequence[Any] | None = None) -> E
     if not kept:
         return None
     values = [lead.bound for lead, _ in kept]
-    groups = [cluster for _, cluster in kept]
-    found = clustered_bootstrap(values, groups, seed=SEED) if clusters else bootstrap(values, seed=SEED)
+    found = estimate_mean(values, [cluster for _, cluster in kept] if clusters else None)
     return found if all(lead.steps is not None for lead, _ in kept) else Bound(found.value, found.items)
 
 
 def precursor_share(leads: Iterable[Lead]) -> Estimate | None:
     """The share of grokked runs in which the crossing came first, with its Clopper–Pearson interval."""
     return share_that(lead.is_precursor for lead in leads if lead.sign is not None)
+
+
+def seeds_of(records: Iterable[RunRecord]) -> list[Hashable]:
+    """Task and seed of each run: runs that have both in common may share their fate, however else they differ."""
+    return [(record.spec.task, record.spec.seeds.split) for record in records]
+
+
+def of_independent(found: Estimate | None, clusters: Sequence[Hashable]) -> Estimate | None:
+    """A median or mean, without its interval where several runs are of one cluster: they share their fate."""
+    is_independent = len(set(clusters)) == len(clusters)
+    return found if found is None or is_independent else counted(found.value, found.items)
 
 
 def format_signs(test: SignTest, runs: int) -> str:

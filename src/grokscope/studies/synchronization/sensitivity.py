@@ -36,7 +36,7 @@ COLUMNS = (
 )
 EVENTS = (
     "Grok step: the first evaluation, every 100 steps, with validation accuracy ≥ 0.95. Medians have 95 % intervals by "
-    "percentile bootstrap over seeds, or are Kaplan–Meier's where a run did not grok within its budget; shares have "
+    "order statistics over seeds, or are Kaplan–Meier's where a run did not grok within its budget; shares have "
     "Clopper–Pearson intervals."
 )
 NOTES = (

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from grokscope.law import Ending, forked_run, norm_decay, threshold_norm
 from grokscope.runs.records import RunRecord
-from grokscope.stats import bootstrap
+from grokscope.stats import estimate_mean
 from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
 from grokscope.studies.synchronization import readings, series
 from grokscope.studies.synchronization.experiments import DECAYS
@@ -26,7 +26,7 @@ RUNS = Selection(("crossprime",), task="add_mod97", weight_decays=DECAYS, forks=
 
 
 def _mean(values: list[float]) -> Part:
-    return bootstrap(values, seed=readings.SEED, resamples=readings.RESAMPLES) if values else None
+    return estimate_mean(values) if values else None
 
 
 def _norm_at_grokking(records: Records) -> Measured:
@@ -80,7 +80,7 @@ def _threshold(found: Mapping[str, Measured]) -> Measured:
     lacking = Measured.lacking(n if len(cells) > 2 else len(cells), 4, "grokked forks at three λ")
     if not cells:
         return lacking
-    tau = threshold_norm([*cells.values()], seed=readings.SEED, resamples=readings.RESAMPLES)
+    tau = threshold_norm([*cells.values()])
     measured = Measured.of(
         tau.mean,
         text=f"τ = {format_estimate(tau.mean, 1)}, CV = {format_number(tau.variation, 2)}",
@@ -146,12 +146,11 @@ def _figure_7(evidence: Evidence) -> Figure:
         title,
         panels=(_along(evidence), _at_grokking(evidence, most), _rates(evidence, most)),
         notes=(
-            "τ is the mean over λ of the mean norm at the evaluation at which a fork had grokked; its band resamples "
-            "λ.",
+            "τ is the mean over λ of the mean norm at the evaluation at which a fork had grokked; its band is "
+            "the 95 % t interval over λ.",
             "A rate is the slope of log ‖W‖ from the fork to grokking, by least squares; without grokking there is "
             "none.",
-            "Of many seeds: medians with quartiles in (a), means with 95 % percentile-bootstrap intervals in (b) and "
-            "(c).",
+            "Of many seeds: medians with quartiles in (a), means with 95 % t intervals in (b) and (c).",
             *not_trained({own_fork(decay).names[0] for decay in DECAYS} - evidence.experiment("crossprime").keys()),
         ),
         columns=3,

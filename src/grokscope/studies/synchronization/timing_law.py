@@ -80,7 +80,7 @@ def _table_9(evidence: Evidence) -> Table:
         notes=(
             intervention.SEEN,
             "C = mean(λΔt) over the mean Δt of each λ, the paper's estimator; λ = 10 is not in the fit, as reported.",
-            "Intervals of C are over seeds; runs that never grokked are not in the fit.",
+            "Intervals of C leave out one seed at a time; runs that never grokked are not in the fit.",
             *intervention.untrained_branches(evidence),
         ),
     )

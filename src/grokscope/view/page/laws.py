@@ -55,8 +55,7 @@ def _law(family: Family) -> dict[str, Any]:
         "size": family.size,
         "constant": _ends(constant.parameters["constant"]) if constant else None,
         "seeds": constant.parameters["constant"].items if constant else None,
-        "r_squared": _finite(law.r_squared),
-        "left_out_error": _finite(constant.left_out_error) if constant and isfinite(law.r_squared) else None,
+        "spread": constant.spread if constant else None,
         "exponent": _ends(power.parameters["exponent"]) if power else None,
         "aic_difference": _finite(law.aic_difference),
         "reason": law.reason,
@@ -96,14 +95,10 @@ def _chart(family: Family, law: Law) -> Panel:
         found = law.constant.parameters["constant"]
         known = isfinite(found.low)
         low, high = (tuple((end / grid).tolist()) if known else () for end in (found.low, found.high))
-        series.append(
-            Series(
-                "C/λ, C = mean(λΔt)", "line", "theory", "run", across, tuple((found.value / grid).tolist()), low, high
-            )
-        )
+        series.append(Series("C/λ", "line", "theory", "run", across, tuple((found.value / grid).tolist()), low, high))
     if law.power:
         curve = tuple(map(law.power.predict, across))
-        series.append(Series("C λ^−α, censored fit", "line", "fsd", "fit", across, curve))
+        series.append(Series("C λ^−α", "line", "fsd", "fit", across, curve))
     return Panel(
         "Time to grok against weight decay",
         "weight decay λ after the fork",

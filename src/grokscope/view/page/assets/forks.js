@@ -129,15 +129,14 @@ const forks = {
     const kinds = [...new Set(law.outcomes.flatMap(one => Object.keys(one.endings)))];
     return this.fits.replaceChildren(
       table(
-        "The law Δt = C/λ of each family, with 95 % intervals over seeds: C = mean(λΔt); α of Δt = C λ^−α by maximum likelihood, runs that have not grokked counted as censored",
-        ["family", "fitted to", "C", "seeds", "R²", "error left out", "α", "AIC of C λ^−α less C/λ", "not fitted"],
+        "The law Δt = C/λ of each family, and α of Δt = C λ^−α, with 95 % intervals over seeds: by maximum likelihood, each Δt known to the interval between two evaluations, runs that have not grokked counted as censored. σ is the scatter of log Δt around C/λ",
+        ["family", "fitted to", "C", "seeds", "σ", "α", "AIC of C λ^−α less C/λ", "not fitted"],
         laws.map(one => [
           clipped(one.title, 60),
           one.size,
           right(estimate(one.constant, 4)),
           right(whole(one.seeds)),
-          right(short(one.r_squared)),
-          right(isNumber(one.left_out_error) ? `${(100 * one.left_out_error).toFixed(0)} %` : DASH),
+          right(short(one.spread)),
           right(estimate(one.exponent, 3)),
           right(short(one.aic_difference)),
           one.reason,
