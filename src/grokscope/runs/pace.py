@@ -47,7 +47,7 @@ class Pace:
         rate = sum(self._rate(run, now) for run in runs) or None
         left = sum(run.steps_left for run in runs)
         total = sum(run.spec.training.steps - run.first for run in runs)
-        return Progress(1 - left / total if total else 1.0, rate, left / rate if rate else None)
+        return Progress((total - left) / total if total else 1.0, rate, left / rate if rate else None)
 
     def _rate(self, run: FollowedRun, now: float) -> float:
         """Steps per second: over the last minute, or since the run began if only one evaluation has arrived."""

@@ -4,14 +4,17 @@ from functools import lru_cache
 from typing import Any
 
 from grokscope.errors import InputError
+from grokscope.model import Component
+from grokscope.model.sites import hidden_sites
 from grokscope.runs.records import is_group
 from grokscope.tasks import Task, named_task
-from grokscope.timeline import LeadStatus, Outcome, Timeline
+from grokscope.timeline import LeadStatus, Outcome, Timeline, dips_after
 from grokscope.view.page.sources import ShownRun
 
-__all__ = ["row_of", "task_or_none"]
+__all__ = ["MARKS", "NOT_MEMORIZED", "row_of", "task_or_none"]
 
 MARKS = " †‡"  # of the paper's tables
+NOT_MEMORIZED = "not memorised"  # of a run that ended before it had learnt its training set
 WORDS = {outcome.name.lower(): str(outcome).rstrip(MARKS) for outcome in Outcome}
 
 
@@ -41,6 +44,8 @@ def row_of(run: ShownRun) -> dict[str, Any]:
         "precision": spec.precision,
         "shuffled": spec.shuffled_labels,
         "model": _model(run),
+        "site": Component(hidden_sites(spec.architecture)[0]).short_name,
+        "study": ", ".join(sorted({f"{one.study}/{one.experiment}" for one in run.record.made_for})),
         "group": is_group(spec.task),
         "finished": run.is_finished,
         "outcome": _ended(run, events),
@@ -49,16 +54,31 @@ def row_of(run: ShownRun) -> dict[str, Any]:
         "trigger": None if spec.trigger is None else spec.trigger.to_dict(),
         "fired": run.record.outcome.fired_at,
     }
-    return found | (_steps(events) if events else {"last": None})
+    return found | (_steps(events) | _dips(run, events) if events else {"last": None})
 
 
 def _ended(run: ShownRun, events: Timeline | None) -> str:
     if not run.is_finished:
         return "unfinished" if events is None or events.grokked is None else "unfinished, grokked"
     if events is not None:
-        return str(events.outcome).rstrip(MARKS)
+        return NOT_MEMORIZED if _never_learnt(events) else str(events.outcome).rstrip(MARKS)
     ending = run.record.outcome.outcome
     return WORDS.get(ending, ending)
+
+
+def _never_learnt(events: Timeline) -> bool:
+    """Whether it has not even memorised, so that it cannot have become unstable."""
+    return events.outcome is Outcome.UNSTABLE and events.memorized is None
+
+
+def _dips(run: ShownRun, events: Timeline) -> dict[str, Any]:
+    """How often, and for how many steps at most, validation accuracy was below one half after grokking."""
+    if events.grokked is None:
+        return {"dips": None, "longest_dip": None}
+    log = run.record.evaluations
+    steps, values = zip(*sorted(zip(log["step"], log["validation_accuracy"], strict=True)), strict=True)
+    dips = dips_after(events.grokked, steps, values)
+    return {"dips": dips.count, "longest_dip": dips.longest if dips.count else None}
 
 
 def _steps(events: Timeline) -> dict[str, Any]:
