@@ -1,5 +1,8 @@
 """The report as a person meets it: opened from the disk in a real browser."""
 
+import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,7 @@ from browser_runs import HOSTILE_FOLDER, HOSTILE_TASKS, TINY
 
 import grokscope
 from grokscope.runs import run_name
-from grokscope.view.page import source_of
+from grokscope.view.page import source_of, write_page
 
 pytestmark = pytest.mark.browser
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
@@ -83,9 +86,10 @@ def test_selected_rows_are_compared_and_aggregated(page: Any, report: str) -> No
     for place in (0, 2):
         page.locator("table.runs tbody input").nth(place).check()
     names = [run_names(page)[place] for place in (0, 2)]
-    assert drawn_runs(page) == names
+    assert sorted(drawn_runs(page)) == sorted(names)
     labels = page.locator("#figure-runs .legend .name").all_inner_texts()
-    for label, place in zip(labels, (0, 2), strict=True):
+    for label, name in zip(labels, drawn_runs(page), strict=True):
+        place = run_names(page).index(name)
         forked = column(page, "forked")[place]
         where = "from the start" if forked == "–" else f"forked at {forked}"
         assert label == f"λ = {column(page, 'weight_decay')[place]}, {where}"
@@ -93,8 +97,35 @@ def test_selected_rows_are_compared_and_aggregated(page: Any, report: str) -> No
     page.select_option("#by", "task")
     assert page.locator("#figure-runs .legend .name").all_inner_texts() == ["add_mod53 (n = 2)"]
     rows = rows_of(downloaded(page, "#figure-runs .tools button"))
-    assert list(dict.fromkeys(row[1] for row in rows[1:])) == names, "each of two is drawn"
+    assert {row[1] for row in rows[1:]} == set(names), "each of two is drawn"
     assert all(row[4:] == ["", ""] for row in rows[1:]), "two have no band"
+
+
+def test_a_law_says_what_it_is_fitted_to_or_why_it_is_not_fitted(page: Any, report: str, detailed: str) -> None:
+    opened(page, report, "forks")
+    assert re.search(r"Fitted to \d+ forks.* of add_mod\d+ forked at 1,000", page.inner_text("#figure-law figcaption"))
+    opened(page, detailed, "forks")
+    assert "The law is not fitted: " in page.inner_text("#figure-law figcaption")
+    assert page.locator("#view-forks table >> nth=0").locator("tbody td.number").all_inner_texts() == ["–"] * 6
+
+
+def test_a_section_without_content_is_no_tab(page: Any, mixed_report: str, report: str) -> None:
+    opened(page, mixed_report)
+    assert "Groups" not in page.inner_text("#nav")
+    opened(page, report)
+    assert "Groups" in page.inner_text("#nav")
+
+
+def test_what_is_stated_of_results_is_no_json(page: Any, mixed: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(mixed, tmp_path / "stated"))
+    stated = {"seeds": 16, "parts": {"base": {"runs": 3, "left": []}}, "machines": [{"torch": "2.11"}], "none": []}
+    (folder / "provenance.json").write_text(json.dumps(stated))
+    write_page(tmp_path / "page.html", source_of(folder))
+    opened(page, (tmp_path / "page.html").as_uri(), "method")
+    words = page.inner_text("#view-method")
+    assert "base" in words
+    assert "2.11" in words
+    assert not set('{}[]"') & set(words.partition("How to cite")[0].partition("Provenance")[2])
 
 
 def test_one_run_that_is_much_longer_stretches_no_axis_of_many(page: Any) -> None:

@@ -107,7 +107,7 @@ def _formulas(question: Question) -> list[dict[str, Any]]:
             "amplitude": formula.waves[0].amplitude if formula.waves else 0.0,
             "r_squared": r_squared,
             "share": r_squared * strongest.variance / formula.variance if formula.waves else nan,
-            "waves": len(formula.waves),
+            "left_out": len(formula.waves) - len(strongest.waves),
             "strongest": strongest.text(),
             "text": formula.text(),
         }

@@ -157,9 +157,14 @@ function labels(rows) {
   });
 }
 
-// One line for each run, of one column of its log.
+// One line for each run, of one column of its log, in the order of what distinguishes them.
 function curvesOf(rows, name) {
-  const known = rows.filter(row => row.log[name]),
+  const order = (a, b) =>
+    a.task.localeCompare(b.task, "en", { numeric: true }) ||
+    a.seed - b.seed ||
+    a.weight_decay - b.weight_decay ||
+    (a.forked ?? -1) - (b.forked ?? -1);
+  const known = rows.filter(row => row.log[name]).sort(order),
     names = labels(known);
   return known.map((row, place) =>
     curve(names[place], row.log.step, row.log[name], `line ${place}`, { tip: row.name }),

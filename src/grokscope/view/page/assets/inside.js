@@ -152,11 +152,11 @@ const insideNetwork = {
       number(one.amplitude),
       number(one.r_squared),
       percent(one.share),
-      one.waves > 3
+      one.left_out
         ? h(
             "details",
             { class: "formula" },
-            h("summary", {}, `${one.strongest} + ${one.waves - 3} more`),
+            h("summary", {}, `${one.strongest} + ${one.left_out} more`),
             h("p", {}, one.text),
           )
         : h("span", { class: "formula" }, one.text),

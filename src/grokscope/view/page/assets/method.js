@@ -3,9 +3,11 @@
 const plainly = value =>
   value === null || (Array.isArray(value) && !value.length)
     ? "none"
-    : typeof value === "string"
-      ? value
-      : JSON.stringify(value);
+    : isNumber(value)
+      ? value.toLocaleString("en-US")
+      : typeof value === "string"
+        ? value
+        : JSON.stringify(value);
 const isRecord = value => value !== null && typeof value === "object" && !Array.isArray(value);
 function statement(name, value) {
   const rows = isRecord(value)

@@ -3,8 +3,11 @@
 function dipped(rows) {
   const those = rows.filter(row => row.dips > 0);
   if (!those.length) return "";
-  const longest = Math.max(...those.map(row => row.longest_dip));
-  return `${counted(those.length, "run")} dipped: ${whole(median(those.map(row => row.dips)))} times in the median, at most ${whole(Math.max(...those.map(row => row.dips)))} times, and for at most ${whole(longest)} steps.`;
+  const counts = those.map(row => row.dips),
+    most = Math.max(...counts),
+    each =
+      those.length > 1 ? `a median of ${short(median(counts))} each, at most ${whole(most)}` : counted(most, "dip");
+  return `Dips: ${counted(those.length, "run")}, ${each}; the longest lasted ${whole(Math.max(...those.map(row => row.longest_dip)))} steps.`;
 }
 
 const mark = (at, text) => ({ label: text, kind: "vertical", role: "theory", source: "run", x: [at], texts: [text] });
@@ -46,6 +49,7 @@ const overview = {
     this.claims = h("section", { "aria-labelledby": "claims-title" });
     this.title2 = h("h1", {}, "");
     this.grokking = h("div", { class: "pair" }, this.headline.root, this.leads.root);
+    this.waiting = h("p", { class: "empty" }, "No run has been evaluated yet.");
     this.training = h("div", { class: "pair" }, ...this.curves.map(figure => figure.root));
     return [
       this.title2,
@@ -53,6 +57,7 @@ const overview = {
       this.verdicts,
       this.progress,
       this.tiles,
+      this.waiting,
       this.training,
       this.grokking,
       this.outcomes.root,
@@ -68,9 +73,10 @@ const overview = {
     this.showProgress();
     const led = groks.filter(row => !row.fork && (row.lead !== null || row.lead_status === "grokked without it"));
     this.showTiles(some, groks, led);
-    const begun = some.some(row => row.begun);
-    this.training.hidden = groks.length > 0 || !begun;
-    this.grokking.hidden = groks.length === 0 && begun;
+    this.training.hidden = groks.length > 0;
+    this.grokking.hidden = groks.length === 0;
+    this.tiles.hidden = groks.length === 0 && !this.progress.hidden;
+    this.waiting.hidden = some.some(row => row.begun);
     this.showCurves(some);
     this.outcomes.root.hidden = !rows.some(row => row.finished);
     this.showOutcomes(rows);

@@ -61,7 +61,8 @@ function groupsOf(rows, by = "configuration") {
     found = new Map();
   for (const row of rows) {
     const key = parts.map(part => text(row, part)).join("\n");
-    found.set(key, [...(found.get(key) || []), row]);
+    if (!found.has(key)) found.set(key, []);
+    found.get(key).push(row);
   }
   const groups = [...found.values()],
     usual = new Map(parts.map(part => [part, commonest(groups.flat().map(row => text(row, part)))])),
