@@ -28,6 +28,9 @@ def test_the_table_can_be_taken_away_and_computes_nothing_in_a_spreadsheet(page:
     opened(page, report, "runs")
     rows = rows_of(downloaded(page, "#table-csv"))
     assert len(rows) == 1 + 17 + len(HOSTILE_TASKS)
+    assert {"run", "task", "weight_decay", "fork_step", "memorized", "synchronized", "last_step", "hash"} <= set(
+        rows[0]
+    )
     tasks = {row[1] for row in rows}
     assert "'=1+1" in tasks
     assert set(HOSTILE_TASKS[:3]) <= tasks

@@ -137,7 +137,10 @@ const GROUPINGS = {
   learning_rate: ["η", row => `η = ${row.learning_rate}`],
   train_fraction: ["train fraction", row => `train fraction ${row.train_fraction}`],
   model: ["model", row => row.model],
-  trigger: ["trigger", row => (row.trigger ? `${row.trigger.signal}, λ = ${row.trigger.weight_decay}` : "no trigger")],
+  trigger: [
+    "trigger",
+    row => (row.trigger ? `${row.trigger.signal} trigger to λ = ${row.trigger.weight_decay}` : "no trigger"),
+  ],
   shuffled: ["labels", row => (row.shuffled ? "shuffled labels" : "true labels")],
   precision: ["precision", row => row.precision],
 };
@@ -157,14 +160,19 @@ function labels(rows) {
   });
 }
 
-// One line for each run, of one column of its log, in the order of what distinguishes them.
+// Rows in the order of what distinguishes them.
+const inOrder = rows =>
+  [...rows].sort(
+    (a, b) =>
+      a.task.localeCompare(b.task, "en", { numeric: true }) ||
+      a.seed - b.seed ||
+      a.weight_decay - b.weight_decay ||
+      (a.forked ?? -1) - (b.forked ?? -1),
+  );
+
+// One line for each run, of one column of its log.
 function curvesOf(rows, name) {
-  const order = (a, b) =>
-    a.task.localeCompare(b.task, "en", { numeric: true }) ||
-    a.seed - b.seed ||
-    a.weight_decay - b.weight_decay ||
-    (a.forked ?? -1) - (b.forked ?? -1);
-  const known = rows.filter(row => row.log[name]).sort(order),
+  const known = inOrder(rows.filter(row => row.log[name])),
     names = labels(known);
   return known.map((row, place) =>
     curve(names[place], row.log.step, row.log[name], `line ${place}`, { tip: row.name }),

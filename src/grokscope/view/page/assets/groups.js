@@ -46,7 +46,7 @@ const groups = {
       );
     }
     const picked = chosen().filter(row => row.task === name),
-      rows = (picked.length ? picked : data.rows.filter(row => row.task === name)).filter(row => row.begun);
+      rows = inOrder((picked.length ? picked : data.rows.filter(row => row.task === name)).filter(row => row.begun));
     const band = rows.length && data.nulls[rows[0].place],
       lines = curvesOf(rows.slice(0, MOST_LINES), "fsd"),
       last = Math.max(...rows.map(row => row.last));

@@ -127,6 +127,7 @@ const run = {
         this.norm.root,
         this.loss.root,
       ),
+      h("p", { class: "note" }, HINT),
       this.detail,
       this.noDetail,
       this.ablation,

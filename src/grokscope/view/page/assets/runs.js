@@ -53,7 +53,10 @@ const runs = {
     const download = csvButton(
       () => fileName("table of runs"),
       "the table",
-      () => [columns, ...sorted(chosen()).map(row => columns.map(name => value(row, name)))],
+      () => [
+        columns.map(name => IN_TABLES[name] || name),
+        ...sorted(chosen()).map(row => columns.map(name => value(row, name))),
+      ],
     );
     download.id = "table-csv";
     return [
