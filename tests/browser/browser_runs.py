@@ -37,3 +37,9 @@ def dipping(record: RunRecord) -> RunRecord:
     values[-3:] = 0.2, 0.3, 0.2
     outcome = replace(record.outcome, outcome="unstable_after")
     return replace(record, outcome=outcome, evaluations={**record.evaluations, "validation_accuracy": values})
+
+
+def dropping(record: RunRecord) -> RunRecord:
+    """The run with dropout, and with a seed of its own."""
+    spec = replace(record.spec, training=replace(record.spec.training, dropout=0.1))
+    return replace(record, spec=spec.with_seed(99))

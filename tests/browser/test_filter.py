@@ -43,6 +43,7 @@ def passing(folder: Path, holds: Callable[[RunRecord], bool]) -> list[str]:
         ('outcome="grokked, then unstable"', lambda record: record.timeline.outcome.name == "UNSTABLE_AFTER"),
         ("dips>1", lambda record: record.timeline.outcome.name == "UNSTABLE_AFTER"),
         ("lead>−1 lead<1000", lambda record: 0 <= (record.timeline.sync.lead.steps or -1) < 1000),
+        ("dropout", lambda record: record.spec.training.dropout > 0),
         ("add_mod97 seed<2", lambda record: record.spec.seeds.data_order < 2),
     ],
 )
@@ -110,8 +111,8 @@ def lines(page: Any) -> int:
 def test_many_runs_are_grouped_by_task_and_decay_without_forks(page: Any, mixed_report: str) -> None:
     opened(page, mixed_report, "runs")
     assert page.inner_text("#runs-title") == "Validation accuracy, by configuration"
-    assert legend(page) == ["λ = 1 (n = 10)", "λ = 10 (n = 3)"]
-    assert lines(page) == 1 + 3, "a median of ten, and three runs for themselves"
+    assert legend(page) == ["λ = 1 (n = 10)", "λ = 10 (n = 3)", "λ = 1, dropout = 0.1"]
+    assert lines(page) == 1 + 3 + 1, "a median of ten, and the others each for itself"
     assert page.locator("#figure-runs svg[role=img] path[fill-opacity]").count() == 1, "one band, of the ten"
     assert "8 forks left out" in page.inner_text("#figure-runs figcaption")
     rows = rows_of(downloaded(page, "#figure-runs .tools button"))

@@ -45,3 +45,19 @@ def test_the_site_of_fsd_is_named_as_ablations_name_it(mlp: str, site: str) -> N
     record = synthetic_records(1)[0]
     spec = replace(record.spec, architecture=Architecture(mlp=mlp))
     assert row_of(ShownRun("one", replace(record, spec=spec)))["site"] == site
+
+
+def test_what_is_unusual_of_a_run_is_named_once() -> None:
+    record = synthetic_records(1)[0]
+    assert row_of(ShownRun("one", record))["other"] == ""
+    training = replace(record.spec.training, weight_decay=3.0, dropout=0.1, gradient="grokfast")
+    spec = replace(record.spec, training=training, architecture=Architecture(layers=1, biases=False))
+    row = row_of(ShownRun("one", replace(record, spec=spec)))
+    assert row["other"] == "biases = false, dropout = 0.1, gradient = grokfast"
+    assert row["model"] == "1 × 128, 4 heads, mlp 512"
+
+
+def test_somebody_elses_model_is_called_by_its_name() -> None:
+    record = synthetic_records(1)[0]
+    row = row_of(ShownRun("one", replace(record, spec=replace(record.spec, model="my_package.MLP"))))
+    assert (row["model"], row["site"]) == ("my_package.MLP", "")

@@ -13,6 +13,7 @@ const COLUMNS = {
   trigger: { head: "trigger", show: row => ({ text: row.trigger ? GROUPINGS.trigger[1](row) : DASH }) },
   shuffled: { head: "labels", show: row => ({ text: row.shuffled ? "shuffled" : "true" }) },
   precision: { head: "precision", show: row => ({ text: row.precision }) },
+  other: { head: "other settings", show: row => ({ text: row.other || DASH, title: row.other }) },
   steps: { head: "steps", show: row => stepCell(row.steps) },
   study: { head: "study", show: row => ({ text: row.study || DASH, title: row.study }) },
   outcome: { head: "outcome", show: row => ({ text: outcomeText(row.outcome), outcome: row.outcome }) },
@@ -40,7 +41,7 @@ const COLUMNS = {
 };
 // What `grokscope query` and `export` call a column, where that is another word.
 const IN_TABLES = { name: "run", id: "hash", forked: "fork_step", sync: "synchronized", last: "last_step" };
-const TEXTS = new Set(["name", "task", "model", "trigger", "shuffled", "precision", "study", "outcome"]);
+const TEXTS = new Set(["name", "task", "model", "trigger", "shuffled", "precision", "other", "study", "outcome"]);
 const EVENTS = ["outcome", "memorized", "sync", "grokked", "lead", "last"]; // shown whether they vary or not
 const BY_CHOICE = new Set(["study", "longest_dip"]); // long, or told by another column: shown when chosen
 const MOST_COLUMNS = 11; // that fit a window of usual width

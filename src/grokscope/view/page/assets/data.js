@@ -143,6 +143,7 @@ const GROUPINGS = {
   ],
   shuffled: ["labels", row => (row.shuffled ? "shuffled labels" : "true labels")],
   precision: ["precision", row => row.precision],
+  other: ["other settings", row => row.other || "other settings as usual"],
 };
 
 // A line is named by what distinguishes its run from the others that are drawn.

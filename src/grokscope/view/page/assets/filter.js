@@ -42,7 +42,9 @@ function condition([part, name, sign, text]) {
     return {
       part,
       holds: row =>
-        `${row.name} ${row.task} ${outcomeText(row.outcome)} ${row.model} ${branch(row)}`.toLowerCase().includes(part),
+        `${row.name} ${row.task} ${outcomeText(row.outcome)} ${row.model} ${row.other} ${branch(row)}`
+          .toLowerCase()
+          .includes(part),
     };
   const field = fieldOf.get(name.replaceAll("-", "_")),
     plain = SIGNS[sign] || sign,

@@ -68,7 +68,7 @@ function toldShare(row) {
     cost = isNumber(lost)
       ? `; with its mean in its place the network loses ${(100 * lost).toFixed(1).replace("-", "−")} points of accuracy`
       : "; what the network loses with its mean in its place was not measured";
-  return `FSD is read at ${row.site}. At the last evaluation ${percent(last)} of this site's variance goes with the answer${then}${cost}.`;
+  return `${row.site ? `FSD is read at ${row.site}. ` : ""}At the last evaluation ${percent(last)} of this site's variance goes with the answer${then}${cost}.`;
 }
 
 const run = {
@@ -176,6 +176,7 @@ const run = {
       ["η", short(row.learning_rate)],
       ["steps", whole(row.steps)],
       ["precision", row.precision],
+      ...(row.other ? [["other settings", row.other]] : []),
       ["hash", row.id],
     ];
     const parent = row.fork && data.byLink.get(row.fork.parent);
