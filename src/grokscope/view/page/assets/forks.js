@@ -41,7 +41,7 @@ const forks = {
     this.some.hidden = !any;
     if (!any) return;
     const name = one =>
-      `${one.parent === null ? one.hash : clipped(nameOf(data.rows[one.parent]), 60)} at step ${whole(one.step)} (${one.runs.length})`;
+      `${one.parent === null ? one.hash : clipped(nameOf(data.rows[one.parent]), 60)}: ${counted(one.runs.length, "branch", "branches")} from step ${whole(one.step)}`;
     const key = one => `${one.hash}-${one.step}`,
       shown = branches.find(one => key(one) === state.family) || branches[0];
     const law = laws[Number(state.law)] || laws[0],

@@ -44,7 +44,7 @@ function toldEvents(row) {
     lead = isNumber(row.lead) ? `: a lead of ${whole(row.lead)} steps` : "",
     flags = (row.sync_flags || []).length ? ` Synchronised ${row.sync_flags.join(", ")}.` : "",
     dips = row.dips
-      ? ` (${counted(row.dips, "dip")} below one half after grokking, the longest of ${whole(row.longest_dip)} steps)`
+      ? ` (${counted(row.dips, "dip")} below one half after grokking, ${row.dips > 1 ? "the longest " : ""}of ${whole(row.longest_dip)} steps)`
       : "",
     early = row.stopped_early ? " It was stopped early after grokking, so leads of runs like it are biased." : "";
   return `It ${memorized}, ${reached(row.sync, "synchronised", "synchronise")}, and ${reached(row.grokked, "grokked", "grok")}${lead}. Outcome: ${outcomeText(row.outcome)}${dips}.${flags}${early}`;
