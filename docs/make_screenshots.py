@@ -27,7 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("report", type=Path)
     parser.add_argument("--out", type=Path, default=IMAGES)
-    parser.add_argument("--sections", nargs="*", default=SECTIONS)
+    parser.add_argument("--sections", nargs="*", default=SECTIONS, help="with what to show there: 'run?run=HASH'")
     parser.add_argument("--schemes", nargs="*", default=("light", "dark"))
     parser.add_argument("--height", type=int, default=1000)
     parser.add_argument("--width", type=int, default=1280)
@@ -45,7 +45,7 @@ def main() -> None:
                 page.goto(f"{chosen.report.resolve().as_uri()}#/{section}")
                 page.wait_for_selector("html[data-ready]")
                 page.wait_for_timeout(200)
-                place = chosen.out / f"{section}-{scheme}.png"
+                place = chosen.out / f"{section.partition('?')[0]}-{scheme}.png"
                 page.screenshot(path=place, full_page=chosen.full)
                 Image.open(place).convert("RGB").quantize(COLOURS).save(place, optimize=True)
         browser.close()

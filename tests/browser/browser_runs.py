@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from grokscope.runs.records import RunRecord
 from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training
 
 HOSTILE_TASKS = (
@@ -22,3 +23,23 @@ TINY = RunSpec(
     measurements=Cadence(every=2),
 )
 TINY_FORK = replace(TINY, fork=Fork(TINY.content_hash, 4), training=replace(TINY.training, weight_decay=3.0))
+
+
+def decayed(spec: RunSpec, weight_decay: float) -> RunSpec:
+    """The same run with another λ."""
+    return replace(spec, training=replace(spec.training, weight_decay=weight_decay))
+
+
+def dipping(record: RunRecord) -> RunRecord:
+    """The run with two dips after it grokked: of one evaluation, and of the last three."""
+    values = [*record.evaluations["validation_accuracy"]]
+    values[-8] = 0.2
+    values[-3:] = 0.2, 0.3, 0.2
+    outcome = replace(record.outcome, outcome="unstable_after")
+    return replace(record, outcome=outcome, evaluations={**record.evaluations, "validation_accuracy": values})
+
+
+def dropping(record: RunRecord) -> RunRecord:
+    """The run with dropout, and with a seed of its own."""
+    spec = replace(record.spec, training=replace(record.spec.training, dropout=0.1))
+    return replace(record, spec=spec.with_seed(99))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_runs import HOSTILE_FOLDER, HOSTILE_TASKS, TINY, TINY_FORK
+from browser_runs import HOSTILE_FOLDER, HOSTILE_TASKS, TINY, TINY_FORK, decayed, dipping, dropping
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
@@ -74,6 +74,25 @@ def report(results: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Its report's address."""
     path = tmp_path_factory.mktemp("page") / "report.html"
     write_page(path, source_of(results, HOSTILE_TASKS[1]))
+    return path.as_uri()
+
+
+@pytest.fixture(scope="session")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Records of one task: ten seeds at λ = 1, three at λ = 10, one with dropout, forks of two; one run dips twice."""
+    folder = tmp_path_factory.mktemp("mixed")
+    records = synthetic_records(50, evaluations=61, tasks=("add_mod97",))
+    roots, forks = records[::5], [record for record in records if record.spec.fork][:8]
+    strong = [replace(one, spec=decayed(one.spec.with_seed(10 * i), 10)) for i, one in enumerate(roots[1:4], start=1)]
+    save_records(folder / "all.records.gz", [dipping(roots[0]), *roots[1:], *strong, dropping(roots[0]), *forks])
+    return folder
+
+
+@pytest.fixture(scope="session")
+def mixed_report(mixed: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Its report's address."""
+    path = tmp_path_factory.mktemp("page") / "mixed.html"
+    write_page(path, source_of(mixed, "mixed runs"))
     return path.as_uri()
 
 

@@ -1,13 +1,16 @@
 """The live view: a real server, a real browser, and a run that is really trained meanwhile."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -16,8 +19,8 @@ import pytest
 from browser_runs import TINY
 
 from grokscope.jobs import run_all
-from grokscope.runs import Store
-from grokscope.specs import Cadence
+from grokscope.runs import RunOutcome, Store
+from grokscope.specs import Cadence, RunSpec
 
 pytestmark = pytest.mark.browser
 EVALUATION = {"train_accuracy": 0.5, "validation_accuracy": 0.25, "fsd": 0.1, "norm": 9.0, "rank": 2.0}
@@ -35,12 +38,33 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
     """`grokscope serve` as a person starts it."""
-    command = [sys.executable, "-m", "grokscope", "serve", str(folder), "--port", "0"]
+    with server_of(folder) as found:
+        yield found
+
+
+@pytest.fixture
+def serving() -> Iterator[Callable[[Path], str]]:
+    """Serves folders for as long as a test runs."""
+    with ExitStack() as stack:
+        yield lambda path: stack.enter_context(server_of(path))
+
+
+@contextmanager
+def server_of(path: Path) -> Iterator[str]:
+    """A server in a process of its own; its address."""
+    command = [sys.executable, "-m", "grokscope", "serve", str(path), "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "200"})
     assert server.stdout is not None
-    yield server.stdout.readline().removeprefix("open ").strip()
-    server.terminate()
-    server.communicate(timeout=20)
+    try:
+        yield server.stdout.readline().removeprefix("open ").strip()
+    finally:
+        server.terminate()
+        server.communicate(timeout=20)
+
+
+def long_run(seed: int) -> RunSpec:
+    """A run of a thousand steps, which nobody trains."""
+    return replace(TINY, training=replace(TINY.training, steps=1000)).with_seed(seed)
 
 
 def status(url: str, headers: dict[str, str] | None = None, method: str = "GET") -> int:
@@ -80,7 +104,8 @@ def until(page: Any, expression: str, seconds: float = 20) -> None:
 
 def last_step(step: int) -> str:
     return f"""[...document.querySelectorAll("table.runs tbody tr")].some(
-        row => row.cells[1].textContent.startsWith("add_mod7") && row.cells[11].textContent === "{step}")"""
+        row => row.querySelector("a").title.startsWith("add_mod7")
+            && row.querySelector("[data-field=last]").textContent === "{step}")"""
 
 
 def test_a_second_browser_without_the_token_gets_403(address: str, browser: Any) -> None:
@@ -102,7 +127,9 @@ def test_evaluations_appear_and_a_rewound_log_is_followed(address: str, folder: 
     until(page, last_step(2))
     run.append({"step": 4, **EVALUATION, "train_accuracy": 1.0})
     until(page, last_step(4))
-    assert page.inner_text("table.runs tbody tr td:nth-child(8)") == "4"  # memorised, by the new evaluation at step 4
+    assert (
+        page.inner_text("table.runs tbody tr td[data-field=memorized]") == "4"
+    )  # memorised, by the new evaluation at step 4
     log = run.path / "log.jsonl"
     log.write_bytes(log.read_bytes() + b'{"step": 8, "half')  # torn: not shown, not an error
     run.append({"step": 10, **EVALUATION})
@@ -125,8 +152,9 @@ def test_a_training_runs_points_appear_within_two_seconds_of_being_measured(
     page.evaluate("""() => {
         window.seen = [];
         new MutationObserver(() => {
-            const row = document.querySelector("table.runs tbody tr"), step = row && Number(row.cells[11].textContent);
-            if (row && step >= 0) seen.push([step, Date.now() / 1000]);
+            const cell = document.querySelector("table.runs tbody td[data-field=last]");
+            const step = Number(cell?.textContent);
+            if (cell && step >= 0) seen.push([step, Date.now() / 1000]);
         }).observe(document.getElementById("main"), {childList: true, subtree: true});
     }""")
     measured: dict[int, float] = {}
@@ -146,4 +174,38 @@ def test_a_training_runs_points_appear_within_two_seconds_of_being_measured(
     assert len(delays) == 13
     assert median(delays) < 2, delays
     until(page, "!document.querySelector('table.runs tbody').textContent.includes('unfinished')")  # it ended
+    assert page.complaints == []
+
+
+def test_the_overview_shows_curves_progress_speed_and_time_left_until_something_groks(
+    page: Any, tmp_path: Path, serving: Callable[[Path], str]
+) -> None:
+    store = Store(tmp_path)
+    first, second = (store.add(long_run(seed)) for seed in (1, 2))
+    first.append({"step": 0, **EVALUATION})
+    page.goto(serving(tmp_path))
+    until(page, "document.querySelectorAll('figure.plot svg[role=img]').length > 0")
+    drawn = (
+        "document.querySelector('#figure-all-validation_accuracy path[fill=none]')?.getAttribute('d').split('L').length"
+    )
+    time.sleep(0.5)
+    for step in (100, 200):
+        for run in (first, second):
+            run.append({"step": step, **EVALUATION})
+    until(page, f"{drawn} === 3")
+    assert page.locator("#figure-all-validation_accuracy .legend .name").all_inner_texts() == ["seed 1", "seed 2"]
+    assert not page.is_visible("#figure-headline")
+    assert not page.is_visible("#figure-outcomes"), "none has ended"
+    until(page, "/steps\\/s/.test(document.getElementById('progress').textContent)")
+    told = page.inner_text("#progress")
+    assert "0 of 2" in told
+    assert "20 %" in told, "400 of 2,000 steps"
+    assert page.get_attribute("#progress progress", "value") == "0.2"
+    assert re.search(r"time left\s+[0-9]+ (s|min|h)", told)
+    first.append({"step": 300, **EVALUATION, "validation_accuracy": 1.0})
+    until(page, "document.querySelector('#figure-headline')?.checkVisibility()")
+    assert not page.is_visible("#figure-all-validation_accuracy")
+    for run in (first, second):
+        run.finish(RunOutcome("never"))
+    until(page, "!document.getElementById('progress').checkVisibility()")
     assert page.complaints == []

@@ -160,7 +160,7 @@ def test_an_unread_run_that_is_opened_again_is_read(crowd: Path, monkeypatch: py
     assert (state.lines[0].unread, state.lines[0].finished) == (10, 11)
     assert unread.step == 100
     assert not any(unread.name in alert for alert in state.alerts), "what it did before is no news"
-    assert [step for _, step in watcher.arrivals[unread.name]] == [100], "and was not made just now"
+    assert [step for _, step in watcher.pace.arrivals[unread.name]] == [100], "and was not made just now"
 
 
 def test_a_damaged_run_in_a_crowd_disturbs_nobody(crowd: Path) -> None:

@@ -38,3 +38,16 @@ def test_the_papers_notation() -> None:
     assert Formula(97, (Wave(0.41, 5, 1.2),), 0.0).latex() == r"0.41 \cos(2\pi \cdot 5s/97 - 1.20)"
     assert Formula(97, (), 3e-12, is_constant=True).latex() == r"3.0 \cdot 10^{-12}\ \text{(constant)}"
     assert Formula(97, (), math.nan).latex() == r"\text{undefined}"
+
+
+def test_the_variance_of_a_formula_is_that_of_its_curve() -> None:
+    formula = Formula(6, (Wave(0.5, 1, 0.3), Wave(0.2, 3, math.pi), Wave(0.1, 2, -1.0)), 4.0)
+
+    def variance(some: Formula) -> float:
+        angles = [[2 * math.pi * w.frequency * s / 6 - w.phase for w in some.waves] for s in range(6)]
+        curve = [sum(w.amplitude * math.cos(x) for w, x in zip(some.waves, row, strict=True)) for row in angles]
+        return sum(value**2 for value in curve) / 6
+
+    assert formula.variance == pytest.approx(variance(formula))
+    assert formula.strongest(2).variance == pytest.approx(variance(formula.strongest(2)))
+    assert formula.strongest(2).variance < formula.variance

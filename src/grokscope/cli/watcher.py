@@ -1,7 +1,6 @@
 """What `grokscope watch` knows of a folder of runs: how far they are, how fast, and what has just happened."""
 
 import time
-from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from math import isnan, nan
@@ -12,14 +11,13 @@ from typing import Literal
 from grokscope.cli.frames import Line, Watched
 from grokscope.jobs import stack_key
 from grokscope.runs.following import FollowedRun, Follower
+from grokscope.runs.pace import Pace
 from grokscope.specs import RunSpec, Seeds
 from grokscope.timeline import Timeline
 
 __all__ = ["Grouping", "Watcher"]
 
 Grouping = Literal["stack", "task", "seeds"]
-WINDOW = 60.0  # seconds over which speed is taken
-PATIENCE = 60.0  # seconds without a record after which a run counts as quiet
 BINS = 24
 MOST_LOGS = 400  # of runs that had ended before they were first seen: more would only take longer
 COMMON: dict[Grouping, str] = {
@@ -37,7 +35,7 @@ class Watcher:
         self.follower = Follower(path, sparing=True)
         self.groups: dict[str, Hashable] = {}
         self.spared: set[str] = set()
-        self.arrivals: dict[str, deque[tuple[float, int]]] = {}
+        self.pace = Pace()
         self.timelines: dict[str, tuple[int, Timeline | None]] = {}
         self.announced: set[tuple[str, str]] = set()
         self.alerts: list[str] = []
@@ -53,7 +51,7 @@ class Watcher:
             groups.setdefault(self.groups[run.name], []).append(run)
         self._read_some(list(groups.values()))
         for run in runs:
-            self._note_arrival(run)
+            self.pace.note(run)
             self._note_events(run, now)
         self.is_first = False
         lines = tuple(self._line(members, now) for members in groups.values())
@@ -68,17 +66,6 @@ class Watcher:
             new = [_evenly(runs, max(1, MOST_LOGS // len(new))) for runs in new][:MOST_LOGS]
         self.follower.read(run for runs in new for run in runs)
 
-    def _note_arrival(self, run: FollowedRun) -> None:
-        seen = self.arrivals.setdefault(run.name, deque())
-        if not run.is_read:  # its step is not known, so nothing has arrived
-            return
-        if seen and (run.written is None or run.step < seen[-1][1]):  # it was rewound, and repeats its steps
-            seen.clear()
-        if run.written is not None and (not seen or run.step > seen[-1][1]):
-            seen.append((run.written, run.step))
-        while len(seen) > 2 and seen[-1][0] - seen[0][0] > WINDOW:
-            seen.popleft()
-
     def _note_events(self, run: FollowedRun, now: float) -> None:
         known = self.timelines.get(run.name)
         was_unread = known is None or known[1] is None
@@ -91,18 +78,8 @@ class Watcher:
                 if not is_old:
                     self.alerts.append(f"{time.strftime('%H:%M:%S', time.localtime(now))}  {run.name} {sentence}")
 
-    def _rate(self, run: FollowedRun, now: float) -> float:
-        """Steps per second: over the last minute, or since the run began if only one evaluation has arrived."""
-        if run.is_finished or run.written is None or now - run.written > PATIENCE:
-            return 0.0
-        seen = self.arrivals[run.name]
-        (start, first), (end, last) = (seen[0], seen[-1]) if len(seen) > 1 else ((run.began, run.first), seen[-1])
-        return (last - first) / (end - start) if end > start else 0.0
-
     def _line(self, runs: Sequence[FollowedRun], now: float) -> Line:
-        rate = sum(self._rate(run, now) for run in runs) or None
-        left, written = sum(run.steps_left for run in runs), [run.written for run in runs if run.written]
-        total = sum(run.spec.training.steps - run.first for run in runs)
+        progress, written = self.pace.progress(runs, now), [run.written for run in runs if run.written]
         finished = sum(run.is_finished for run in runs)
         last = max(run.spec.training.steps for run in runs)
         return Line(
@@ -111,11 +88,11 @@ class Watcher:
             finished=finished,
             synchronized=self._synchronized(runs),
             grokked=sum(self._has_grokked(run) for run in runs),
-            progress=1 - left / total,
+            progress=progress.share,
             validation=_curve([run.series("validation_accuracy") for run in runs], last),
             fsd=_curve([run.series("fsd") for run in runs], last),
-            rate=rate,
-            left=left / rate if rate else None,
+            rate=progress.rate,
+            left=progress.seconds_left,
             quiet=None if finished == len(runs) or not written else max(now - max(written), 0.0),
             unread=sum(not run.is_read for run in runs),
         )

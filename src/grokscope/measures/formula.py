@@ -1,7 +1,7 @@
 """A neuron's Fourier series as people read it, in plain characters and in TeX."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan, pi
 from unicodedata import normalize
 
@@ -49,6 +49,15 @@ class Formula:
     """g, where the waves run over the discrete logarithm log_g(s) instead of s."""
     is_constant: bool = False
     """Whether the neuron does not vary, and has nothing to be fitted."""
+
+    @property
+    def variance(self) -> float:
+        """Of its waves over the group: c²/2 for each, and c² for that at n/2, whose cosine is ±1."""
+        return sum(wave.amplitude**2 / (1 if 2 * wave.frequency == self.order else 2) for wave in self.waves)
+
+    def strongest(self, count: int) -> "Formula":
+        """The same with so many of its waves, those of largest amplitude."""
+        return replace(self, waves=self.waves[:count])
 
     def text(self, digits: int = 2) -> str:
         """In plain characters: `digits` significant digits of amplitudes, as many decimals of phases."""

@@ -1,6 +1,7 @@
 """When things happened in a run, and how it ended."""
 
 from grokscope.timeline.crossings import first_step, first_step_below, level_step
+from grokscope.timeline.dips import Dips, dips_after
 from grokscope.timeline.events import Crossing, Flag, Timeline, timeline_of
 from grokscope.timeline.leads import Lead, LeadStatus, lead
 from grokscope.timeline.outcomes import Outcome, outcome
@@ -8,12 +9,14 @@ from grokscope.timeline.phases import Phase, liberation_step, phase_at, rank_one
 
 __all__ = [
     "Crossing",
+    "Dips",
     "Flag",
     "Lead",
     "LeadStatus",
     "Outcome",
     "Phase",
     "Timeline",
+    "dips_after",
     "first_step",
     "first_step_below",
     "lead",

@@ -34,7 +34,9 @@ def test_matplotlib_and_the_page_draw_every_kind() -> None:
 
 def test_the_page_has_a_colour_for_every_role_that_our_charts_use() -> None:
     used = {role for file in ASSETS.glob("*.js") for role in re.findall(r'role: "([\w ]+)"', file.read_text())}
-    assert used - set(HUES) - {"img", "region", "status"} <= {"theory", "null"}, "these are ink and grey"
+    assert used - set(HUES) - {"alert", "group", "img", "region", "status"} <= {"theory", "null"}, (
+        "these are ink and grey"
+    )
     assert set(HUES) - {"chosen", "before"} <= set(COLORS)
 
 

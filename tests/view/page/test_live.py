@@ -41,3 +41,20 @@ def test_a_watcher_of_an_empty_folder_waits(tmp_path: Path) -> None:
     assert watch.news() == []
     Store(tmp_path).add(TINY)
     assert facts(sent(watch, "all"))["lengths"] == [0]  # type: ignore[arg-type]
+
+
+def test_progress_is_sent_when_it_changes(tmp_path: Path) -> None:
+    run = Store(tmp_path).add(TINY)
+    run.append({"step": 0, **EVALUATION})
+    watch = Watch(tmp_path)
+    first = sent(watch, "progress")
+    assert (first["share"], first["runs"], first["ended"]) == (0, 1, 0)  # type: ignore[call-overload]
+    watch.progress_at = 0.0
+    assert sent(watch, "progress") == []
+    run.append({"step": 2, **EVALUATION})
+    watch.progress_at = 0.0
+    assert sent(watch, "progress")["share"] == 0.5  # type: ignore[call-overload]
+    run.finish(RunOutcome("never"))
+    watch.progress_at = 0.0
+    ended = sent(watch, "progress")
+    assert (ended["share"], ended["rate"], ended["ended"]) == (1, None, 1)  # type: ignore[call-overload]

@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from math import isnan
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ from grokscope.view.page.sources import ShownRun
 
 __all__ = ["MOST_RUNS", "ablation_rows", "detail_of", "detail_or_reason", "featured"]
 
-MOST_RUNS, MOST_STEPS, TOP_MODES = 8, 24, 3
+MOST_RUNS, MOST_STEPS, TOP_MODES, TOP_WAVES = 8, 24, 3, 3
+NAMED = 4  # runs that a sentence names
 STEPS_AT_ONCE = 4  # checkpoints in one stack: some hundred MB
 SHARES = 255  # a share of power in a byte
 
@@ -33,13 +34,23 @@ def featured(runs: Sequence[ShownRun], wanted: Iterable[str]) -> list[int]:
         roots = [place for place in exact if runs[place].record.spec.fork is None]  # a run and its forks share a word
         matches = roots if len(roots) == 1 else exact or begins
         if len(matches) != 1:
-            raise InputError(f"--detail {ascii(word)[:80]} names {len(matches)} runs, expected one")
+            which = ", ".join(_described(runs[place]) for place in matches[:NAMED])
+            which += f" and {len(matches) - NAMED} more" if len(matches) > NAMED else ""
+            counted = f"names {len(matches)} runs, expected one{': ' if which else ''}{which}"
+            raise InputError(f"--detail {ascii(word)[:80]} {counted}")
         if runs[matches[0]].stored is None or not runs[matches[0]].stored.steps:  # type: ignore[union-attr]
             raise InputError(f"--detail needs stored weights, and {runs[matches[0]].name} has none")
         found += [] if matches[0] in found else matches
     if len(found) > MOST_RUNS:
         raise InputError(f"--detail takes at most {MOST_RUNS} runs, got {len(found)}")
     return found
+
+
+def _described(run: ShownRun) -> str:
+    """A run by its name, and by what tells it from others of its seed."""
+    spec = run.record.spec
+    fork = f", forked at {spec.fork.step:,}" if spec.fork else ""
+    return f"{ascii(run.name)[1:-1]} (λ = {spec.training.weight_decay:g}{fork})"
 
 
 def detail_of(run: Run) -> dict[str, Any]:
@@ -82,12 +93,26 @@ def _bytes(values: Tensor, kind: str) -> str:
     return b64encode(values.cpu().numpy().astype(kind).tobytes()).decode()
 
 
-def _formulas(question: Question) -> list[str]:
-    """Every neuron's sparse series at the last checkpoint; none where the modes are no frequencies."""
+def _formulas(question: Question) -> list[dict[str, Any]]:
+    """Every neuron's sparse series at the last checkpoint, the largest amplitude first; none if modes are irreps."""
     if not question.basis.modes.is_fourier:
         return []
     means = question.means().means
-    return [formula.text() for formula in formulas(refitted(means, fourier_kan(means, question.basis)), 0)]
+    fit = refitted(means, fourier_kan(means, question.basis))
+    found = []
+    for neuron, (formula, r_squared) in enumerate(zip(formulas(fit, 0), fit.r_squared[0].tolist(), strict=True)):
+        strongest = formula.strongest(TOP_WAVES)
+        row = {
+            "neuron": neuron,
+            "amplitude": formula.waves[0].amplitude if formula.waves else 0.0,
+            "r_squared": r_squared,
+            "share": r_squared * strongest.variance / formula.variance if formula.waves else nan,
+            "left_out": len(formula.waves) - len(strongest.waves),
+            "strongest": strongest.text(),
+            "text": formula.text(),
+        }
+        found.append(row)
+    return sorted(found, key=lambda row: -row["amplitude"])
 
 
 def _ablated(question: Question) -> list[dict[str, Any]]:
@@ -97,7 +122,7 @@ def _ablated(question: Question) -> list[dict[str, Any]]:
     found = [*ablation(question.stack, parts), *ablation(question.stack, branches, "mean")]
     return [
         {
-            "component": row.component.name,
+            "component": row.component.short_name,
             "method": row.method,
             "drop": float(row.accuracy_drop[0]),
             "validation_drop": float(row.validation_accuracy_drop[0]),

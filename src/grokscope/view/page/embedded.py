@@ -9,7 +9,7 @@ from typing import Any
 from grokscope.view.charts.style import HUES
 from grokscope.view.page.detail import ablation_rows, detail_or_reason, featured
 from grokscope.view.page.laws import forks_of
-from grokscope.view.page.method import method_of
+from grokscope.view.page.method import marks, method_of
 from grokscope.view.page.nulls import null_bands
 from grokscope.view.page.packing import BUDGET, deflated, packed_columns
 from grokscope.view.page.rows import row_of, task_or_none
@@ -61,6 +61,7 @@ def embedded_data(
         },
         "details": details,
         "claims": list(source.claims),
+        "marks": marks(),
         "method": method_of(source),
     }
     return {"facts": deflated(json.dumps(_finite(facts), separators=(",", ":")).encode()), "columns": packed.text}

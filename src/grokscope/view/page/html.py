@@ -14,8 +14,10 @@ from grokscope.view.page.sources import Source
 __all__ = ["MARK", "page_of", "page_with", "write_page"]
 
 MARK = b"<!doctype html>\n<!-- a grokscope report -->"
-LAST = ("forks", "groups", "method", "main")
-SCRIPTS = ("dom", "data", "state", "marks", "axes", "figure", "claims", "overview", "runs", "inside", "run", *LAST)
+DATA = ("dom", "data", "state", "filter", "pooling", "columns")
+PLOTS = ("marks", "axes", "figure")
+SECTIONS = ("claims", "overview", "runs", "inside", "run", "forks", "groups", "method")
+SCRIPTS = (*DATA, *PLOTS, *SECTIONS, "main")
 
 
 def page_of(source: Source, detail: Sequence[str] = (), report: Callable[[str], None] = lambda name: None) -> str:

@@ -7,12 +7,15 @@ import secrets
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grokscope.errors import InputError
 from grokscope.files import named
+from grokscope.runs.following import FollowedRun
 from grokscope.runs.index import Stamp, stamp_files
+from grokscope.runs.pace import Pace
 from grokscope.runs.store import Store
 from grokscope.view.page.embedded import COLUMNS, embedded_data
 from grokscope.view.page.html import page_with
@@ -29,6 +32,7 @@ __all__ = ["Watch", "live_app", "serve_live"]
 PAUSE = 0.4  # seconds between two readings of the folder: well under the two in which a point must appear
 SILENCE = 10.0  # seconds after which a sign of life is sent
 SHARE = 0.5  # of the time, at most, is spent on sending everything again
+RHYTHM = 1.0  # seconds between two messages of progress
 FILES = ("log.jsonl", "outcome.json", "spec.json")
 
 
@@ -44,7 +48,9 @@ class Watch:
         self.path, self.title = path, title
         self.seen: dict[str, Stamp] = {}
         self.sent: dict[str, ShownRun] = {}
-        self.wait_until = 0.0
+        self.pace = Pace()
+        self.progress = ""
+        self.wait_until = self.progress_at = 0.0
         self.is_stale = True
 
     def news(self) -> list[tuple[str, str]]:
@@ -60,8 +66,28 @@ class Watch:
                 more.append(_news(before, run))
                 self.sent[run.name] = run
         if self.is_stale and time.monotonic() >= self.wait_until:
-            return self._everything()
-        return [("more", json.dumps(more))] if more else []
+            return self._everything() + self._progress(time.time())
+        return ([("more", json.dumps(more))] if more else []) + self._progress(time.time())
+
+    def _progress(self, now: float) -> list[tuple[str, str]]:
+        """How far all runs are and how fast, where that has changed since it was last sent."""
+        if not self.sent or now < self.progress_at:
+            return []
+        runs = [self._followed(run) for run in self.sent.values()]
+        for run in runs:
+            if not run.is_finished:
+                self.pace.note(run)
+        known = asdict(self.pace.progress(runs, now)) | {
+            "runs": len(runs),
+            "ended": sum(run.is_finished for run in runs),
+        }
+        before, self.progress, self.progress_at = self.progress, json.dumps(known), now + RHYTHM
+        return [] if self.progress == before else [("progress", self.progress)]
+
+    def _followed(self, run: ShownRun) -> FollowedRun:
+        """A run with the times at which its folder was made and its log was written."""
+        log, _, spec = (stamp[2] / 1e9 if stamp else None for stamp in self.seen.get(run.name, (None,) * len(FILES)))
+        return FollowedRun(run.name, run.record, spec or 0.0, log if run.record.evaluations else None)
 
     def _changed(self) -> list[str]:
         now = {name: stamp_files(f"{self.path}/{name}", FILES) for name in Store(self.path).names()}

@@ -7,12 +7,23 @@ from typing import Any
 
 from grokscope.measures.catalogue import MEASURES
 from grokscope.specs import ReadingSpec
+from grokscope.timeline import Outcome
 from grokscope.timeline.outcomes import COLLAPSED, UNLEARNT
 from grokscope.version import __version__
+from grokscope.view.page.rows import MARKS, NOT_MEMORIZED
 from grokscope.view.page.sources import ShownRun, Source
 
-__all__ = ["method_of"]
+__all__ = ["marks", "method_of"]
 
+PAPER = (
+    "Achyuthan Sivasankar, “Circuit Synchronization Precedes Generalization: A Causal Precursor to Grokking”, "
+    "New York University"
+)
+SENTENCES = {
+    Outcome.UNSTABLE_AFTER: f"grokked, and validation accuracy fell below {COLLAPSED:g} at one later evaluation or "
+    "more; evaluations below it in a row are one dip",
+    Outcome.UNSTABLE: f"memorised and not grokked, and train accuracy is below {UNLEARNT:g} at the last evaluation",
+}
 SHOWN = ("fsd", "fsd_gen", "rank", "fsd_null", "ablation", "fourier_kan", "memorization", "norms")
 
 
@@ -35,12 +46,13 @@ def method_of(source: Source) -> dict[str, Any]:
             ["grokked", f"first evaluation with validation accuracy ≥ {reading.grokked:g}"],
             ["lead", "step grokked − step synchronised; each is known to the interval between two evaluations"],
             ["Δt", "time to grok: step grokked − step of the fork"],
-            ["then unstable", f"grokked, and validation accuracy below {COLLAPSED:g} at one later evaluation or more"],
-            ["unstable", f"not grokked, and train accuracy below {UNLEARNT:g} at the last evaluation"],
+            *([f"{word} {mark}", sentence] for word, (mark, sentence) in marks().items()),
+            [NOT_MEMORIZED, "ended before it had memorised, so that it cannot have become unstable"],
             ["answer share", "share of the variance of the activations under FSD that depends on the answer"],
         ],
         "provenance": _provenance(source.runs),
-        "stated": [[str(key), _text(value)] for key, value in source.provenance.items()],
+        "paper": PAPER,
+        "stated": list(source.provenance.items()),
         "version": __version__,
         "problems": list(source.problems),
     }
@@ -53,5 +65,6 @@ def _provenance(runs: Sequence[ShownRun]) -> list[dict[str, Any]]:
     return [{"runs": count, **json.loads(text)} for text, count in counted.most_common(20)]
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def marks() -> dict[str, tuple[str, str]]:
+    """The marks of the paper's tables, † and ‡, by the outcome that has them, each with what it means."""
+    return {str(one).rstrip(MARKS): (str(one)[-1], sentence) for one, sentence in SENTENCES.items()}

@@ -1,17 +1,38 @@
 """A run as a row of the table: what it is, the steps of its events, how it ended."""
 
+import json
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
 from grokscope.errors import InputError
+from grokscope.model import Component
+from grokscope.model.sites import hidden_sites
 from grokscope.runs.records import is_group
+from grokscope.specs import RunSpec
 from grokscope.tasks import Task, named_task
-from grokscope.timeline import LeadStatus, Outcome, Timeline
+from grokscope.timeline import LeadStatus, Outcome, Timeline, dips_after
 from grokscope.view.page.sources import ShownRun
 
-__all__ = ["row_of", "task_or_none"]
+__all__ = ["MARKS", "NOT_MEMORIZED", "row_of", "task_or_none"]
 
 MARKS = " †‡"  # of the paper's tables
+IN_COLUMNS = {  # settings that the table shows in columns of their own, or that change nothing of the training
+    *(
+        "task",
+        "seeds",
+        "weight_decay",
+        "learning_rate",
+        "train_fraction",
+        "steps",
+        "fork",
+        "trigger",
+        "shuffled_labels",
+    ),
+    *("precision", "model", "layers", "width", "heads", "mlp_width", "attention", "mlp", "causal", "readout"),
+    *("checkpoints", "measurements"),
+}
+NOT_MEMORIZED = "not memorised"  # of a run that ended before it had learnt its training set
 WORDS = {outcome.name.lower(): str(outcome).rstrip(MARKS) for outcome in Outcome}
 
 
@@ -41,6 +62,9 @@ def row_of(run: ShownRun) -> dict[str, Any]:
         "precision": spec.precision,
         "shuffled": spec.shuffled_labels,
         "model": _model(run),
+        "other": _other_settings(spec),
+        "site": "" if spec.model else Component(hidden_sites(spec.architecture)[0]).short_name,
+        "study": ", ".join(sorted({f"{one.study}/{one.experiment}" for one in run.record.made_for})),
         "group": is_group(spec.task),
         "finished": run.is_finished,
         "outcome": _ended(run, events),
@@ -49,16 +73,31 @@ def row_of(run: ShownRun) -> dict[str, Any]:
         "trigger": None if spec.trigger is None else spec.trigger.to_dict(),
         "fired": run.record.outcome.fired_at,
     }
-    return found | (_steps(events) if events else {"last": None})
+    return found | (_steps(events) | _dips(run, events) if events else {"last": None})
 
 
 def _ended(run: ShownRun, events: Timeline | None) -> str:
     if not run.is_finished:
         return "unfinished" if events is None or events.grokked is None else "unfinished, grokked"
     if events is not None:
-        return str(events.outcome).rstrip(MARKS)
+        return NOT_MEMORIZED if _never_learnt(events) else str(events.outcome).rstrip(MARKS)
     ending = run.record.outcome.outcome
     return WORDS.get(ending, ending)
+
+
+def _never_learnt(events: Timeline) -> bool:
+    """Whether it has not even memorised, so that it cannot have become unstable."""
+    return events.outcome is Outcome.UNSTABLE and events.memorized is None
+
+
+def _dips(run: ShownRun, events: Timeline) -> dict[str, Any]:
+    """How often, and for how many steps at most, validation accuracy was below one half after grokking."""
+    if events.grokked is None:
+        return {"dips": None, "longest_dip": None}
+    log = run.record.evaluations
+    steps, values = zip(*sorted(zip(log["step"], log["validation_accuracy"], strict=True)), strict=True)
+    dips = dips_after(events.grokked, steps, values)
+    return {"dips": dips.count, "longest_dip": dips.longest if dips.count else None}
 
 
 def _steps(events: Timeline) -> dict[str, Any]:
@@ -75,8 +114,25 @@ def _steps(events: Timeline) -> dict[str, Any]:
     }
 
 
+def _leaves(spec: RunSpec) -> Iterable[tuple[str, Any]]:
+    """Every setting with its value."""
+    for name, value in spec.to_dict().items():
+        yield from value.items() if name in ("architecture", "initialization", "training") else [(name, value)]
+
+
+USUAL = dict(_leaves(RunSpec()))
+
+
+def _other_settings(spec: RunSpec) -> str:
+    """What is unusual of a run and has no column of its own; runs that differ in it must not be summarised together."""
+    found = [(name, value) for name, value in _leaves(spec) if name not in IN_COLUMNS and value != USUAL[name]]
+    return ", ".join(f"{name} = {value if isinstance(value, str) else json.dumps(value)}" for name, value in found)
+
+
 def _model(run: ShownRun) -> str:
-    """The architecture in a few words."""
+    """The architecture in a few words; the name of a model that is not ours."""
+    if run.record.spec.model:
+        return run.record.spec.model
     shape = run.record.spec.architecture
     parts = [f"{shape.layers} × {shape.width}", f"{shape.heads} heads", f"mlp {shape.mlp_width}"]
     parts += [f"{name} {branch}" for name in ("attention", "mlp") if (branch := getattr(shape, name)) != "on"]

@@ -97,7 +97,7 @@ function axes(svg, panel, width, height) {
   const across = panel.x_ticks
     ? named(panel, right - left)
     : {
-        marks: ticks(x, Math.max(2, Math.floor((right - left) / 90)), panel.log_x).map(value => [value, short(value)]),
+        marks: ticks(x, Math.max(4, Math.floor((right - left) / 90)), panel.log_x).map(value => [value, short(value)]),
         turned: 0,
       };
   const bottom = height - MARGIN.bottom - across.turned,

@@ -1,4 +1,4 @@
-// The claims of a study with their verdicts, above the plots of the overview.
+// The claims of a study: how many have which verdict, above the plots of the overview, and each of them below.
 const VERDICTS = {
   reproduced: ["✓", "good"],
   partly: ["◐", "fair"],
@@ -20,12 +20,13 @@ const badge = verdict => {
 const claimsSection = {
   showClaims() {
     const claims = data.claims;
+    this.verdicts.replaceChildren();
     if (!claims.length) return this.claims.replaceChildren();
     const verdicts = [...new Set(claims.map(claim => String(claim.verdict)))],
       wanted = claims.filter(claim => !state.verdict || String(claim.verdict) === state.verdict);
     const interval = claim =>
       Array.isArray(claim.interval) && claim.interval.length === 2
-        ? ` [${claim.interval.map(end => (isNumber(end) ? short(end, 4) : String(end ?? "?"))).join(", ")}]`
+        ? ` [${claim.interval.map(end => (isNumber(end) ? short(end) : String(end ?? "?"))).join(", ")}]`
         : claim.interval && !Array.isArray(claim.interval)
           ? ` [${claim.interval}]`
           : "";
@@ -60,20 +61,50 @@ const claimsSection = {
         `${verdict}: ${claims.filter(claim => String(claim.verdict) === verdict).length}`,
       ]),
     ];
-    const download = csvButton("claims", "the claims", () => [
-      ["name", "verdict", "statement", "where", "reported", "value", "low", "high", "n", "why"],
-      ...claims.map(claim => [
-        claim.name,
-        claim.verdict,
-        claim.statement,
-        claim.where,
-        claim.reported ?? claim.printed,
-        claim.value,
-        ...(Array.isArray(claim.interval) ? claim.interval : [claim.interval, null]),
-        claim.n,
-        claim.why,
-      ]),
-    ]);
+    const download = csvButton(
+      () => fileName("claims"),
+      "the claims",
+      () => [
+        ["name", "verdict", "statement", "where", "reported", "value", "low", "high", "n", "why"],
+        ...claims.map(claim => [
+          claim.name,
+          claim.verdict,
+          claim.statement,
+          claim.where,
+          claim.reported ?? claim.printed,
+          claim.value,
+          ...(Array.isArray(claim.interval) ? claim.interval : [claim.interval, null]),
+          claim.n,
+          claim.why,
+        ]),
+      ],
+    );
+    const chips = (label, shown, act) =>
+      h(
+        "ul",
+        { class: "chips", "aria-label": label },
+        shown.map(([key, text]) =>
+          h(
+            "li",
+            {},
+            h(
+              "button",
+              { type: "button", "aria-pressed": String(state.verdict === key), onclick: () => act(key) },
+              clipped(text, 50),
+            ),
+          ),
+        ),
+      );
+    this.verdicts.replaceChildren(
+      chips(
+        "Verdicts on the claims",
+        [["", `${counted(claims.length, "claim")} judged`], ...filter.slice(1)],
+        verdict => {
+          go({ verdict });
+          document.getElementById("claims-title").scrollIntoView();
+        },
+      ),
+    );
     return this.claims.replaceChildren(
       h(
         "div",
@@ -81,21 +112,7 @@ const claimsSection = {
         h("h2", { id: "claims-title" }, "Claims"),
         h("div", { class: "tools" }, download),
       ),
-      h(
-        "ul",
-        { class: "chips" },
-        filter.map(([key, text]) =>
-          h(
-            "li",
-            {},
-            h(
-              "button",
-              { type: "button", "aria-pressed": String(state.verdict === key), onclick: () => go({ verdict: key }) },
-              clipped(text, 50),
-            ),
-          ),
-        ),
-      ),
+      chips("Claims with the verdict", filter, verdict => go({ verdict })),
       h(
         "div",
         { class: "scroll", tabindex: 0, role: "region", "aria-label": "Claims" },

@@ -1,6 +1,9 @@
 // What the page knows: `data.rows`, one for each run, and each run's columns of numbers.
 // biome-ignore lint/style/useConst: main.js assigns it
 let data = null;
+// How far a folder is that is being trained, and how fast; null on a page that is not live.
+// biome-ignore lint/style/useConst: main.js assigns it
+let liveProgress = null;
 
 async function inflated(text) {
   const letters = atob(text.trim()),
@@ -50,6 +53,7 @@ async function read(factsText, columnsText) {
     row.begun = until > from;
     from = until;
   });
+  facts.decays = new Set(facts.rows.map(row => row.weight_decay)).size;
   facts.byLink = new Map(facts.rows.map(row => [row.link, row]));
   facts.byName = new Map(facts.rows.map(row => [row.name, row]));
   return facts;
@@ -88,17 +92,33 @@ const TITLES = {
   answer_share: "Answer share",
   weight_decay: "Weight decay λ",
 };
+// A run's name without its hash, and with λ and its fork where runs of the page differ in them.
+const shortName = row => (row.name.endsWith(`-${row.id}`) ? row.name.slice(0, -row.id.length - 1) : row.name);
+const nameOf = row =>
+  [shortName(row), ...(data.decays > 1 ? [`λ = ${row.weight_decay}`] : []), ...(row.fork ? [branch(row)] : [])].join(
+    ", ",
+  );
+
 // Outcomes in the order in which they are shown, each with its place in the palette.
 const OUTCOMES = {
   grokked: 2,
   "grokked, then unstable": 5,
   "never within the budget": 0,
+  "not memorised": 6,
   unstable: 1,
   diverged: 3,
   "unfinished, grokked": 4,
   unfinished: 7,
 };
 const outcomeRole = outcome => `line ${OUTCOMES[outcome] ?? 7}`;
+const markOf = outcome => data.marks[outcome]?.[0] || "";
+const outcomeText = outcome => [outcome, markOf(outcome)].filter(Boolean).join(" ");
+const explainedMarks = rows =>
+  Object.entries(data.marks)
+    .filter(([outcome]) => rows.some(row => row.outcome === outcome))
+    .map(([, [mark, sentence]]) => `${mark} ${sentence}.`)
+    .join(" ");
+const memorizedBefore = row => Boolean(row.fork) && row.memorized === row.first;
 const shownNumber = value => (data.digits === null ? value : Number(value.toPrecision(data.digits)));
 const forkOptions = fork =>
   [
@@ -113,12 +133,17 @@ const GROUPINGS = {
   seed: ["seed", row => `seed ${row.seed}`],
   weight_decay: ["λ", row => `λ = ${row.weight_decay}`],
   fork: ["fork", branch],
-  outcome: ["outcome", row => row.outcome],
+  outcome: ["outcome", row => outcomeText(row.outcome)],
+  learning_rate: ["η", row => `η = ${row.learning_rate}`],
   train_fraction: ["train fraction", row => `train fraction ${row.train_fraction}`],
   model: ["model", row => row.model],
-  trigger: ["trigger", row => (row.trigger ? `${row.trigger.signal}, λ = ${row.trigger.weight_decay}` : "no trigger")],
+  trigger: [
+    "trigger",
+    row => (row.trigger ? `${row.trigger.signal} trigger to λ = ${row.trigger.weight_decay}` : "no trigger"),
+  ],
   shuffled: ["labels", row => (row.shuffled ? "shuffled labels" : "true labels")],
   precision: ["precision", row => row.precision],
+  other: ["other settings", row => row.other || "other settings as usual"],
 };
 
 // A line is named by what distinguishes its run from the others that are drawn.
@@ -136,9 +161,19 @@ function labels(rows) {
   });
 }
 
+// Rows in the order of what distinguishes them.
+const inOrder = rows =>
+  [...rows].sort(
+    (a, b) =>
+      a.task.localeCompare(b.task, "en", { numeric: true }) ||
+      a.seed - b.seed ||
+      a.weight_decay - b.weight_decay ||
+      (a.forked ?? -1) - (b.forked ?? -1),
+  );
+
 // One line for each run, of one column of its log.
 function curvesOf(rows, name) {
-  const known = rows.filter(row => row.log[name]),
+  const known = inOrder(rows.filter(row => row.log[name])),
     names = labels(known);
   return known.map((row, place) =>
     curve(names[place], row.log.step, row.log[name], `line ${place}`, { tip: row.name }),

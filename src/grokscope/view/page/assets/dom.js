@@ -55,6 +55,12 @@ function select(label, options, value, change, attributes = {}) {
   return h("label", { class: "control" }, h("span", {}, label), list);
 }
 
+function tickBox(label, on, change, attributes = {}) {
+  const box = h("input", { type: "checkbox", onchange: event => change(event.target.checked), ...attributes });
+  box.checked = on;
+  return h("label", { class: "tick" }, box, h("span", {}, label));
+}
+
 // A table with row headings; a cell is a text, an element, or {text, number}.
 function table(caption, heads, rows, attributes = {}) {
   const cell = (value, place) =>

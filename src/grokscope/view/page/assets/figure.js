@@ -16,10 +16,24 @@ function csvCell(value) {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 const csv = rows => `${rows.map(row => row.map(csvCell).join(",")).join("\n")}\n`;
+
+// A file is called after the page and what it holds.
+const fileName = (...parts) =>
+  [data.title, ...parts]
+    .filter(Boolean)
+    .map(part =>
+      clipped(part, 60)
+        .replaceAll(" = ", "=")
+        .replaceAll(",", "")
+        .replace(/[^\p{L}\p{N}_.=]+/gu, "-")
+        .replace(/^[-.]+|[-.]+$/g, ""),
+    )
+    .filter(Boolean)
+    .join("-");
 const csvButton = (name, title, rows) =>
   h(
     "button",
-    { type: "button", onclick: () => save(`${name}.csv`, csv(rows()), "text/csv") },
+    { type: "button", onclick: () => save(`${name()}.csv`, csv(rows()), "text/csv") },
     "CSV",
     h("span", { class: "unseen" }, ` of ${title}`),
   );
@@ -37,8 +51,9 @@ const groupsOfFigures = new Map(); // figures whose cursors move together
 
 // A title, a plot, a legend, and the data and pictures to take away.
 class Figure {
-  constructor(id, title, { note = "", height = 250, sync = "", steps = false } = {}) {
+  constructor(id, title, { note = "", height = 250, sync = "", steps = false, about = () => "" } = {}) {
     Object.assign(this, { id, height, steps, panel: null, rows: () => [] });
+    const file = () => fileName(about(), this.heading.textContent);
     this.group = groupsOfFigures.get(sync) || new Set();
     if (sync) groupsOfFigures.set(sync, this.group);
     this.group.add(this);
@@ -56,13 +71,15 @@ class Figure {
           h("span", { class: "unseen" }, ` of ${title || id}`),
         )
       : null;
+    this.allButton = steps ? button("all steps", () => go({ zoom: "" })) : null;
     this.tools = h(
       "div",
       { class: "tools" },
-      csvButton(`${id}-chart`, title || id, () => this.rows()),
-      button("SVG", () => save(`${id}-chart.svg`, this.standalone(), "image/svg+xml")),
-      button("PNG", () => this.picture()),
+      csvButton(file, title || id, () => this.rows()),
+      button("SVG", () => save(`${file()}.svg`, this.standalone(), "image/svg+xml")),
+      button("PNG", () => this.picture(`${file()}.png`)),
       this.logButton,
+      this.allButton,
     );
     this.root = h(
       "figure",
@@ -106,6 +123,7 @@ class Figure {
           ),
       ]);
     this.tools.hidden = false;
+    if (this.allButton) this.allButton.hidden = !zoom;
     if (this.logButton) this.logButton.setAttribute("aria-pressed", String(Boolean(state.log)));
     if (this.body.clientWidth) this.redraw();
     return undefined;
@@ -134,15 +152,16 @@ class Figure {
     const entries = new Map();
     for (const one of this.panel.series) {
       const name = one.legend ?? one.label;
-      if (name && !entries.has(name) && !(one.kind === "vertical")) entries.set(name, one);
+      if (!name || one.kind === "vertical") continue;
+      entries.set(name, [...(entries.get(name) || []), one]);
     }
-    this.keys = [...entries].map(([name, one]) => ({ name, one, value: h("span", { class: "value" }) }));
+    this.keys = [...entries].map(([name, all]) => ({ name, one: all[0], all, value: h("span", { class: "value" }) }));
     this.legend.replaceChildren(
       h("li", { class: "where-item" }, this.where),
-      ...this.keys.map(({ name, one, value }) =>
+      ...this.keys.map(({ name, one, all, value }) =>
         h(
           "li",
-          { title: one.tip || null },
+          { title: all.length === 1 ? one.tip || null : null },
           s("svg", { width: 22, height: 12, "aria-hidden": "true" }, sign(one)),
           h("span", { class: "name" }, clipped(name, 120)),
           value,
@@ -224,10 +243,10 @@ class Figure {
       at === null ? { visibility: "hidden" } : { x1: this.plot.X(at), x2: this.plot.X(at), visibility: "visible" },
       [],
     );
-    for (const { one, value } of this.keys) {
-      const place = at === null || one.kind !== "line" ? -1 : nearest(one.x, at),
-        inside = place >= 0 && at >= one.x[0] && at <= one.x[one.x.length - 1];
-      value.textContent = inside && isNumber(one.y[place]) ? short(one.y[place], 4) : "";
+    for (const { all, value } of this.keys) {
+      const found = at === null ? [] : all.map(one => valueAt(one, at)).filter(isNumber),
+        ends = [Math.min(...found), Math.max(...found)].map(end => short(end, 4));
+      value.textContent = found.length ? [...new Set(ends)].join(" to ") : "";
     }
   }
 
@@ -273,16 +292,22 @@ class Figure {
     return new XMLSerializer().serializeToString(svg);
   }
 
-  picture() {
+  picture(name) {
     const image = new Image(),
       canvas = document.createElement("canvas");
     image.onload = () => {
       [canvas.width, canvas.height] = [2 * image.width, 2 * image.height];
       canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-      canvas.toBlob(blob => save(`${this.id}-chart.png`, blob));
+      canvas.toBlob(blob => save(name, blob));
     };
     image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(this.standalone())}`;
   }
+}
+
+// What a line has at a place that it covers.
+function valueAt(one, at) {
+  if (one.kind !== "line" || !one.x.length || at < one.x[0] || at > one.x[one.x.length - 1]) return NaN;
+  return one.y[nearest(one.x, at)];
 }
 
 function nearest(sorted, x) {

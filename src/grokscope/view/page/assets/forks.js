@@ -3,12 +3,11 @@ const forks = {
   title: "Forks and law",
   build() {
     this.controls = h("div", { class: "controls" });
-    const over = { height: 300, sync: "forks", steps: true };
+    const over = { height: 300, sync: "forks", steps: true, about: () => this.shown };
     this.accuracy = new Figure("branches", "Branches: validation accuracy", over);
     this.norm = new Figure("branch-norm", "Branches: weight norm", over);
     this.law = new Figure("law", "Time to grok against weight decay", {
       height: 400,
-      note: "A dot is a branch that grokked, a diamond one that had not by its last evaluation, or failed. Band: 95 % interval of C over seeds.",
     });
     this.fits = h("div");
     this.none = h(
@@ -42,7 +41,7 @@ const forks = {
     this.some.hidden = !any;
     if (!any) return;
     const name = one =>
-      `${one.parent === null ? one.hash : clipped(data.rows[one.parent].name, 40)} at step ${whole(one.step)} (${one.runs.length})`;
+      `${one.parent === null ? one.hash : clipped(nameOf(data.rows[one.parent]), 60)}: ${counted(one.runs.length, "branch", "branches")} from step ${whole(one.step)}`;
     const key = one => `${one.hash}-${one.step}`,
       shown = branches.find(one => key(one) === state.family) || branches[0];
     const law = laws[Number(state.law)] || laws[0],
@@ -70,6 +69,7 @@ const forks = {
       );
       if (focused && this.controls.querySelector(`#${CSS.escape(focused)}`)) document.getElementById(focused).focus();
     }
+    this.shown = name(shown);
     this.branches(shown);
     this.timing(laws, law);
   },
@@ -120,6 +120,7 @@ const forks = {
           ? `${short(ends[0], digits)}${ends[1] === null ? "" : ` [${short(ends[1], digits)}, ${short(ends[2], digits)}]`}`
           : DASH;
     this.law.heading.textContent = `Time to grok against weight decay: ${law.title}`;
+    this.law.note.textContent = `${law.constant ? "Fitted to" : "Shown are"} ${law.size} of ${law.title}. ${law.reason ? `${law.constant ? "The exponent" : "The law"} is not fitted: ${law.reason}. ` : ""}A dot is a branch that grokked, a diamond one that had not by its last evaluation, or failed.${law.constant && isNumber(law.constant[1]) ? " Band: 95 % interval of C over seeds." : ""}`;
     this.law.show(law.chart, () => [
       ["run", "task", "weight_decay", "seed", "forked", "grokked", "last", "outcome"],
       ...law.runs
@@ -130,7 +131,7 @@ const forks = {
     return this.fits.replaceChildren(
       table(
         "The law Δt = C/λ of each family, and α of Δt = C λ^−α, with 95 % intervals over seeds: by maximum likelihood, each Δt known to the interval between two evaluations, runs that have not grokked counted as censored. σ is the scatter of log Δt around C/λ",
-        ["family", "fitted to", "C", "seeds", "σ", "α", "AIC of C λ^−α less C/λ", "not fitted"],
+        ["family", "fitted to", "C", "seeds", "σ", "α", "AIC of C λ^−α less C/λ", "why not fitted"],
         laws.map(one => [
           clipped(one.title, 60),
           one.size,

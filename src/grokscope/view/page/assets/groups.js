@@ -1,6 +1,7 @@
 // Groups: which irrep the neurons of each run share, over time.
 const groups = {
   title: "Groups",
+  isEmpty: () => !data.rows.some(row => row.group),
   build() {
     this.controls = h("div", { class: "controls" });
     this.fsd = new Figure("group-fsd", "FSD_gen", { height: 300, sync: "groups", steps: true });
@@ -9,7 +10,7 @@ const groups = {
     this.none = h(
       "p",
       { class: "empty" },
-      "There are no runs on groups here. Train one with: grokscope train S5 --seeds 0:2 --out DIR",
+      "There are no runs on groups here. Train one with: grokscope train S5 --seeds 0:2 --train-fraction 0.7 --out DIR",
     );
     this.some = h("div", {}, this.controls, this.fsd.root, this.strips.root, this.table);
     return [
@@ -45,7 +46,7 @@ const groups = {
       );
     }
     const picked = chosen().filter(row => row.task === name),
-      rows = (picked.length ? picked : data.rows.filter(row => row.task === name)).filter(row => row.begun);
+      rows = inOrder((picked.length ? picked : data.rows.filter(row => row.task === name)).filter(row => row.begun));
     const band = rows.length && data.nulls[rows[0].place],
       lines = curvesOf(rows.slice(0, MOST_LINES), "fsd"),
       last = Math.max(...rows.map(row => row.last));

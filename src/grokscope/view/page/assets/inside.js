@@ -25,12 +25,12 @@ const insideNetwork = {
     this.noDetail.replaceChildren(
       typeof found === "string"
         ? `Its weights could not be read: ${found}`
-        : "To see inside this network, write the report with --detail and its name.",
+        : `To see inside this network, write the report with --detail ${clipped(row.name, 80)}.`,
       ...(others.length
         ? [
             " Read in detail: ",
             ...others.flatMap(other => [
-              h("a", { href: address({ run: other.link, at: "" }) }, clipped(other.name, 60)),
+              h("a", { href: address({ run: other.link, at: "" }) }, clipped(nameOf(other), 60)),
               " ",
             ]),
           ]
@@ -144,32 +144,37 @@ const insideNetwork = {
       return this.formulas.replaceChildren(
         h("p", { class: "note" }, "Formulas are written for cyclic groups, whose modes are frequencies."),
       );
-    const most = 24,
-      rows = found.formulas.map((text, neuron) => [
-        { text: String(neuron), number: true },
-        h("span", { class: "formula" }, text),
-      ]);
-    const box = h(
-      "div",
-      {},
-      table(
-        "What each neuron computes at the last checkpoint, as a sparse Fourier series of its mean activation over the answer s",
-        ["neuron", "mean activation"],
-        rows.slice(0, most),
-        { class: "formulas" },
-      ),
-    );
-    const more = h(
-      "button",
-      {
-        type: "button",
-        onclick: () => {
-          box.replaceChildren(table("All neurons", ["neuron", "mean activation"], rows, { class: "formulas" }));
-          more.remove();
-        },
-      },
-      `Show all ${rows.length}`,
-    );
+    const count = found.formulas.length,
+      number = value => ({ text: short(value), number: true }),
+      percent = value => ({ text: isNumber(value) ? `${(100 * value).toFixed(0)} %` : DASH, number: true });
+    const row = one => [
+      { text: String(one.neuron), number: true },
+      number(one.amplitude),
+      number(one.r_squared),
+      percent(one.share),
+      one.left_out
+        ? h(
+            "details",
+            { class: "formula" },
+            h("summary", {}, `${one.strongest} + ${one.left_out} more`),
+            h("p", {}, one.text),
+          )
+        : h("span", { class: "formula" }, one.text),
+    ];
+    const list = h("div"),
+      show = some =>
+        list.replaceChildren(
+          table(
+            "Mean activation over the answer s as a sparse Fourier series, at the last checkpoint; the largest amplitude first. R² is that of the whole series; the share is that of the variance over s in the three strongest waves.",
+            ["neuron", "amplitude", "R²", "in three", "three strongest waves"],
+            found.formulas.slice(0, some).map(row),
+            { class: "formulas" },
+          ),
+          ...(some < count ? [h("button", { type: "button", onclick: () => show(count) }, `Show all ${count}`)] : []),
+        );
+    show(12);
+    const varying = found.formulas.filter(one => isNumber(one.share)),
+      shares = varying.map(one => one.share);
     return this.formulas.replaceChildren(
       h(
         "div",
@@ -178,14 +183,24 @@ const insideNetwork = {
         h(
           "div",
           { class: "tools" },
-          csvButton("formulas", "the formulas", () => [
-            ["neuron", "formula"],
-            ...found.formulas.map((text, j) => [j, text]),
-          ]),
+          csvButton(
+            () => fileName(nameOf(currentRun()), "formulas"),
+            "the formulas",
+            () => [
+              ["neuron", "amplitude", "r_squared", "share_of_three", "formula"],
+              ...found.formulas.map(one => [one.neuron, one.amplitude, one.r_squared, one.share, one.text]),
+            ],
+          ),
         ),
       ),
-      box,
-      rows.length > most ? more : "",
+      h(
+        "p",
+        { class: "note" },
+        shares.length
+          ? `${counted(varying.length, "neuron")} of ${whole(count)} vary with the answer; their three strongest waves hold ${(100 * median(shares)).toFixed(0)} % of that variance in the median neuron.`
+          : "No neuron varies with the answer.",
+      ),
+      h("details", { class: "folded" }, h("summary", {}, "Show the formulas"), list),
     );
   },
   ablated(row) {
@@ -204,14 +219,18 @@ const insideNetwork = {
         h(
           "div",
           { class: "tools" },
-          csvButton("ablation", "the ablation", () => [
-            ["component", "method", "accuracy drop", "validation drop"],
-            ...rows.map(one => [one.component, one.method, one.drop, one.validation_drop]),
-          ]),
+          csvButton(
+            () => fileName(nameOf(row), "ablation"),
+            "the ablation",
+            () => [
+              ["component", "method", "accuracy drop", "validation drop"],
+              ...rows.map(one => [one.component, one.method, one.drop, one.validation_drop]),
+            ],
+          ),
         ),
       ),
       table(
-        "Accuracy lost at the last checkpoint, in percentage points, where a component's output is replaced by zeros, its mean, or its value for another input",
+        "Accuracy lost at the last checkpoint, in percentage points, where a component's output is replaced by zeros, its mean, or its value for another input. attn0 and mlp0 are the branches of the first block, head0.1 its second head",
         ["component", "replaced by", "all pairs", "validation pairs"],
         rows.map(one => [one.component, one.method, points(one.drop), points(one.validation_drop)]),
       ),

@@ -17,17 +17,17 @@ function show(all = false) {
     if (sections[name]) sections[name].hidden = !wanted;
     if (wanted) view.update();
   }
-  document
-    .getElementById("nav")
-    .replaceChildren(
-      ...Object.entries(VIEWS).map(([name, view]) =>
+  document.getElementById("nav").replaceChildren(
+    ...Object.entries(VIEWS)
+      .filter(([name, view]) => name === state.view || !view.isEmpty?.())
+      .map(([name, view]) =>
         h(
           "a",
           { href: address({ view: name, zoom: "" }), "aria-current": name === state.view ? "page" : null },
           view.title,
         ),
       ),
-    );
+  );
   document.querySelectorAll(".dot").forEach(dot => {
     dot.style.background = hue(outcomeRole(dot.dataset.outcome));
   });
@@ -40,7 +40,8 @@ function rebuild(names = Object.keys(sections)) {
     delete sections[name];
   }
   if (names.length > 1) groupsOfFigures.clear(); // their figures are built again
-  for (const view of Object.values(VIEWS)) view.key = view.controlsKey = view.pickerKey = view.writtenOf = undefined;
+  for (const view of Object.values(VIEWS))
+    view.key = view.controlsKey = view.chooserKey = view.pickerKey = view.writtenOf = undefined;
   show();
 }
 
@@ -81,6 +82,10 @@ function listen(path) {
     }
     report("live");
     show();
+  });
+  source.addEventListener("progress", event => {
+    liveProgress = JSON.parse(event.data);
+    if (data !== null && state.view === "overview") overview.showProgress();
   });
   source.onerror = () => report("not connected");
 }

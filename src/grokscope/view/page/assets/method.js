@@ -1,8 +1,33 @@
 // Method: what the terms mean and where the numbers come from.
+// What somebody states of results: a table where it is one, never JSON.
+const plainly = value =>
+  value === null || (Array.isArray(value) && !value.length)
+    ? "none"
+    : isNumber(value)
+      ? value.toLocaleString("en-US")
+      : typeof value === "string"
+        ? value
+        : JSON.stringify(value);
+const isRecord = value => value !== null && typeof value === "object" && !Array.isArray(value);
+function statement(name, value) {
+  const rows = isRecord(value)
+    ? Object.entries(value)
+    : Array.isArray(value)
+      ? value.map((one, i) => [String(i + 1), one])
+      : [];
+  if (!rows.length || !rows.every(([, one]) => isRecord(one))) return clipped(plainly(value), 2000);
+  const keys = [...new Set(rows.flatMap(([, one]) => Object.keys(one)))];
+  return table(
+    clipped(name),
+    ["", ...keys.map(key => clipped(key, 40))],
+    rows.map(([key, one]) => [clipped(key, 60), ...keys.map(each => clipped(plainly(one[each] ?? DASH), 200))]),
+  );
+}
+
 const method = {
   title: "Method",
   build() {
-    const { measures, events, provenance, stated, version, problems } = data.method;
+    const { measures, events, paper, provenance, stated, version, problems } = data.method;
     const kept =
       data.digits === null
         ? "Every number is as it was stored."
@@ -18,6 +43,7 @@ const method = {
         events.map(([word, text]) => h("div", {}, h("dt", {}, word), h("dd", {}, text))),
       ),
       h("h2", {}, "Measures"),
+      h("p", { class: "note" }, `“The paper” is ${paper}.`),
       h(
         "div",
         { class: "measures" },
@@ -47,7 +73,7 @@ const method = {
         ? h(
             "dl",
             { class: "words" },
-            stated.map(([word, text]) => h("div", {}, h("dt", {}, clipped(word)), h("dd", {}, clipped(text, 2000)))),
+            stated.map(([word, text]) => h("div", {}, h("dt", {}, clipped(word)), h("dd", {}, statement(word, text)))),
           )
         : "",
       problems.length

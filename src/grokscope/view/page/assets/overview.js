@@ -1,45 +1,36 @@
-// Overview: what was run, how it ended, whether synchronisation came first, and the verdicts on the claims.
-// Median and the middle 80 % of many lines on a common grid, as far as half of them go; a line counts where it is known.
-function pooled(lines, count = 121) {
-  const known = lines.filter(line => line.x.length);
-  if (!known.length) return null;
-  const covered = x =>
-    known.filter(line => line.x[0] <= x && x <= line.x[line.x.length - 1]).length >= known.length / 2;
-  const all = [...new Set(known.flatMap(line => Array.from(line.x)))].filter(covered).sort((a, b) => a - b);
-  const grid =
-    all.length <= count * 2
-      ? all
-      : Array.from({ length: count }, (_, i) => all[Math.round((i * (all.length - 1)) / (count - 1))]);
-  const at = (line, x) => {
-    const xs = line.x,
-      last = xs.length - 1;
-    if (x < xs[0] || x > xs[last]) return NaN;
-    let low = 0,
-      high = last;
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if (xs[middle] <= x) low = middle;
-      else high = middle;
-    }
-    if (xs[high] <= x) low = high;
-    if (low === high || xs[low] === x) return line.y[low];
-    return line.y[low] + ((line.y[high] - line.y[low]) * (x - xs[low])) / (xs[high] - xs[low]);
-  };
-  const found = { x: grid, y: [], low: [], high: [], n: known.length };
-  for (const x of grid) {
-    const values = known
-        .map(line => at(line, x))
-        .filter(isNumber)
-        .sort((a, b) => a - b),
-      enough = values.length >= Math.max(1, known.length / 2);
-    found.y.push(enough ? quantile(values, 0.5) : NaN);
-    found.low.push(enough ? quantile(values, 0.1) : NaN);
-    found.high.push(enough ? quantile(values, 0.9) : NaN);
-  }
-  return found;
+// Overview: what was run, how far it is, how it ended, whether synchronisation came first, and the claims.
+// How much the dips of † amount to.
+function dipped(rows) {
+  const those = rows.filter(row => row.dips > 0);
+  if (!those.length) return "";
+  const counts = those.map(row => row.dips),
+    most = Math.max(...counts),
+    each =
+      those.length > 1 ? `a median of ${short(median(counts))} each, at most ${whole(most)}` : counted(most, "dip");
+  return `Dips: ${counted(those.length, "run")}, ${each}; the longest lasted ${whole(Math.max(...those.map(row => row.longest_dip)))} steps.`;
 }
 
 const mark = (at, text) => ({ label: text, kind: "vertical", role: "theory", source: "run", x: [at], texts: [text] });
+
+// Medians of groups that must not be mixed: one number for one group, and their range for several.
+function medians(rows, name) {
+  const found = groupsOf(rows.filter(row => isNumber(row[name]))).map(group =>
+    median(group.members.map(row => row[name])),
+  );
+  const ends = found.length ? [...new Set([Math.min(...found), Math.max(...found)].map(whole))] : [DASH];
+  return { text: ends.join(" to "), groups: found.length };
+}
+
+const duration = seconds => {
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60)];
+  if (hours) return `${whole(hours)} h ${minutes} min`;
+  return minutes ? `${minutes} min ${Math.floor(seconds % 60)} s` : `${Math.ceil(seconds)} s`;
+};
+
+const tile = (name, value, note) =>
+  h("div", {}, h("dt", {}, name), h("dd", {}, h("strong", {}, value), h("small", {}, note)));
+
+const CURVES = ["validation_accuracy", "train_accuracy", "fsd", "validation_loss"]; // shown until something groks
 
 const overview = {
   ...claimsSection,
@@ -47,46 +38,96 @@ const overview = {
   build() {
     this.summary = h("p", { class: "lede" });
     this.tiles = h("dl", { class: "tiles" });
+    this.progress = h("dl", { class: "tiles", id: "progress" });
     this.outcomes = new Figure("outcomes", "How the runs ended", { height: 260 });
     this.headline = new Figure("headline", "Around grokking: synchronisation and accuracy", { height: 320 });
     this.leads = new Figure("leads", "Lead of synchronisation over grokking");
+    this.curves = CURVES.map(
+      name => new Figure(`all-${name}`, `${TITLES[name]} of all runs`, { height: 280, sync: "all", steps: true }),
+    );
+    this.verdicts = h("div");
     this.claims = h("section", { "aria-labelledby": "claims-title" });
     this.title2 = h("h1", {}, "");
+    this.grokking = h("div", { class: "pair" }, this.headline.root, this.leads.root);
+    this.waiting = h("p", { class: "empty" }, "No run has been evaluated yet.");
+    this.training = h("div", { class: "pair" }, ...this.curves.map(figure => figure.root));
     return [
       this.title2,
       this.summary,
+      this.verdicts,
+      this.progress,
       this.tiles,
-      this.claims,
-      h("div", { class: "pair" }, this.headline.root, this.leads.root),
+      this.waiting,
+      this.training,
+      this.grokking,
       this.outcomes.root,
+      this.claims,
     ];
   },
   update() {
     const rows = chosen(),
-      tasks = [...new Set(rows.map(row => row.task))],
-      groks = rows.filter(row => isNumber(row.grokked));
+      some = pooledRows(),
+      groks = some.filter(row => isNumber(row.grokked));
     this.title2.textContent = data.title;
-    const decays = [...new Set(rows.map(row => row.weight_decay))].sort((a, b) => a - b);
-    const steps = rows.reduce((sum, row) => sum + (row.last ?? 0) - (row.fork ? row.fork.step : 0), 0);
-    const part = rows.length < data.rows.length ? ` (of ${whole(data.rows.length)}; the others are filtered out)` : "";
+    this.showSummary(rows);
+    this.showProgress();
+    const led = groks.filter(row => !row.fork && (row.lead !== null || row.lead_status === "grokked without it"));
+    this.showTiles(some, groks, led);
+    this.training.hidden = groks.length > 0;
+    this.grokking.hidden = groks.length === 0;
+    this.tiles.hidden = groks.length === 0 && !this.progress.hidden;
+    this.waiting.hidden = some.some(row => row.begun);
+    this.showCurves(some);
+    this.outcomes.root.hidden = !rows.some(row => row.finished);
+    this.showOutcomes(rows);
+    this.showHeadline(groks.filter(row => !row.fork && row.log.fsd));
+    this.showLeads(led);
+    this.showClaims();
+  },
+  showSummary(rows) {
+    const tasks = [...new Set(rows.map(row => row.task))],
+      decays = [...new Set(rows.map(row => row.weight_decay))].sort((a, b) => a - b),
+      steps = rows.reduce((sum, row) => sum + (row.last ?? 0) - (row.fork ? row.fork.step : 0), 0),
+      part = rows.length < data.rows.length ? ` (of ${whole(data.rows.length)}; the others are filtered out)` : "",
+      more = tasks.length > 6 ? ` and ${tasks.length - 6} more` : "";
     this.summary.textContent =
       `${counted(rows.length, "run")}${part} of ${counted(tasks.length, "task")}: ${tasks
         .slice(0, 6)
         .map(task => clipped(task, 40))
-        .join(", ")}${tasks.length > 6 ? " …" : ""}. ` +
-      `Weight decay ${decays.length > 1 ? `from ${short(decays[0])} to ${short(decays[decays.length - 1])}` : short(decays[0])}, ${counted(rows.filter(row => row.fork).length, "fork")}, ${whole(steps)} optimiser steps in all.`;
-    const led = groks.filter(row => !row.fork && (row.lead !== null || row.lead_status === "grokked without it")),
-      leads = led.map(row => row.lead).filter(isNumber);
-    const cut = led.filter(row => row.stopped_early).length;
-    const tile = (name, value, note) =>
-      h("div", {}, h("dt", {}, name), h("dd", {}, h("strong", {}, value), h("small", {}, note)));
-    this.tiles.replaceChildren(
-      tile("grokked", `${whole(groks.length)} of ${whole(rows.length)}`, "reached 95 % validation accuracy"),
+        .join(", ")}${more}. ` +
+      `Weight decay ${decays.length > 1 ? `from ${short(decays[0])} to ${short(decays[decays.length - 1])}` : short(decays[0])}, ${counted(rows.filter(row => row.fork).length, "fork")}, ${whole(Math.max(steps, 0))} optimiser steps in all.`;
+  },
+  // Of the whole folder, while it is trained: what `grokscope watch` shows.
+  showProgress() {
+    const now = liveProgress;
+    this.progress.hidden = !now || now.ended === now.runs;
+    if (this.progress.hidden) return;
+    const bar = h("progress", { max: 1, value: now.share, "aria-label": "Steps taken" });
+    this.progress.replaceChildren(
+      tile("runs that have ended", `${whole(now.ended)} of ${whole(now.runs)}`, "of the whole folder"),
+      tile("steps taken", `${Math.floor(100 * now.share + 1e-9)} %`, bar),
       tile(
-        "median step of grokking",
-        groks.length ? whole(median(groks.map(row => row.grokked))) : DASH,
-        `of the ${whole(groks.length)} that did`,
+        "speed",
+        isNumber(now.rate) ? `${short(now.rate)} steps/s` : DASH,
+        isNumber(now.rate) ? "of all runs together" : "nothing is being written",
       ),
+      tile("time left", isNumber(now.seconds_left) ? duration(now.seconds_left) : DASH, "if no run ends early"),
+    );
+  },
+  showTiles(rows, groks, led) {
+    const grok = medians(groks, "grokked"),
+      lead = medians(led, "lead"),
+      never = led.filter(row => !isNumber(row.lead)).length,
+      cut = led.filter(row => row.stopped_early).length,
+      forks = chosen().length - rows.length,
+      of = (count, what) => (count > 1 ? `medians of ${counted(count, "configuration")}` : what);
+    this.tiles.replaceChildren(
+      tile(
+        "grokked",
+        `${whole(groks.length)} of ${whole(rows.length)}`,
+        `reached 95 % validation accuracy${forks ? `; ${counted(forks, "fork")} left out` : ""}`,
+      ),
+      tile("median step of grokking", grok.text, of(grok.groups, `of the ${whole(groks.length)} that did`)),
       tile(
         "synchronised first",
         led.length ? `${whole(led.filter(row => row.lead > 0).length)} of ${whole(led.length)}` : DASH,
@@ -94,17 +135,29 @@ const overview = {
       ),
       tile(
         "median lead",
-        leads.length ? `${whole(median(leads))} steps` : DASH,
-        (leads.length < led.length
-          ? `${counted(led.length - leads.length, "run")} never synchronised`
-          : "from synchronisation to grokking") +
-          (cut ? `; ${counted(cut, "run")} stopped early, which biases it` : ""),
+        lead.groups ? `${lead.text} steps` : DASH,
+        [
+          of(lead.groups, "from synchronisation to grokking"),
+          never ? `${counted(never, "run")} never synchronised` : "",
+          cut ? `${counted(cut, "run")} stopped early, which biases it` : "",
+        ]
+          .filter(Boolean)
+          .join("; "),
       ),
     );
-    this.showOutcomes(rows);
-    this.showHeadline(groks.filter(row => !row.fork && row.log.fsd));
-    this.showLeads(led);
-    this.showClaims();
+  },
+  showCurves(rows) {
+    if (this.training.hidden) return;
+    this.curves.forEach((figure, place) => {
+      const name = CURVES[place],
+        { lines, note } = grouped(rows, name, rows.length > MOST_LINES ? "configuration" : "none");
+      figure.root.hidden = !lines.length;
+      figure.note.textContent = note;
+      figure.show(
+        { x_label: "step", y_label: TITLES[name], y_range: rangeOf(name), log_y: name.endsWith("loss"), series: lines },
+        logTable(rows, name),
+      );
+    });
   },
   showOutcomes(rows) {
     const names = [...new Set([...Object.keys(OUTCOMES), ...rows.map(row => row.outcome)])].filter(name =>
@@ -122,7 +175,7 @@ const overview = {
         below[i] += share;
       });
       return {
-        label: `${name}: ${counts[0]}`,
+        label: `${outcomeText(name)}: ${counts[0]}`,
         kind: "bars",
         role: outcomeRole(name),
         source: "run",
@@ -132,6 +185,7 @@ const overview = {
         texts: counts.map(count => (count ? String(count) : "")),
       };
     });
+    this.outcomes.note.textContent = [explainedMarks(rows), dipped(rows)].filter(Boolean).join(" ");
     this.outcomes.show(
       {
         x_label: "task",
@@ -149,29 +203,29 @@ const overview = {
       ],
     );
   },
-  showHeadline(rows) {
-    const line = (name, label, role) => {
-      const found = pooled(
-        rows
-          .map(row => ({ x: Array.from(row.log.step, step => step - row.grokked), y: row.log[name] }))
-          .filter(one => one.y),
+  showHeadline(grokked) {
+    const groups = groupsOf(grokked);
+    if (!groups.length) return this.headline.empty("No run has grokked yet.");
+    const { label, members } = groups[0];
+    const lines = (name, text, role) =>
+      linesOf(
+        members
+          .filter(row => row.log[name])
+          .map(row => ({ name: row.name, x: Array.from(row.log.step, step => step - row.grokked), y: row.log[name] })),
+        members.length < FEWEST ? text : `${text}, median and middle 80 %`,
+        role,
       );
-      return (
-        found && curve(`${label} (median, middle 80 %)`, found.x, found.y, role, { low: found.low, high: found.high })
-      );
-    };
-    const series = [
-      line("validation_accuracy", "validation accuracy", "validation"),
-      line("fsd", "FSD", "fsd"),
-      line("train_accuracy", "train accuracy", "train"),
-    ].filter(Boolean);
-    if (!series.length) return this.headline.empty("No run has grokked yet.");
-    this.headline.note.textContent = `Every run is shifted so that it groks at 0: ${counted(rows.length, "run")}. Left of 0 is before grokking.`;
+    this.headline.note.textContent = `Every run is shifted so that it groks at 0: ${counted(members.length, "run")}${groups.length > 1 ? ` of ${label}, the largest of ${groups.length} configurations; filter to see another` : ""}. Left of 0 is before grokking.`;
     return this.headline.show({
       x_label: "steps from grokking",
       y_label: "accuracy, FSD",
       y_range: SHARE,
-      series: [...series, mark(0, "grokking")],
+      series: [
+        ...lines("validation_accuracy", "validation accuracy", "validation"),
+        ...lines("fsd", "FSD", "fsd"),
+        ...lines("train_accuracy", "train accuracy", "train"),
+        mark(0, "grokking"),
+      ],
     });
   },
   showLeads(rows) {

@@ -6,8 +6,9 @@ function phasesOf(row) {
   const freed = isNumber(row.liberated) && (grok === null || row.liberated < grok) ? row.liberated : null,
     end = grok ?? last;
   const span = (label, role, from, to) => ({ label, kind: "span", role, source: "run", low: [from], high: [to] });
-  const found = [span("Phase 1, formation", "before", first, freed ?? end)];
-  if (freed !== null) found.push(span("Phase 2, liberation", "phase", freed, end));
+  const found = []; // where Phase 2 does not begin, there is nothing to tell Phase 1 from
+  if (freed !== null)
+    found.push(span("Phase 1, formation", "before", first, freed), span("Phase 2, liberation", "phase", freed, end));
   if (grok !== null) found.push(span("after grokking", "train", grok, last));
   return found.filter(phase => phase.high[0] > phase.low[0]);
 }
@@ -19,7 +20,8 @@ function marksOf(row) {
     ["grokked", "grokked"],
     ["fired", "trigger"],
   ];
-  return events.filter(([name]) => isNumber(row[name])).map(([name, label]) => mark(row[name], label));
+  const before = name => name === "memorized" && memorizedBefore(row);
+  return events.filter(([name]) => isNumber(row[name]) && !before(name)).map(([name, label]) => mark(row[name], label));
 }
 
 const logRows = row => {
@@ -32,15 +34,54 @@ const logRows = row => {
   ];
 };
 
+// How a run went, in a sentence or two.
+function toldEvents(row) {
+  const reached = (step, word, verb) =>
+    isNumber(step) ? `${word} at step ${whole(step)}` : row.finished ? `did not ${verb}` : `has not ${word} yet`;
+  const memorized = memorizedBefore(row)
+      ? "had memorised before its fork"
+      : reached(row.memorized, "memorised", "memorise"),
+    lead = isNumber(row.lead) ? `: a lead of ${whole(row.lead)} steps` : "",
+    flags = (row.sync_flags || []).length ? ` Synchronised ${row.sync_flags.join(", ")}.` : "",
+    dips = row.dips
+      ? ` (${counted(row.dips, "dip")} below one half after grokking, ${row.dips > 1 ? "the longest " : ""}of ${whole(row.longest_dip)} steps)`
+      : "",
+    early = row.stopped_early ? " It was stopped early after grokking, so leads of runs like it are biased." : "";
+  return `It ${memorized}, ${reached(row.sync, "synchronised", "synchronise")}, and ${reached(row.grokked, "grokked", "grok")}${lead}. Outcome: ${outcomeText(row.outcome)}${dips}.${flags}${early}`;
+}
+
+// What mean-ablating the site of FSD costs, at the last checkpoint; undefined where it was not measured.
+const lostAtSite = row =>
+  (data.details[row.place]?.ablation || data.ablation[row.place] || []).find(
+    one => one.component === row.site && one.method === "mean",
+  )?.drop;
+
+// How small a thing FSD may read: the answer's share of its site's variance, and what the network loses without it.
+function toldShare(row) {
+  const values = row.log.answer_share,
+    percent = value => `${short(100 * value, 2)} %`,
+    last = values[values.length - 1],
+    place = isNumber(row.sync) ? row.log.step.indexOf(row.sync) : -1,
+    lost = lostAtSite(row);
+  if (!isNumber(last)) return "Share of the variance of the activations under FSD that depends on the answer.";
+  const then = place >= 0 && isNumber(values[place]) ? ` (${percent(values[place])} when it synchronised)` : "",
+    cost = isNumber(lost)
+      ? `; with its mean in its place the network loses ${(100 * lost).toFixed(1).replace("-", "−")} points of accuracy`
+      : "; what the network loses with its mean in its place was not measured";
+  return `${row.site ? `FSD is read at ${row.site}. ` : ""}At the last evaluation ${percent(last)} of this site's variance goes with the answer${then}${cost}.`;
+}
+
 const run = {
   ...insideNetwork,
   title: "A run",
   build() {
     this.heading = h("h1");
+    this.unknown = h("p", { class: "alert", role: "status" });
     this.picker = h("div", { class: "controls" });
     this.facts = h("dl", { class: "facts" });
     this.summary = h("p", { class: "lede" });
-    const over = { height: 250, sync: "run", steps: true };
+    const about = () => nameOf(currentRun()),
+      over = { height: 250, sync: "run", steps: true, about };
     this.accuracy = new Figure("accuracy", "Accuracy", over);
     this.fsd = new Figure("fsd", "Frequency synchronisation", over);
     this.share = new Figure("share", "Answer share", over);
@@ -55,9 +96,9 @@ const run = {
       oninput: event => go({ at: String(this.found.steps[Number(event.target.value)]) }),
     });
     this.stepText = h("output", { for: "checkpoint" });
-    this.histogram = new Figure("participation", "Participation over modes", { height: 320 });
-    this.heat = new Figure("heat", "Participation, mode × step", { height: 320 });
-    this.neurons = new Figure("neurons", "Neurons × modes", { height: 340 });
+    this.histogram = new Figure("participation", "Participation over modes", { height: 320, about });
+    this.heat = new Figure("heat", "Participation, mode × step", { height: 320, about });
+    this.neurons = new Figure("neurons", "Neurons × modes", { height: 340, about });
     this.formulas = h("div");
     this.ablation = h("div");
     this.detail = h(
@@ -72,6 +113,7 @@ const run = {
     this.noDetail = h("p", { class: "note" });
     return [
       this.heading,
+      this.unknown,
       this.picker,
       this.summary,
       this.facts,
@@ -80,11 +122,12 @@ const run = {
         { class: "pair" },
         this.accuracy.root,
         this.fsd.root,
-        this.share.root,
         this.rank.root,
+        this.share.root,
         this.norm.root,
         this.loss.root,
       ),
+      h("p", { class: "note" }, HINT),
       this.detail,
       this.noDetail,
       this.ablation,
@@ -94,7 +137,11 @@ const run = {
     const row = currentRun(),
       rows = sorted(chosen()),
       place = rows.indexOf(row);
-    this.heading.replaceChildren(h("bdi", {}, row.name));
+    this.heading.replaceChildren(h("bdi", { title: clipped(row.name, 300) }, shortName(row)));
+    this.unknown.textContent =
+      state.run && !data.byLink.has(state.run)
+        ? `The address names the run ${clipped(state.run, 40)}, which is not on this page. This is another one.`
+        : "";
     const near = by => (rows.length ? rows[(Math.max(place, 0) + by + rows.length) % rows.length].link : row.link);
     const key = `${row.link} ${rows.length} ${data.rows.length} ${rows[0]?.link}`;
     if (this.pickerKey !== key) {
@@ -103,7 +150,7 @@ const run = {
       this.picker.replaceChildren(
         select(
           "Run",
-          (place < 0 ? [row, ...rows] : rows).map(one => [one.link, one.name]),
+          (place < 0 ? [row, ...rows] : rows).map(one => [one.link, nameOf(one)]),
           row.link,
           id => go({ run: id, at: "" }),
           { id: "run-picker" },
@@ -119,11 +166,7 @@ const run = {
     this.ablated(row);
   },
   tell(row) {
-    const reached = (step, word, not) => (isNumber(step) ? `${word} at step ${whole(step)}` : not);
-    this.summary.textContent = row.begun
-      ? `It ${reached(row.memorized, "memorised", "has not memorised")}, ${reached(row.sync, "synchronised", "has not synchronised")} and ${reached(row.grokked, "grokked", "has not grokked")}` +
-        `${isNumber(row.lead) ? `: a lead of ${whole(row.lead)} steps` : ""}. Outcome: ${row.outcome}.${(row.sync_flags || []).length ? ` Synchronised ${row.sync_flags.join(", ")}.` : ""}${row.stopped_early ? " It was stopped early after grokking, so leads of runs like it are biased." : ""}`
-      : "It has not been evaluated yet.";
+    this.summary.textContent = row.begun ? toldEvents(row) : "It has not been evaluated yet.";
     const facts = [
       ["task", row.task],
       ["λ", short(row.weight_decay)],
@@ -133,6 +176,7 @@ const run = {
       ["η", short(row.learning_rate)],
       ["steps", whole(row.steps)],
       ["precision", row.precision],
+      ...(row.other ? [["other settings", row.other]] : []),
       ["hash", row.id],
     ];
     const parent = row.fork && data.byLink.get(row.fork.parent);
@@ -143,9 +187,13 @@ const run = {
           "span",
           {},
           parent
-            ? h("a", { href: address({ view: "run", run: parent.link, at: "" }) }, clipped(parent.name, 60))
+            ? h(
+                "a",
+                { href: address({ view: "run", run: parent.link, at: "" }), title: parent.name },
+                clipped(nameOf(parent), 60),
+              )
             : row.fork.parent,
-          ` ${branch(row).replace("fork ", "")}`,
+          `, ${branch(row)}`,
         ),
       ]);
     this.facts.replaceChildren(
@@ -205,8 +253,7 @@ const run = {
     );
     this.fsd.note.textContent = log.fsd_mode ? `Dominant mode at the last evaluation: ${this.modeName(row)}.` : "";
     show(this.share, "share of variance", [["answer_share", "answer share", "grokked"]]);
-    this.share.note.textContent =
-      "Share of the variance of the activations that FSD is computed from which depends on the answer.";
+    this.share.note.textContent = log.answer_share ? toldShare(row) : "";
     show(this.rank, "median rank", [["rank", "median rank", "rank"]]);
     show(this.norm, "‖W‖", [["norm", "‖W‖", "norm"]]);
     show(

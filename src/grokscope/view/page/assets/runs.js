@@ -1,52 +1,20 @@
 // Runs: a table whose rows drive every plot.
-const PAGE = 200,
-  MOST_LINES = 40;
-const HEADS = [
-  ["name", "run"],
-  ["task", "task"],
-  ["seed", "seed"],
-  ["weight_decay", "λ"],
-  ["forked", "fork"],
-  ["outcome", "outcome"],
-  ["memorized", "memorised"],
-  ["sync", "synchronised"],
-  ["grokked", "grokked"],
-  ["lead", "lead"],
-  ["last", "last step"],
-];
-const TEXTS = new Set(["name", "task", "outcome"]);
+const PAGE = 200;
+const HINT = "Drag across a plot to see some steps alone; double-click it to see all of them.";
 
 function sorted(rows) {
   const sign = state.dir === "up" ? 1 : -1,
-    key = HEADS.some(([name]) => name === state.sort) ? state.sort : "name";
-  return [...rows].sort((a, b) => {
-    const [x, y] = [a[key], b[key]],
-      missing = (x === null || x === undefined) - (y === null || y === undefined);
-    if (missing) return missing; // what was not reached stands last, whichever way
-    return (
-      sign * (TEXTS.has(key) ? String(x).localeCompare(String(y), "en", { numeric: true }) : (x ?? 0) - (y ?? 0)) ||
-      a.place - b.place
-    );
-  });
-}
-
-// What is drawn of rows: each for itself, or the medians of groups.
-function grouped(rows, name, by) {
-  const known = rows.filter(row => row.log[name]);
-  if (by === "none") return curvesOf(known.slice(0, MOST_LINES), name);
-  const groups = new Map(),
-    key = GROUPINGS[by][1];
-  for (const row of known) groups.set(key(row), [...(groups.get(key(row)) || []), row]);
-  return [...groups]
-    .sort((a, b) => a[0].localeCompare(b[0], "en", { numeric: true }))
-    .slice(0, 16)
-    .map(([label, members], place) => {
-      const found = pooled(members.map(row => ({ x: row.log.step, y: row.log[name] })));
-      return curve(`${clipped(label, 50)} (n = ${members.length})`, found.x, found.y, `line ${place}`, {
-        low: found.low,
-        high: found.high,
-      });
-    });
+    key = state.sort in COLUMNS ? state.sort : "name",
+    value = row => (key === "name" ? row.name : TEXTS.has(key) ? cellOf(key, row).text : row[key]);
+  return rows
+    .map(row => [value(row), row])
+    .sort(([x, a], [y, b]) => {
+      const missing = (x === null || x === undefined) - (y === null || y === undefined);
+      if (missing) return missing; // what was not reached stands last, whichever way
+      const order = TEXTS.has(key) ? x.localeCompare(y, "en", { numeric: true }) : (x ?? 0) - (y ?? 0);
+      return sign * order || a.place - b.place;
+    })
+    .map(([, row]) => row);
 }
 
 const runs = {
@@ -57,11 +25,14 @@ const runs = {
     this.search = h("input", {
       type: "search",
       id: "filter",
-      placeholder: "add_mod97 λ=1 seed<5 …",
+      placeholder: "add_mod97 λ=1 seed<5",
+      "aria-describedby": "filter-problem",
       autocomplete: "off",
       oninput: event => go({ q: event.target.value }),
     });
     this.controls = h("div", { class: "controls" });
+    this.problem = h("p", { class: "alert", id: "filter-problem", role: "alert" });
+    this.chooser = h("div", { class: "chooser" });
     this.counter = h("p", { class: "counter", role: "status" });
     this.heads = h("tr");
     this.rows = h("tbody");
@@ -76,17 +47,24 @@ const runs = {
       },
       "Show more",
     );
-    const download = csvButton("runs", "the table", () => [
-      HEADS.map(([name]) => name),
-      ...sorted(chosen()).map(row => HEADS.map(([name]) => row[name])),
-    ]);
+    this.legend = h("p", { class: "note" });
+    const columns = ["name", ...Object.keys(COLUMNS), "id"],
+      value = (row, name) => (name === "trigger" || name === "shuffled" ? cellOf(name, row).text : row[name]);
+    const download = csvButton(
+      () => fileName("table of runs"),
+      "the table",
+      () => [
+        columns.map(name => IN_TABLES[name] || name),
+        ...sorted(chosen()).map(row => columns.map(name => value(row, name))),
+      ],
+    );
     download.id = "table-csv";
     return [
       h("h1", {}, "Runs"),
       h(
         "p",
         { class: "lede" },
-        "Filter or tick rows: every plot of this page shows those and no others. A run's name leads to its own page.",
+        `Filter or tick rows: the plots of this page show no others. A filter has words, and comparisons such as λ>2, seed=3 or grokked=never. A run's name leads to its own page. ${HINT}`,
       ),
       h(
         "div",
@@ -94,8 +72,9 @@ const runs = {
         h("label", { class: "control wide" }, h("span", {}, "Filter"), this.search),
         this.controls,
       ),
+      this.problem,
       this.figure.root,
-      h("div", { class: "plot-head" }, this.counter, h("div", { class: "tools" }, download)),
+      h("div", { class: "plot-head" }, this.counter, h("div", { class: "tools" }, this.chooser, download)),
       h(
         "div",
         { class: "scroll", tabindex: 0, role: "region", "aria-label": "Runs" },
@@ -108,19 +87,23 @@ const runs = {
         ),
       ),
       this.more,
+      this.legend,
     ];
   },
   update() {
     const rows = sorted(filtered()),
-      ids = selected(),
-      drawn = chosen();
+      ids = selected();
+    this.columns = shownColumns();
     if (this.search.value !== state.q) this.search.value = state.q;
     this.showControls();
-    this.showPlot(drawn);
-    const unknown = notUnderstood()
-      .map(word => clipped(word, 40))
-      .join(", ");
-    this.counter.textContent = `${counted(rows.length, "run")} of ${whole(data.rows.length)}${ids.size ? `, ${whole(ids.size)} selected` : ""}${unknown ? `; not understood: ${unknown} (fields: λ, seed, task, outcome, forked, grokked, …)` : ""}`;
+    this.showPlot();
+    this.showChooser();
+    const problems = notUnderstood().map(({ part, problem }) => `${clipped(part, 40)} (${clipped(problem, 80)})`);
+    this.problem.textContent = problems.length
+      ? `Not understood, and left out of the filter: ${problems.join("; ")}. Fields are λ, seed, task, outcome, forked, memorised, synchronised, grokked, lead, dips, last, η, fraction, model, study.`
+      : "";
+    this.counter.textContent = `${counted(rows.length, "run")} of ${whole(data.rows.length)}${ids.size ? `, ${whole(ids.size)} selected` : ""}`;
+    this.legend.textContent = explainedMarks(rows);
     this.showHeads(rows, ids);
     this.rows.replaceChildren(...rows.slice(0, this.limit).map(row => this.line(row, ids)));
     this.more.hidden = rows.length <= this.limit;
@@ -129,7 +112,15 @@ const runs = {
     const options = values => [["", "all"], ...[...new Set(values)].sort().map(value => [value, value])];
     const quantities = data.columns.map(name => [name, TITLES[name] || name]);
     // Rebuilt only when their choices differ, so that none loses the focus while it is used.
-    const key = JSON.stringify([state.task, state.outcome, state.y, state.by, data.columns, data.rows.length]);
+    const key = JSON.stringify([
+      state.task,
+      state.outcome,
+      state.y,
+      state.by,
+      state.forks,
+      data.columns,
+      data.rows.length,
+    ]);
     if (this.controlsKey === key) return;
     this.controlsKey = key;
     const focused = document.activeElement?.id;
@@ -144,12 +135,16 @@ const runs = {
         [
           ["auto", "automatic"],
           ["none", "each run"],
+          ["configuration", "configuration"],
           ...Object.entries(GROUPINGS).map(([name, [text]]) => [name, text]),
         ],
         state.by,
         by => go({ by }),
         { id: "by" },
       ),
+      data.rows.some(row => row.fork)
+        ? tickBox("with forks", Boolean(state.forks), on => go({ forks: on ? "1" : "" }), { id: "with-forks" })
+        : "",
       h(
         "button",
         { type: "button", class: "plain", onclick: () => go({ q: "", task: "", outcome: "", sel: "" }) },
@@ -158,37 +153,57 @@ const runs = {
     );
     if (focused && this.controls.querySelector(`#${CSS.escape(focused)}`)) document.getElementById(focused).focus();
   },
-  showPlot(rows) {
+  showPlot() {
     const name = data.columns.includes(state.y) ? state.y : data.columns[0] || DEFAULTS.y,
-      by =
-        state.by === "auto" || !(state.by in GROUPINGS || state.by === "none")
-          ? rows.length > 12
-            ? "task"
-            : "none"
-          : state.by;
-    const found = grouped(rows, name, by);
-    this.figure.heading.textContent = `${TITLES[name] || name}${by === "none" ? "" : `, by ${GROUPINGS[by][0]}`}`;
-    this.figure.note.textContent =
-      by === "none"
-        ? rows.length > MOST_LINES
-          ? `The first ${MOST_LINES} of ${whole(rows.length)} runs; filter, select or aggregate to see others.`
-          : ""
-        : "Line: median over the runs; band: the middle 80 %; n: runs in the group.";
+      rows = state.by === "none" ? chosen() : pooledRows(),
+      known = state.by in GROUPINGS || state.by === "none" || state.by === "configuration",
+      by = known ? state.by : rows.length < FEWEST ? "none" : "configuration",
+      { lines, note } = grouped(rows, name, by),
+      without = chosen().length - rows.length;
+    const title = TITLES[name] || name;
+    this.figure.heading.textContent = `${title}${by === "none" ? "" : `, by ${by === "configuration" ? by : GROUPINGS[by][0]}`}`;
+    this.figure.note.textContent = [note, without ? `${counted(without, "fork")} left out.` : ""]
+      .filter(Boolean)
+      .join(" ");
     this.figure.show(
-      {
-        x_label: "step",
-        y_label: TITLES[name] || name,
-        y_range: rangeOf(name),
-        log_y: name.endsWith("loss"),
-        series: found,
-      },
-      by === "none"
-        ? logTable(rows, name)
-        : () => [
-            ["group", "step", "median", "low (10 %)", "high (90 %)"],
-            ...found.flatMap(line => line.x.map((x, i) => [line.label, x, line.y[i], line.low[i], line.high[i]])),
-          ],
+      { x_label: "step", y_label: title, y_range: rangeOf(name), log_y: name.endsWith("loss"), series: lines },
+      by === "none" ? logTable(rows, name) : () => groupTable(lines, name),
     );
+  },
+  // Which columns the table has; in the address, so that a link shows the same.
+  showChooser() {
+    const key = JSON.stringify(this.columns);
+    if (this.chooserKey === key) return;
+    this.chooserKey = key;
+    const open = this.chooser.querySelector("details")?.open || false,
+      focused = document.activeElement?.id;
+    const box = name =>
+      tickBox(
+        COLUMNS[name].head,
+        this.columns.includes(name),
+        on =>
+          go({
+            cols: Object.keys(COLUMNS)
+              .filter(one => (one === name ? on : this.columns.includes(one)))
+              .join(","),
+          }),
+        { id: `column-${name}` },
+      );
+    const usual = h("button", { type: "button", onclick: () => go({ cols: "" }) }, "Those that vary");
+    this.chooser.replaceChildren(
+      h(
+        "details",
+        { open },
+        h("summary", {}, "Columns"),
+        h(
+          "div",
+          { class: "choices", role: "group", "aria-label": "Columns of the table" },
+          Object.keys(COLUMNS).map(box),
+          usual,
+        ),
+      ),
+    );
+    if (focused && this.chooser.querySelector(`#${CSS.escape(focused)}`)) document.getElementById(focused).focus();
   },
   showHeads(rows, ids) {
     const all = rows.length > 0 && rows.every(row => ids.has(row.link));
@@ -200,7 +215,7 @@ const runs = {
     tick.checked = all;
     this.heads.replaceChildren(
       h("td", {}, tick),
-      ...HEADS.map(([name, text]) =>
+      ...["name", ...this.columns].map(name =>
         h(
           "th",
           {
@@ -218,7 +233,7 @@ const runs = {
                 this.heads.querySelector(`[data-sort="${name}"]`).focus();
               },
             },
-            text,
+            name === "name" ? "run" : COLUMNS[name].head,
             h(
               "span",
               { "aria-hidden": "true", class: "arrow" },
@@ -241,33 +256,44 @@ const runs = {
       },
     });
     tick.checked = ids.has(row.link);
-    const number = (value, title) => h("td", { class: "number", title: title || null }, whole(value));
+    const cell = name => {
+      const { text, number, title, outcome } = cellOf(name, row);
+      return h(
+        "td",
+        { class: number ? "number" : null, title: title || null, "data-field": name },
+        outcome ? h("span", { class: "dot", "data-outcome": outcome }) : null,
+        h("bdi", {}, text),
+      );
+    };
     return h(
       "tr",
       { class: tick.checked ? "ticked" : null, "data-link": row.link },
       h("td", {}, tick),
       h(
         "th",
-        { scope: "row" },
+        { scope: "row", "data-field": "name" },
         h(
           "a",
           { href: address({ view: "run", run: row.link, at: "" }), title: clipped(row.name, 300) },
-          h("bdi", {}, row.name),
+          h("bdi", {}, shortName(row)),
         ),
       ),
-      h("td", { title: clipped(row.task, 300) }, h("bdi", {}, row.task)),
-      h("td", { class: "number" }, String(row.seed)),
-      h("td", { class: "number" }, short(row.weight_decay)),
-      number(row.forked),
-      h("td", {}, h("span", { class: "dot", "data-outcome": row.outcome }), row.outcome),
-      number(row.memorized),
-      number(row.sync, (row.sync_flags || []).join(", ")),
-      number(row.grokked),
-      number(
-        row.lead,
-        [row.lead_status, row.stopped_early ? "stopped early: leads are biased" : ""].filter(Boolean).join("; "),
-      ),
-      number(row.last, row.stopped_early ? "stopped early after grokking" : ""),
+      ...this.columns.map(cell),
     );
   },
 };
+
+// What a grouped plot draws: medians with the middle 80 % where there are enough runs, else the runs themselves.
+const groupTable = (lines, name) => [
+  ["group", "run", "step", `${name} (the run's, or the median)`, "low (10 %)", "high (90 %)"],
+  ...lines.flatMap(line =>
+    Array.from(line.x, (x, i) => [
+      line.legend ?? line.label,
+      line.tip ?? null,
+      x,
+      line.tip ? shownNumber(line.y[i]) : line.y[i],
+      line.low ? line.low[i] : null,
+      line.high ? line.high[i] : null,
+    ]),
+  ),
+];

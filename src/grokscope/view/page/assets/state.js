@@ -17,6 +17,8 @@ const DEFAULTS = {
   verdict: "",
   zoom: "",
   log: "",
+  forks: "",
+  cols: "",
 };
 let state = { ...DEFAULTS };
 
@@ -45,77 +47,6 @@ function go(changes) {
 }
 
 const selected = () => new Set(state.sel ? state.sel.split(",") : []);
-
-// Words of a filter: `field op value` compares a field, numbers as numbers; any other word is looked for in the text.
-const FIELDS = {
-  λ: "weight_decay",
-  lambda: "weight_decay",
-  wd: "weight_decay",
-  lr: "learning_rate",
-  fork: "forked",
-  memorised: "memorized",
-  synchronised: "sync",
-  grok: "grokked",
-  ...Object.fromEntries(
-    [
-      "weight_decay",
-      "learning_rate",
-      "train_fraction",
-      "seed",
-      "task",
-      "outcome",
-      "steps",
-      "forked",
-      "memorized",
-      "sync",
-      "grokked",
-      "lead",
-      "last",
-      "name",
-      "precision",
-    ].map(name => [name, name]),
-  ),
-};
-const COMPARE = {
-  "=": (a, b) => a === b,
-  "!=": (a, b) => a !== b,
-  "<": (a, b) => a < b,
-  ">": (a, b) => a > b,
-  "<=": (a, b) => a <= b,
-  ">=": (a, b) => a >= b,
-};
-
-function condition(word) {
-  const found = /^([^=<>!]+)(<=|>=|!=|=|<|>)(.+)$/.exec(word);
-  if (!found)
-    return row => `${row.name} ${row.task} ${row.outcome} ${row.model} ${branch(row)}`.toLowerCase().includes(word);
-  const [, name, sign, text] = found,
-    field = FIELDS[name],
-    value = Number(text);
-  if (!field) return null;
-  if (Number.isNaN(value)) return row => COMPARE[sign](String(row[field]).toLowerCase(), text);
-  return row => isNumber(row[field]) && COMPARE[sign](row[field], value);
-}
-
-const words = () => state.q.toLowerCase().split(/\s+/).filter(Boolean);
-const notUnderstood = () => words().filter(word => condition(word) === null);
-
-function filtered() {
-  const conditions = words().map(condition).filter(Boolean);
-  return data.rows.filter(
-    row =>
-      (!state.task || row.task === state.task) &&
-      (!state.outcome || row.outcome === state.outcome) &&
-      conditions.every(holds => holds(row)),
-  );
-}
-
-// The rows that drive every plot: those selected, or else those that pass the filter.
-function chosen() {
-  const ids = selected(),
-    rows = filtered();
-  return ids.size ? data.rows.filter(row => ids.has(row.link)) : rows;
-}
 
 const currentRun = () =>
   data.byLink.get(state.run) ||
