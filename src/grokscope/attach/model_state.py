@@ -52,11 +52,6 @@ OBJECTS = (types.SimpleNamespace, collections.UserDict, collections.UserList)
 FOLLOWED = (nn.Module, Tensor, dict, *SEQUENCES, *OBJECTS, types.CellType, types.MethodType, partial)
 PLAIN = (types.NoneType, bool, int, float, complex, str, bytes, torch.dtype, torch.device, types.ModuleType)
 NAMED = (types.FunctionType, types.CellType, type, ScriptModule)
-SHARED = (  # what every model may use, although none holds it
-    nn.utils.parametrize._cache,
-    nn.modules.module._global_forward_hooks,
-    nn.modules.module._global_forward_pre_hooks,
-)
 
 
 @dataclass(frozen=True)
@@ -104,7 +99,7 @@ def warn_of_iterators(model: nn.Module) -> None:
 def _everything_in(model: nn.Module) -> Iterator[tuple[str, Any]]:
     """Every object that is reached from the model, once, with its dotted name."""
     seen: dict[int, Any] = {}  # the objects too: an id is one's own only as long as one lives
-    waiting: list[tuple[str, Any]] = [("", model), *(("torch", one) for one in SHARED)]
+    waiting: list[tuple[str, Any]] = [("", model), *(("torch", one) for one in _shared())]
     while waiting:
         name, value = waiting.pop()
         if id(value) not in seen and not _kind(type(value)).is_left:
@@ -112,6 +107,12 @@ def _everything_in(model: nn.Module) -> Iterator[tuple[str, Any]]:
             yield name, value
             if _is_followed(value):
                 waiting.extend(_parts(name, value))
+
+
+def _shared() -> Iterator[Any]:
+    """What torch keeps for all models together; read now, for it is bound anew."""
+    yield nn.utils.parametrize._cache
+    yield from (nn.modules.module._global_forward_pre_hooks, nn.modules.module._global_forward_hooks)
 
 
 def _examined(kind: type) -> Kind:
@@ -156,7 +157,7 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     else:
         named = ()
     for key, part in chain(named, _named_parts(value).items()):
-        if not isinstance(part, PLAIN):
+        if not _kind(type(part)).is_left:  # most of what there is
             yield _joined(name, key), part
     yield from ((name, part) for part in _nameless_parts(value))
 
@@ -215,7 +216,7 @@ def _undoing(name: str, value: Any) -> Iterator[Callable[[], None]]:
     kind = _kind(type(value))
     if isinstance(value, Tensor):
         if (before := _copied(value)) is not None:
-            yield partial(_put_back, name, value, before, _version(value))
+            yield partial(_put_back, name, value, before)
     elif isinstance(value, np.ndarray):
         if value.flags.writeable and not isinstance(value, np.memmap):
             yield partial(np.copyto, value, value.copy())
@@ -270,36 +271,54 @@ def _set_bits(generator: Any, state: Any) -> None:
     generator.state = state
 
 
-def _copied(tensor: Tensor) -> Tensor | None:
+@dataclass(frozen=True)
+class Copy:
+    """A tensor as it was."""
+
+    version: int | None
+    """How often it had been written, changes through `.data` left out; None of inference tensors."""
+    memory: Tensor
+    """What it shared its memory with."""
+    values: Tensor
+    """Its values."""
+
+
+def _copied(tensor: Tensor) -> Copy | None:
     """None of what has no numbers (meta, not yet initialised) or knows no copy."""
     if is_lazy(tensor) or tensor.is_meta:
         return None
     try:
-        return tensor.detach().clone()
+        return Copy(_version(tensor), tensor.data, tensor.detach().clone())
     except NotImplementedError:
         return None
 
 
-def _put_back(name: str, tensor: Tensor, before: Tensor, version: int | None) -> None:
+def _put_back(name: str, tensor: Tensor, before: Copy) -> None:
+    is_in_place = _memory(tensor) == _memory(before.memory)
     # One that is as it was is not written: a backward pass under way may hold it.
-    if _version(tensor) == version and _same_values(tensor, before):
+    if is_in_place and _version(tensor) == before.version and _same_values(tensor, before.values):
         return
     try:
+        if not is_in_place:
+            tensor.data = before.memory
         with torch.no_grad():
-            if tensor.shape == before.shape:
-                tensor.copy_(before)
-            elif tensor.requires_grad:  # which cannot be resized
-                tensor.data = before
-            else:
-                tensor.resize_(before.shape).copy_(before)
+            tensor.copy_(before.values)
+        if before.version is not None:
+            torch._C._autograd._unsafe_set_version_counter((tensor,), (before.version,))
     except Exception as error:  # whatever its kind of tensor raises
         raise InputError(
             f"the model changes its tensor {name!r} when it is run, which cannot be undone: {one_line(error)}"
         ) from error
 
 
+def _memory(tensor: Tensor) -> tuple[Any, ...] | None:
+    """Where a tensor lies, and in which shape; None of those whose memory is not one block."""
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        return None
+    return tensor.data_ptr(), tensor.shape, tensor.stride()
+
+
 def _version(tensor: Tensor) -> int | None:
-    """How often a tensor was written, changes through `.data` left out; None of inference tensors."""
     return None if tensor.is_inference() else tensor._version
 
 
