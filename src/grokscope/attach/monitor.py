@@ -247,10 +247,11 @@ class Monitor:
         needed = AT_SITES if self.keys is None else AT_SITES - {"activations"}
         blind = [name for name in self.measures if not self.sites and foreign_measure(name).needs & needed]
         if blind:
+            by_keys = "" if any("means" in foreign_measure(name).needs for name in blind) else ", or keys=…"
             raise InputError(
-                f"{' and '.join(blind)} are read at a site: give Monitor(sites=…), such as "
-                f"{' or '.join(map(shown, likely_sites(inside)))} of {type(inside).__name__}; measures=[] asks for "
-                "accuracies, losses and norm alone"
+                f"{' and '.join(blind)} {'is' if len(blind) == 1 else 'are'} read at a site: give Monitor(sites=…), "
+                f"such as {' or '.join(map(shown, likely_sites(inside)))} of {type(inside).__name__}{by_keys}; "
+                "measures=[] asks for accuracies, losses and norm alone"
             )
         return inside
 
