@@ -111,7 +111,7 @@ const branch = row =>
 const GROUPINGS = {
   task: ["task", row => row.task],
   seed: ["seed", row => `seed ${row.seed}`],
-  weight_decay: ["λ", row => `λ = ${row.weight_decay}`],
+  weight_decay: ["λ", row => `λ = ${row.weight_decay ?? "unknown"}`],
   fork: ["fork", branch],
   outcome: ["outcome", row => row.outcome],
   train_fraction: ["train fraction", row => `train fraction ${row.train_fraction}`],

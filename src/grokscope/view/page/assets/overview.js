@@ -66,7 +66,7 @@ const overview = {
       tasks = [...new Set(rows.map(row => row.task))],
       groks = rows.filter(row => isNumber(row.grokked));
     this.title2.textContent = data.title;
-    const decays = [...new Set(rows.map(row => row.weight_decay))].sort((a, b) => a - b);
+    const decays = [...new Set(rows.map(row => row.weight_decay))].filter(isNumber).sort((a, b) => a - b);
     const steps = rows.reduce((sum, row) => sum + (row.last ?? 0) - (row.fork ? row.fork.step : 0), 0);
     const part = rows.length < data.rows.length ? ` (of ${whole(data.rows.length)}; the others are filtered out)` : "";
     this.summary.textContent =
