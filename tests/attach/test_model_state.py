@@ -1,6 +1,7 @@
 import itertools
 import logging
 import random
+import sys
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -93,6 +94,23 @@ def test_attaching_reports_an_iterator() -> None:
         Monitor("add_mod7", "1", encode="one_hot").attach(model),
     ):
         pass
+
+
+def test_a_notebooks_own_classes_are_followed_whatever_runs_it() -> None:
+    assert "site-packages" in str(sys.modules["__main__"].__file__)
+    kind = type("Counter", (), {"__module__": "__main__", "calls": 0})
+    held = kind()
+    with preserve_held(Holder(held)):
+        kind.calls = held.calls = 1
+    assert (kind.calls, held.calls) == (0, 0)
+
+
+def test_inference_tensors_are_restored() -> None:
+    with torch.inference_mode():
+        held = torch.zeros(2)
+    with preserve_held(Holder(held)), torch.inference_mode():
+        held += 1
+    assert held.tolist() == [0, 0]
 
 
 def test_what_libraries_made_is_left_alone() -> None:

@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from torch.jit import ScriptModule
 from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.parameter import is_lazy
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from grokscope.attach.arguments import one_line
 from grokscope.errors import InputError
@@ -142,6 +143,8 @@ def _is_library(module: str | None) -> bool:
     top = (module or "").partition(".")[0]
     if top in sys.stdlib_module_names or top in ("torch", "grokscope"):
         return True
+    if top in ("__main__", "__mp_main__"):  # whatever program has begun it
+        return False
     path = PurePath(getattr(sys.modules.get(module or ""), "__file__", None) or "")
     return not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
 
@@ -301,7 +304,7 @@ def _put_back(name: str, tensor: Tensor, before: Copy) -> None:
     try:
         if not is_in_place:
             tensor.data = before.memory
-        with torch.no_grad():
+        with torch.inference_mode(tensor.is_inference()), torch.no_grad():
             tensor.copy_(before.values)
         if before.version is not None:
             torch._C._autograd._unsafe_set_version_counter((tensor,), (before.version,))
@@ -313,7 +316,7 @@ def _put_back(name: str, tensor: Tensor, before: Copy) -> None:
 
 def _memory(tensor: Tensor) -> tuple[Any, ...] | None:
     """Where a tensor lies, and in which shape; None of those whose memory is not one block."""
-    if tensor.layout is not torch.strided or tensor.is_nested:
+    if tensor.layout is not torch.strided or tensor.is_nested or is_traceable_wrapper_subclass(tensor):
         return None
     return tensor.data_ptr(), tensor.shape, tensor.stride()
 
