@@ -141,3 +141,45 @@ def test_a_pass_of_ones_own_is_recorded_by_hooks(loop: str) -> None:
     found = [LOOPS[loop](host("mlp", "none"), evaluate) for evaluate in (lambda model, step: None, ones_own)]
     assert len(found[1]["kept"]) == len(found[0]["kept"]) + STEPS
     assert len(ANSWERS) == found[1]["recorder"]["sizes"][0]
+
+
+class OnCuda(nn.Module):
+    """Dropout, batch norm, a generator of its own on the device and a running average."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.norm, self.drop = nn.Embedding(6, 8), nn.BatchNorm1d(24), nn.Dropout(0.2)
+        self.act, self.head = nn.ReLU(), nn.Linear(24, 6)
+        self.generators = [torch.Generator("cuda").manual_seed(3)]
+        self.past: list[Tensor] = []
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        hidden = self.act(self.drop(self.norm(self.embed(tokens).flatten(1))))
+        hidden = hidden + 0.01 * torch.randn(hidden.shape, generator=self.generators[0], device="cuda")
+        self.past.append(hidden.detach().float().mean())
+        return self.head(hidden + self.past[-1].to(hidden))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("mixed", [False, True])
+def test_training_on_cuda_is_the_same_bit_for_bit(mixed: bool) -> None:
+    def run(monitor: Monitor | None) -> Any:
+        torch.manual_seed(0)
+        model = OnCuda().cuda()
+        optimizer, scaler = torch.optim.AdamW(model.parameters(), lr=0.01), torch.amp.GradScaler("cuda", enabled=mixed)
+        losses = []
+        for step in range(20):
+            if monitor is not None:
+                monitor.measure(model, step)
+            rows = torch.randint(len(TOKENS), (6,))
+            with torch.autocast("cuda", torch.float16, enabled=mixed):
+                loss = nn.functional.cross_entropy(model(TOKENS[rows].cuda()), ANSWERS[rows].cuda())
+            optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            losses.append(loss.item())
+        held = [*model.state_dict().values(), *model.past, model.generators[0].get_state(), torch.cuda.get_rng_state()]
+        return losses, [bits(one.cpu()) for one in held], scaler.state_dict()
+
+    assert run(None) == run(Monitor("add_mod5", "act", ["fsd"]))

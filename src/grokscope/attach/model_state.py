@@ -26,7 +26,6 @@ from torch import Tensor, nn
 from torch.jit import ScriptModule
 from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.parameter import is_lazy
-from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from grokscope.attach.arguments import one_line
 from grokscope.errors import InputError
@@ -316,7 +315,7 @@ def _put_back(name: str, tensor: Tensor, before: Copy) -> None:
 
 def _memory(tensor: Tensor) -> tuple[Any, ...] | None:
     """Where a tensor lies, and in which shape; None of those whose memory is not one block."""
-    if tensor.layout is not torch.strided or tensor.is_nested or is_traceable_wrapper_subclass(tensor):
+    if tensor.layout is not torch.strided or tensor.is_nested or hasattr(tensor, "__tensor_flatten__"):
         return None
     return tensor.data_ptr(), tensor.shape, tensor.stride()
 
