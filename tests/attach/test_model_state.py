@@ -113,6 +113,17 @@ def test_inference_tensors_are_restored() -> None:
     assert held.tolist() == [0, 0]
 
 
+def test_a_container_that_does_not_take_back_its_contents_is_named() -> None:
+    class Sealed(dict[str, int]):
+        def update(self, *given: Any, **more: int) -> None:
+            raise NotImplementedError("sealed")
+
+    held = Sealed(a=1)
+    sentence = r"^the model changes 'held' when it is run, which cannot be undone: NotImplementedError: sealed$"
+    with pytest.raises(InputError, match=sentence), preserve_held(Holder(held)):
+        held["a"] = 2
+
+
 def test_what_libraries_made_is_left_alone() -> None:
     logger = logging.getLogger("grokscope.test")
     loader = torch.utils.data.DataLoader([1, 2])
@@ -175,7 +186,7 @@ def test_of_several_that_cannot_be_restored_the_first_is_named_and_the_rest_is_r
 
     held = torch.zeros(2).as_subclass(Stubborn)
     model = Holder([held, np.zeros(2)])
-    sentence = r"changes its tensor 'held\[0\]' .*, which cannot be undone: RuntimeError: mine"
+    sentence = r"changes 'held\[0\]' .*, which cannot be undone: RuntimeError: mine"
     with pytest.raises(InputError, match=sentence), preserve_held(model):  # noqa: PT012 (the change is what fails)
         held += 1
         model.held[1] += 1
