@@ -52,11 +52,9 @@ def main() -> None:
     torch.manual_seed(0)
     task = named_task("add_mod113")
     rows = torch.tensor(split(task, 0.3, seed=0).train.copy())
-    is_train = torch.zeros(len(task.inputs), dtype=torch.bool)
-    is_train[rows] = True
     model = example.OneLayer(task.vocabulary).to(device)
     tokens, answers = (torch.tensor(part, device=device)[rows.to(device)] for part in (task.tokens, task.answers))
-    monitors = {name: Monitor(task, [example.SITE], measures, train=is_train) for name, measures in MEASURES.items()}
+    monitors = {name: Monitor(task, [example.SITE], measures, train=rows) for name, measures in MEASURES.items()}
     works: dict[str, Callable[[], object]] = {
         f"step of {batch} pairs": lambda batch=batch, steps=steps: example.train(
             model, tokens[:batch], answers[:batch], steps, False, lambda step: None

@@ -46,13 +46,11 @@ def main(steps: int = 200) -> Monitor:
     torch.manual_seed(0)
     task = named_task("add_mod23")
     rows = torch.tensor(split(task, 0.5, seed=0).train.copy())
-    is_train = torch.zeros(len(task.inputs), dtype=torch.bool)
-    is_train[rows] = True
     model = GPT2LMHeadModel(
         GPT2Config(vocab_size=24, n_positions=3, n_embd=32, n_layer=1, n_head=2, bos_token_id=23, eos_token_id=23)
     )
 
-    monitor = Monitor("add_mod23", sites=[SITE], every=50, train=is_train)
+    monitor = Monitor("add_mod23", sites=[SITE], every=50, train=rows)
     callback = hugging_face_callback(monitor, rule=Trigger("step", at_least=100, weight_decay=3.0))
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(

@@ -41,11 +41,9 @@ def main(steps: int = 400) -> Monitor:
     pl.seed_everything(0, verbose=False)
     task = named_task("add_mod23")
     rows = torch.tensor(split(task, 0.5, seed=0).train.copy())
-    is_train = torch.zeros(len(task.inputs), dtype=torch.bool)
-    is_train[rows] = True
     data = TensorDataset(torch.tensor(task.tokens)[rows], torch.tensor(task.answers)[rows])
 
-    monitor = Monitor("add_mod23", sites=["act"], every=100, train=is_train)
+    monitor = Monitor("add_mod23", sites=["act"], every=100, train=rows)
     callback = lightning_callback(monitor, rule=Trigger("train_accuracy", restore_after_grokking=True))
     trainer = pl.Trainer(
         max_steps=steps,

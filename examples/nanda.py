@@ -204,11 +204,9 @@ def main(
     torch.manual_seed(seed)
     task = named_task(f"add_mod{p}")
     rows = torch.tensor(split(task, 0.3, seed).train.copy())
-    is_train = torch.zeros(len(task.inputs), dtype=torch.bool)
-    is_train[rows] = True
     model = OneLayer(task.vocabulary).to(device)
     tokens, answers = (torch.tensor(part, device=device)[rows.to(device)] for part in (task.tokens, task.answers))
-    monitor = Monitor(task, sites=[SITE], measures=MEASURES, every=every, train=is_train)
+    monitor = Monitor(task, sites=[SITE], measures=MEASURES, every=every, train=rows)
     kept: dict[int, dict[str, Tensor]] = {}
     begun = time.perf_counter()
 
@@ -226,7 +224,7 @@ def main(
         taken = train(model, tokens, answers, steps, compiled, look, graphed)
     seconds = time.perf_counter() - begun
     found = final_spectra(model, task)
-    later = Monitor(task, [SITE], ["trig", "excluded"], every, train=is_train, keys=found["key_frequencies"])
+    later = Monitor(task, [SITE], ["trig", "excluded"], every, train=rows, keys=found["key_frequencies"])
     for step, weights in kept.items():
         model.load_state_dict(weights)
         later.measure(model, step)

@@ -21,8 +21,7 @@ def main(steps: int = 2000, out: Path | None = None) -> Monitor:
     task = named_task("add_mod23")
     a, b = torch.tensor(task.inputs.T)
     answers = torch.tensor(task.answers)
-    is_train = torch.zeros(len(answers), dtype=torch.bool)
-    is_train[torch.tensor(split(task, 0.5, seed=0).train.copy())] = True
+    is_train = split(task, 0.5, seed=0).mask
     model = nn.Sequential(nn.Linear(46, 128), nn.ReLU(), nn.Linear(128, 23))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=1.0)
 

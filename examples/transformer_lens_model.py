@@ -21,8 +21,6 @@ def main(steps: int = 300) -> Monitor:
     torch.manual_seed(0)
     task = named_task("add_mod23")
     rows = torch.tensor(split(task, 0.5, seed=0).train.copy())
-    is_train = torch.zeros(len(task.inputs), dtype=torch.bool)
-    is_train[rows] = True
     model = TransformerBridge.boot_native(
         TransformerBridgeConfig(
             d_model=32,
@@ -41,7 +39,7 @@ def main(steps: int = 300) -> Monitor:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=1.0, betas=(0.9, 0.98))
     tokens, answers = torch.tensor(task.tokens)[rows], torch.tensor(task.answers)[rows]
 
-    monitor = Monitor("add_mod23", sites=SITES, every=50, train=is_train)
+    monitor = Monitor("add_mod23", sites=SITES, every=50, train=rows)
     with monitor.attach(model, optimizer):
         for step in range(steps + 1):
             monitor.step(step)

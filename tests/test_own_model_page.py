@@ -1,5 +1,6 @@
 """The page about your own model: its code runs, and what it says of costs was measured."""
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -7,16 +8,24 @@ from pathlib import Path
 import pytest
 
 from grokscope.attach import ENCODERS, foreign_measures
-from pages import run_blocks
+from pages import blocks, run_blocks
 
 PATH = Path(__file__).parents[1] / "docs" / "own-model.md"
 PAGE = PATH.read_text(encoding="utf-8")
 
 
-def test_every_block_of_the_page_runs_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_block_of_the_page_runs_in_order_and_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     names = run_blocks(PATH)
-    assert [row["step"] for row in names["monitor"].log] == [0, 100, 200, 300]
+    assert [row["step"] for row in names["monitor"].log] == [*range(0, 1001, 100)]
+    shown, printed = (ast.literal_eval(text) for text in (blocks(PAGE, "text")[0], capsys.readouterr().out))
+    assert printed.keys() == shown.keys()
+    for column in ("step", "train_accuracy", "weight_decay"):
+        assert printed[column] == shown[column]
+    for column in ("validation_accuracy", "norm", "answer_share"):  # machines round differently
+        assert printed[column] == pytest.approx(shown[column], rel=0.1)
 
 
 def test_the_page_names_every_measure_and_encoder() -> None:

@@ -39,10 +39,9 @@ def attended(task: str = "add_mod7") -> Attended:
 def pairs_of(task_name: str, fraction: float = 0.5) -> tuple[Tensor, Tensor, Tensor]:
     """Training tokens, their answers, and the mask of training pairs."""
     task = named_task(task_name)
-    rows = torch.tensor(split(task, fraction, seed=0).train.copy())
-    is_train = torch.zeros(len(task.inputs), dtype=torch.bool)
-    is_train[rows] = True
-    return torch.tensor(task.tokens)[rows], torch.tensor(task.answers)[rows], is_train
+    parts = split(task, fraction, seed=0)
+    rows = torch.tensor(parts.train.copy())
+    return torch.tensor(task.tokens)[rows], torch.tensor(task.answers)[rows], torch.from_numpy(parts.mask)
 
 
 def train(

@@ -312,6 +312,52 @@ def test_a_loop_at_its_bound_backs_off_from_the_decay_in_force() -> None:
     assert steps(control, rows) == [2.0, 3.0, 3.0, 3.0, 3.0, 3.0, 1.5]
 
 
+# Several of one monitor.
+
+
+def test_two_controllers_have_a_column_each_and_each_reads_its_own() -> None:
+    torch.manual_seed(0)
+    model = Attended(8, 7)
+    heads = list(model.head.parameters())
+    bodies = [parameter for name, parameter in model.named_parameters() if not name.startswith("head")]
+    body, head = torch.optim.AdamW(bodies, weight_decay=1.0), torch.optim.SGD(heads, lr=0.01, weight_decay=0.25)
+    monitor = Monitor("add_mod7", SITE, every=10, train=pairs_of("add_mod7")[2])
+    calm = ClosedLoop(factor=2.0, train_accuracy=0.01, train_loss=9.0, highest=8.0, restore_after_grokking=False)
+    first = WeightDecayController(body, monitor, Schedule(((10, 3.0),)))
+    second = WeightDecayController(head, monitor, calm)
+    with monitor.attach(model, body):
+        for step in (0, 10, 20):
+            monitor.step(step)
+            first.step()
+            second.step()
+    assert monitor.columns()["weight_decay"] == [1.0, 1.0, 3.0]
+    assert monitor.columns()["weight_decay@2"] == [0.25, 0.5, 1.0]
+    assert second.weight_decay == 2.0
+    assert list(monitor.optimizers.values()) == [body, head]
+
+
+def test_a_controller_that_joins_later_begins_with_its_own_decay() -> None:
+    monitor, calm = watched(), ClosedLoop(factor=2.0, restore_after_grokking=False)
+    monitor.log.append(logged(0) | {"weight_decay": 7.0})
+    WeightDecayController(optimizer_with(7.0), monitor, Schedule(((1000, 3.0),)))
+    second = WeightDecayController(optimizer_with(1.0), monitor, calm)
+    assert second.step() == 2.0
+
+
+def test_optimisers_are_logged_as_attached_and_one_that_is_known_is_not_logged_twice() -> None:
+    first, second, plain = optimizer_with(1.0), optimizer_with(2.0, 3.0), Undecayed([nn.Parameter(torch.ones(1))])
+    monitor = watched()
+    WeightDecayController(second, monitor, Schedule(((1000, 3.0),)))
+    model = Attended(8, 7)
+    with monitor.attach(model, first, plain, second):
+        row = monitor.step(0)
+    assert {name: value for name, value in row.items() if name.startswith("weight_decay")} == {
+        "weight_decay": 1.0,
+        "weight_decay@3": 3.0,
+    }
+    assert "weight_decay" not in watched().evaluate(model)
+
+
 # States.
 
 

@@ -9,8 +9,10 @@ import grokscope
 from grokscope import Monitor
 from grokscope.errors import InputError
 from grokscope.jobs import run_all
+from grokscope.law import fork_families
 from grokscope.runs import Store
 from grokscope.runs.packing import pack_records, unpack_records
+from grokscope.specs import RunSpec, Training
 from grokscope.timeline import Outcome
 
 
@@ -36,6 +38,40 @@ def test_the_log_is_read_by_list_show_and_records(tmp_path: Path, capsys: pytest
     assert unpack_records(tmp_path / "records.gz")[0].spec == folder.spec
     with pytest.raises(InputError, match="was only monitored: '<b>mine</b>' is trained elsewhere"):
         run_all([folder.spec], Store(tmp_path))
+
+
+def test_a_decay_that_is_not_known_is_unknown_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from grokscope.cli import run
+
+    _, _, is_train = pairs_of("add_mod7")
+    out = tmp_path / "runs"
+    with Monitor("add_mod7", SITE, train=is_train, out=out).attach(attended()) as monitor:
+        monitor.step(0)
+    folder = next(iter(Store(out)))
+    assert folder.spec.training.weight_decay is None
+    assert RunSpec.from_json(folder.spec.to_json()) == folder.spec
+    assert grokscope.open(out).table()[0]["weight_decay"] is None
+    assert fork_families([folder.record()]) == []
+    commands = {
+        "list": "–",
+        "show": "λ unknown",
+        "watch": "λ=?",
+        "status": "",
+        "doctor": "",
+        "query": "",
+    }
+    for command, words in commands.items():
+        more = {"watch": ["--once"], "query": ["select weight_decay from runs"]}.get(command, [])
+        assert run([command, str(out), *more]) == 0, capsys.readouterr().err
+        assert words in capsys.readouterr().out
+    assert run(["report", str(out), "--out", str(tmp_path / "report.html")]) == 0
+
+
+def test_a_run_that_is_trained_here_has_a_decay() -> None:
+    with pytest.raises(InputError, match="weight_decay must be a finite number, unless the run is only monitored, got"):
+        RunSpec(training=Training(weight_decay=None))
+    with pytest.raises(InputError, match="weight_decay is not known of a run that was only monitored"):
+        _ = Training(weight_decay=None).known_weight_decay
 
 
 def test_a_second_log_in_the_same_place_is_rejected_and_a_continued_one_goes_on(tmp_path: Path) -> None:

@@ -1,5 +1,9 @@
+import copy
 import math
+import pickle
 import re
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +23,7 @@ from grokscope.runs.measuring import measure_stack
 from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
+from grokscope.tasks import named_task, split
 
 TINY = RunSpec(
     task="add_mod11",
@@ -170,6 +175,131 @@ def test_a_groups_timeline_asks_for_what_its_kept_log_asks_for(task: str, synchr
     assert monitor.timeline().sync.step == kept.timeline.sync.step == synchronised
 
 
+def test_a_multiple_that_no_step_hits_is_evaluated_at_the_next_one() -> None:
+    model, monitor = attended(), Monitor("add_mod7", SITE, every=100)
+    with monitor.attach(model):
+        rows = [monitor.step(step) for step in range(64, 700, 64)]
+    assert [row["step"] for row in rows if row is not None] == [128, 256, 320, 448, 512, 640]
+    resumed = Monitor("add_mod7", SITE, every=100)
+    resumed.load_state_dict({"log": monitor.log[:3]})
+    assert [step for step in range(384, 513, 64) if resumed.is_due(step)] == [448, 512]
+    with resumed.attach(model):
+        for step in range(384, 700, 64):
+            resumed.step(step)
+    assert resumed.log == monitor.log
+
+
+def test_steps_of_every_kind_are_whole_numbers_in_the_log() -> None:
+    monitor = Monitor("add_mod7", SITE)
+    for step in (0, np.int64(100), torch.tensor(200), 300.0):
+        monitor.measure(attended(), step)
+    assert [(type(row["step"]), row["step"]) for row in monitor.log] == [(int, 0), (int, 100), (int, 200), (int, 300)]
+
+
+# Training pairs.
+
+
+def test_training_pairs_are_the_same_as_indices_mask_square_or_pairs() -> None:
+    task, rows = named_task("add_mod7"), split(named_task("add_mod7"), 0.5, seed=0)
+    square = np.zeros((7, 7), dtype=bool)
+    square[tuple(task.inputs[rows.train].T)] = True
+    forms = [rows.train, rows.train.tolist(), torch.tensor(rows.train.copy()), rows.mask, square]
+    forms += [task.inputs[rows.train], [tuple(pair) for pair in task.inputs[rows.train].tolist()]]
+    for form in forms:
+        assert Monitor(task, SITE, train=form).is_train.tolist() == rows.mask.tolist()
+    order = torch.randperm(49)
+    assert set(Monitor(task, SITE, train=order[:20]).is_train.nonzero()[:, 0].tolist()) == set(order[:20].tolist())
+
+
+# Copies.
+
+
+def read_mean(model: nn.Module, tokens: Tensor) -> Tensor:
+    return model.embed(tokens).mean(dim=1)
+
+
+def pickled(monitor: Monitor) -> Monitor:
+    return pickle.loads(pickle.dumps(monitor))  # noqa: S301 (of this very process)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled])
+@pytest.mark.parametrize("task", ["mult_mod7", [[0, 1, 2], [1, 2, 0], [2, 0, 1]], [[0, 1, 2], [1, 2, 0], [2, 0, 0]]])
+def test_a_copy_has_settings_and_log_and_neither_model_nor_hooks(task: Any, copied: Any) -> None:
+    symbols = 7 if task == "mult_mod7" else 3
+    model = Attended(symbols + 1, symbols)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".* is not a group's")
+        monitor = Monitor(task, [SITE, read_mean], ["answer_share", "fsd"], every=5, train=torch.arange(symbols))
+    with monitor.attach(model, torch.optim.AdamW(model.parameters())):
+        monitor.step(0)
+        other = copied(monitor)
+        assert repr(other.log) == repr(monitor.log)  # NaN is NaN
+        with pytest.raises(InputError, match="the monitor watches no model"):
+            other.step(5)
+        monitor.step(5)
+    assert len(other.log) == 1
+    assert other.optimizers == {}
+    assert other.task.answers.tolist() == monitor.task.answers.tolist()
+    known = {name: value for name, value in monitor.log[-1].items() if name != "weight_decay"}
+    assert repr(other.evaluate(model, 5)) == repr(known)
+    with other.attach(model):
+        other.step(5)
+
+
+def test_a_copy_does_not_write_into_the_log_of_the_first(tmp_path: Path) -> None:
+    monitor = Monitor("add_mod7", SITE, train=torch.arange(20), out=tmp_path)
+    before, model = pickled(monitor), attended()
+    monitor.measure(model, 0)
+    content = (next(iter(Store(tmp_path))).path / "log.jsonl").read_bytes()
+    for other in (before, copy.copy(monitor)):
+        with pytest.raises(InputError, match="holds a log already; give Monitor another seed or model_name, or go on"):
+            other.measure(model, 100)
+    assert (next(iter(Store(tmp_path))).path / "log.jsonl").read_bytes() == content
+
+
+# Without sites.
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({}, r"^fsd and rank are read at a site: give Monitor\(sites=…\), such as 'mlp.1' of Attended; measures=\[\]"),
+        ({"measures": ["trig", "excluded"]}, r"^trig and excluded are read at a site: .* of Attended, or keys=…;"),
+        ({"measures": ["logits", "fsd"], "keys": [1]}, "^fsd is read at a site"),
+    ],
+)
+def test_what_is_read_at_a_site_is_rejected_without_one(given: Any, sentence: str) -> None:
+    monitor = Monitor("add_mod7", **given)
+    for ask in (monitor.check, monitor.evaluate, lambda model: monitor.attach(model).__enter__()):
+        with pytest.raises(InputError, match=sentence):
+            ask(attended())
+    assert monitor.log == []
+
+
+def test_what_needs_logits_alone_is_the_same_without_a_site() -> None:
+    names = ["logits", "trig", "excluded", "cube_restricted", "cube_excluded"]
+    model, train = attended(), pairs_of("add_mod7")[2]
+    alone = Monitor("add_mod7", measures=names, keys=[1, 3], train=train).evaluate(model)
+    beside = Monitor("add_mod7", SITE, names, keys=[1, 3], train=train).evaluate(model)
+    assert {"trig", "excluded", "logit_share"} <= alone.keys()
+    assert beside.keys() - alone.keys() == {"answer_share"}
+    assert alone == {name: beside[name] for name in alone}
+
+
+def test_without_a_site_undefined_logits_have_their_reason() -> None:
+    model = attended()
+    with torch.no_grad():
+        model.head.weight[0, 0] = torch.nan
+    row = Monitor("add_mod7", measures=["logits"]).evaluate(model)
+    assert math.isnan(row["logit_share"])
+    assert row["undefined"] == (
+        "logit_share and 2 more columns: not defined for this model or checkpoint; logits are not numbers"
+    )
+    assert Monitor("add_mod7", measures=[]).evaluate(attended()).keys() == {
+        "step", "accuracy", "loss", "norm", "undefined"
+    }  # fmt: skip
+
+
 # What cannot be used.
 
 
@@ -233,7 +363,7 @@ class Sized(nn.Module):
             "must give a tensor, got str",
         ),
         (
-            lambda: Monitor("add_mod7", readout=lambda out: out[:, None]),
+            lambda: Monitor("add_mod7", measures=[], readout=lambda out: out[:, None]),
             attended,
             r"must give logits \[inputs, classes\] for 2 inputs, got \[2, 1, 7\]",
         ),
@@ -260,9 +390,15 @@ def test_a_model_that_cannot_be_read_is_rejected_before_training(monitor: Any, m
         ({"task": lambda a, b: (a + b) / 2, "symbols": 7}, r"must give whole numbers, got 0.5 for the pair \(0, 1\)"),
         ({"task": lambda a, b: a // b, "symbols": 7}, r"the operation fails for the pair \(0, 0\): ZeroDivisionError"),
         ({"encode": "onehot"}, "one of a_b_sep, a_op_b_equals, one_hot, got 'onehot'; did you mean 'one_hot'"),
-        ({"train": [True, False]}, r"train must be a mask over 49 pairs, a mask \[7, 7\], or pairs"),
+        (
+            {"train": [True, False]},
+            r"train must be a mask over 49 pairs, a mask \[7, 7\], indices \[k\], or pairs \[k, 2\], got bool \[2\]",
+        ),
         ({"train": np.ones(49, dtype=bool)}, "leave some for validation, got 49 of 49"),
-        ({"train": [[0, 7]]}, "training pairs must lie in 0 … 6, got"),
+        ({"train": [[0, 7]]}, "training pairs must lie in 0 … 6, got 7"),
+        ({"train": [3, 49]}, "indices of training pairs must lie in 0 … 48, got 49"),
+        ({"train": [0, 1, 1, 0] * 12 + [1]}, "indices of training pairs must differ, got 47 of 49 repeated"),
+        ({"train": []}, r"or pairs \[k, 2\], got float64 \[0\]"),
         ({"keys": [4]}, "keys are modes from 1 to 3, got 4"),
         ({"basis": "isotypical"}, "has no basis 'isotypical'"),
         ({"out": "runs"}, "needs the training pairs"),

@@ -13,6 +13,7 @@ def test_a_split_covers_every_pair_once(name: str, fraction: float, seed: int) -
     parts = split(task, fraction, seed)
     assert sorted([*parts.train, *parts.validation]) == list(range(len(task.inputs)))
     assert abs(parts.train.size - fraction * len(task.inputs)) <= 1
+    assert np.flatnonzero(parts.mask).tolist() == sorted(parts.train)
 
 
 def test_golden_values() -> None:

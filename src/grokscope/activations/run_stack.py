@@ -130,7 +130,7 @@ def subject_of(
     is_train = np.zeros((len(specs), len(task.inputs)), dtype=bool)
     labels = np.empty((len(specs), len(task.inputs)), dtype=np.int64)
     for i, spec in enumerate(specs):
-        is_train[i, split(task, spec.train_fraction, spec.seeds.split).train] = True
+        is_train[i] = split(task, spec.train_fraction, spec.seeds.split).mask
         labels[i] = shuffled_labels(task, spec.seeds.split) if spec.shuffled_labels else task.answers
     called = tuple(names) or tuple(f"run {i}" for i in range(len(specs)))
     device = weights.device

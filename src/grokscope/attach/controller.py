@@ -111,7 +111,7 @@ class WeightDecayController:
         self.log: list[Row] = []
         self._decided_at: int | None = None
         self._reject_blind(rule)
-        monitor.optimizer = optimizer
+        monitor.controlled = (*monitor.controlled, optimizer)
 
     @property
     def groups(self) -> list[dict[str, Any]]:
@@ -197,7 +197,7 @@ class WeightDecayController:
         if isinstance(self.rule, ClosedLoop):
             # Within the bounds from the start, so that backing off begins at the λ that is in force.
             within = replace(self.rule, highest=max(self.start, min(self.rule.highest, self.bounds[1])))
-            found = controlled(within, self.start, log)
+            found = controlled(within, self.start, self._own_rows(log))
             return Verdict(found.weight_decay, str(found.phase)) if found.changes else None
         found_by_rule = self.rule(self.start, log)
         if found_by_rule is None:
@@ -205,6 +205,14 @@ class WeightDecayController:
         wanted = getattr(found_by_rule, "weight_decay", found_by_rule)
         require(_is_number(wanted), "the rule must give a weight decay, or None to leave it", wanted)
         return Verdict(float(wanted), str(getattr(found_by_rule, "phase", "your rule")))
+
+    def _own_rows(self, log: Sequence[Row]) -> Sequence[Row]:
+        """The log with this optimiser's λ as the λ."""
+        column = next(name for name, one in self.monitor.optimizers.items() if one is self.optimizer)
+        if column == "weight_decay":
+            return log
+        others = [{name: value for name, value in row.items() if name != "weight_decay"} for row in log]
+        return [row | ({"weight_decay": row[column]} if column in row else {}) for row in others]
 
     def _triggered(self, rule: Trigger, log: Sequence[Row]) -> Verdict | None:
         found, grokked = decision(rule, self.start, log), ReadingSpec().grokked

@@ -14,7 +14,9 @@ from grokscope.shapes import Bool, Float
 
 __all__ = ["ForeignModel", "foreign_measure", "foreign_measures"]
 
-OFFERS: frozenset[Need] = frozenset({"basis", "means", "activations", "logits"})
+AT_SITES: frozenset[Need] = frozenset({"means", "activations"})
+"""What is read at a site."""
+OFFERS: frozenset[Need] = AT_SITES | {"basis", "logits"}
 """What any model can be asked for, where its task has a basis."""
 
 
@@ -37,7 +39,7 @@ class ForeignModel(Subject):
     all_logits: Float[Tensor, "1 inputs classes"] | None
     """The logits, if any measure needs them."""
     site: str = ""
-    """The site that is measured."""
+    """The site that is measured; empty for what is measured of the logits alone."""
 
     def at(self, site: str) -> "ForeignModel":
         """The same model, measured at this site."""
@@ -45,9 +47,10 @@ class ForeignModel(Subject):
 
     @property
     def offers(self) -> frozenset[Need]:
-        """Means, activations and logits; the split where it is known, and modes where the task has a basis."""
+        """Logits; what is read at a site; the split where it is known, and modes where the task has a basis."""
         known: set[Need] = {"split"} if self.knows_split else set()
-        return (OFFERS if self.task.bases else OFFERS - {"basis"}) | known
+        unknown = (set() if self.task.bases else {"basis"}) | (set() if self.site else AT_SITES)
+        return (OFFERS - unknown) | known
 
     @property
     def hidden_sites(self) -> tuple[str, str]:

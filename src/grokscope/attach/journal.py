@@ -28,8 +28,8 @@ NEEDED = ("fsd", "rank")  # columns that lists and summaries read of every run
 class Journal:
     """Writes a monitored run as a folder that `grokscope list`, `show` and `report` read.
 
-    Its spec says what is known of it: the task, the training share, λ, the cadence, and in `model` whose it is.
-    Weights are not kept, and what is not known keeps its default and means nothing.
+    Its spec says what is known of it: the task, the training share, λ (None without an optimiser), the cadence, and in
+    `model` whose it is. Weights are not kept, and what else is not known keeps its default and means nothing.
     """
 
     def __init__(self, out: Path, task: Task, is_train: Tensor | None, every: int, model_name: str, seed: int) -> None:
@@ -49,7 +49,7 @@ class Journal:
     def append(self, row: Mapping[str, Any], model: Any, weight_decay: float | None) -> None:
         """Add one evaluation; the first one makes the folder."""
         if self.folder is None:
-            self.folder = self._begin(model, weight_decay or 0.0)
+            self.folder = self._begin(model, weight_decay)
         numbers = {name: value for name, value in row.items() if not isinstance(value, str)}
         self.folder.append(dict.fromkeys(NEEDED, float("nan")) | numbers)
 
@@ -67,7 +67,7 @@ class Journal:
         facts: dict[str, Any] = {"undefined": undefined, "provenance": provenance(self.device)}
         self.folder.finish(RunOutcome.from_evaluations(columns_from(log), **facts))
 
-    def _begin(self, model: Any, weight_decay: float) -> RunFolder:
+    def _begin(self, model: Any, weight_decay: float | None) -> RunFolder:
         inside = unwrap(model)
         self.device = str(device_of(inside))
         name = re.sub(r"[^ -~]", "?", self.model_name or type(inside).__name__)[:80]

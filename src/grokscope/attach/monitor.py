@@ -12,12 +12,13 @@ from torch import Tensor, nn
 from grokscope.activations import Conditioning, conditioning_basis
 from grokscope.attach.arguments import as_tuple, is_whole, plain_step, train_pairs, whole_number
 from grokscope.attach.encoders import Encode, encoder
-from grokscope.attach.foreign_model import ForeignModel, foreign_measure
+from grokscope.attach.foreign_model import AT_SITES, ForeignModel, foreign_measure
 from grokscope.attach.journal import Journal
-from grokscope.attach.operations import own_task, without_group
+from grokscope.attach.model_state import warn_of_iterators
+from grokscope.attach.operations import own_task, portable, without_group
 from grokscope.attach.passes import Pass
 from grokscope.attach.preservation import home_of, preserve_state, unwrap
-from grokscope.attach.sites import Site, find_sites, site_name
+from grokscope.attach.sites import Site, find_sites, likely_sites, site_name
 from grokscope.errors import InputError, require, shown
 from grokscope.measures import Question, measure, scores
 from grokscope.measures.catalogue import undefined_reason
@@ -70,13 +71,15 @@ class Monitor:
         Args:
             task: The operation: a task's name, a function of (a, b), or a table; a `Task` too.
             sites: Where activations are read; columns of the first have plain names, those of others end in `@SITE`.
-            measures: Names from `foreign_measures()`; accuracies, losses, norm and answer share are always there.
+            measures: Names from `foreign_measures()`; accuracies, losses and norm are always there, and at a site the
+                answer share. Most are read at a site; `logits`, and restricted losses with `keys`, need none.
             every: Steps between evaluations.
             symbols: n, for an operation given as a function.
             encode: From (a, b) to the model's inputs: a ready encoder's name, or a function.
             readout: From the model's output to logits [inputs, classes]; by default found, at the last position.
             position: Which position of [inputs, positions, …] is read; None takes all of them as neurons.
-            train: The training pairs: a mask over `task.inputs`, an n × n mask, or pairs [k, 2].
+            train: The training pairs: a mask over `task.inputs`, an n × n mask, indices of `task.inputs`, or pairs
+                [k, 2].
             by: What activations are conditioned on, `answer` or `sum`.
             basis: The basis in which they are read; the task's faithful one by default.
             keys: Key modes, counted from 1, for `trig` and `excluded`; those of each evaluation if not given.
@@ -85,6 +88,7 @@ class Monitor:
             model_name: What to call the model there; its class if not given.
             seed: What tells apart monitored runs of one model there.
         """
+        self._settings = {name: value for name, value in locals().items() if name != "self"}
         self.every = whole_number(every, "every", "steps")
         self.chunk = None if chunk is None else whole_number(chunk, "chunk", "pairs")
         require(
@@ -103,19 +107,21 @@ class Monitor:
         self.is_train = None if train is None else train_pairs(self.task, train)
         self.keys = None if keys is None else self._chosen(keys)
         self.log: list[Row] = []
-        self.optimizer: torch.optim.Optimizer | None = None
+        self.attached: tuple[torch.optim.Optimizer, ...] = ()
+        self.controlled: tuple[torch.optim.Optimizer, ...] = ()
         self.journal = None if out is None else Journal(Path(out), self.task, self.is_train, every, model_name, seed)
         self._model: Any = None
 
     @contextmanager
-    def attach(self, model: Any, optimizer: torch.optim.Optimizer | None = None) -> Iterator["Monitor"]:
+    def attach(self, model: Any, *optimizers: torch.optim.Optimizer) -> Iterator["Monitor"]:
         """Monitor this model inside: sites, inputs and classes are checked at once, before any training.
 
-        With the optimiser, λ is logged too. A log that is kept on the disk is closed at the end.
+        With optimisers, λ of each is logged too. A log that is kept on the disk is closed at the end. A warning names
+        what the model holds and no evaluation can restore, such as an iterator.
         """
         require(self._model is None, "this monitor is attached already; each model needs a monitor of its own")
         self.check(model)
-        self._model, self.optimizer = model, optimizer or self.optimizer
+        self._model, self.attached = model, optimizers or self.attached
         try:
             yield self
         finally:
@@ -123,12 +129,22 @@ class Monitor:
         self.finish()
 
     def step(self, step: SupportsInt) -> Row | None:
-        """Evaluate the attached model if the step is due; the row, or None."""
+        """Evaluate the attached model if an evaluation is due; the row, or None."""
         require(
             self._model is not None,
             "the monitor watches no model: use `with monitor.attach(model):`, or monitor.measure",
         )
-        return self.measure(self._model, step) if plain_step(step) % self.every == 0 else None
+        return self.measure(self._model, step) if self.is_due(step) else None
+
+    def is_due(self, step: SupportsInt) -> bool:
+        """Whether a step is a multiple of `every`, or the first after one that no step hit.
+
+        >>> monitor = Monitor("add_mod7", every=100)
+        >>> [step for step in range(0, 400, 64) if monitor.is_due(step) and not monitor.log.append({"step": step})]
+        [0, 128, 256, 320]
+        """
+        step, last = plain_step(step), self.log[-1]["step"] if self.log else 0
+        return step % self.every == 0 or step // self.every > last // self.every
 
     def measure(self, model: Any, step: SupportsInt) -> Row:
         """Evaluate a model now, and log it. Training goes on as if it had not been evaluated, bit for bit."""
@@ -149,12 +165,12 @@ class Monitor:
 
     def evaluate(self, model: Any, step: int = 0) -> Row:
         """Evaluate a model now, without logging it."""
-        inside = unwrap(model)
+        inside = self._readable(model)
         with preserve_state(inside):
             found = self._pass().evaluate(inside)
-            row: Row = {"step": step, **self._scores(found), "norm": _norm(inside), **self._weight_decay()}
+            row: Row = {"step": step, **self._scores(found), "norm": _norm(inside), **self._weight_decays()}
             reasons = []
-            for i, name in enumerate(map(site_name, self.sites)):
+            for i, name in enumerate(map(site_name, self.sites or ("",))):
                 columns = self._columns(found.at(name))
                 reasons.append(columns.pop("undefined"))
                 row |= {column if i == 0 else f"{column}@{name}": value for column, value in columns.items()}
@@ -164,8 +180,9 @@ class Monitor:
 
     def check(self, model: Any) -> None:
         """Reject a model that cannot be read: a site it lacks, inputs it rejects, too few or too many classes."""
-        inside = unwrap(model)
+        inside = self._readable(model)
         find_sites(inside, self.sites)
+        warn_of_iterators(inside)
         with preserve_state(inside):
             self._pass().probe(inside)
 
@@ -193,6 +210,12 @@ class Monitor:
             raise InputError("a record is read from a kept log: give Monitor(out=…), and evaluate the model once")
         return self.journal.folder.record()
 
+    @property
+    def optimizers(self) -> dict[str, torch.optim.Optimizer]:
+        """Every optimiser that is attached or controlled, by the column of its λ."""
+        known = dict.fromkeys((*self.attached, *self.controlled))
+        return {"weight_decay" if i == 1 else f"weight_decay@{i}": one for i, one in enumerate(known, start=1)}
+
     def state_dict(self) -> dict[str, Any]:
         """The log, for a checkpoint of the training that it belongs to."""
         return {"log": [dict(row) for row in self.log]}
@@ -207,6 +230,30 @@ class Monitor:
         self.log = [dict(row) for row in state["log"]]
         if self.journal is not None:
             self.journal.rewind(self.log)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Settings and log: a copy watches no model and no optimiser, and writes no other's log on the disk."""
+        chosen = {"task": portable(self.task), "measures": self.measures, "train": self.is_train}
+        return {"settings": self._settings | chosen, **self.state_dict()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """The monitor with these settings and this log."""
+        Monitor.__init__(self, **state["settings"])
+        self.log = state["log"]
+
+    def _readable(self, model: Any) -> nn.Module:
+        """The module inside, unless what is asked is read at a site and there is none."""
+        inside = unwrap(model)
+        needed = AT_SITES if self.keys is None else AT_SITES - {"activations"}
+        blind = [name for name in self.measures if not self.sites and foreign_measure(name).needs & needed]
+        if blind:
+            by_keys = "" if any("means" in foreign_measure(name).needs for name in blind) else ", or keys=…"
+            raise InputError(
+                f"{' and '.join(blind)} {'is' if len(blind) == 1 else 'are'} read at a site: give Monitor(sites=…), "
+                f"such as {' or '.join(map(shown, likely_sites(inside)))} of {type(inside).__name__}{by_keys}; "
+                "measures=[] asks for accuracies, losses and norm alone"
+            )
+        return inside
 
     def _pass(self) -> Pass:
         needs = frozenset().union(*(foreign_measure(name).needs for name in self.measures))
@@ -235,9 +282,10 @@ class Monitor:
         """The columns of every measure at one site, and why any of them is undefined."""
         question = Question(found, by=self.by, basis_name=self.basis_name, keys=self.keys)
         row: Row = {**measure(question, self.measures)[0]} if self.measures else {"undefined": ""}
-        share = row.setdefault("answer_share", float(question.means().answer_share))
-        if share != share and not row["undefined"]:
-            row["undefined"] = undefined_reason(question, 0, ["answer_share"])
+        if question.has("means"):
+            share = row.setdefault("answer_share", float(question.means().answer_share))
+            if share != share and not row["undefined"]:
+                row["undefined"] = undefined_reason(question, 0, ["answer_share"])
         return row
 
     def _offered(self, names: list[str]) -> tuple[str, ...]:
@@ -262,11 +310,13 @@ class Monitor:
         chosen[0, [key - 1 for key in keys]] = True
         return chosen
 
-    def _weight_decay(self) -> Row:
-        """λ, the largest of any group, where the optimiser is known and has one."""
-        groups = [] if self.optimizer is None else self.optimizer.param_groups
-        decays = [float(group["weight_decay"]) for group in groups if "weight_decay" in group]
-        return {"weight_decay": max(decays)} if decays else {}
+    def _weight_decays(self) -> Row:
+        """λ of each optimiser that has one, the largest of its groups."""
+        decays = {
+            column: [float(group["weight_decay"]) for group in one.param_groups if "weight_decay" in group]
+            for column, one in self.optimizers.items()
+        }
+        return {column: max(found) for column, found in decays.items() if found}
 
 
 def _distinct(sites: tuple[Site, ...]) -> tuple[Site, ...]:

@@ -11,7 +11,7 @@ from grokscope.errors import InputError, require, shown
 from grokscope.tasks import MAX_ORDER, OPERATIONS, Basis, Group, Task, group_modes, named_task
 from grokscope.tasks.group import frozen
 
-__all__ = ["Operation", "own_task", "without_group"]
+__all__ = ["Operation", "own_task", "portable", "without_group"]
 
 Operation = Callable[[int, int], int | None]
 """c = f(a, b) on 0 … n − 1; None, or a negative number, where a pair has no answer."""
@@ -42,6 +42,18 @@ def without_group(task: Task) -> str:
     if task.bases:
         return ""
     return f"{task.name} on {task.symbols} symbols is not a group's ({task.title})"
+
+
+def portable(task: Task) -> str | np.ndarray:
+    """What `own_task` makes the task of, as plain values: its name, or the table of somebody's own."""
+    return table_of(task) if task.name == OWN else task.name
+
+
+def table_of(task: Task) -> np.ndarray:
+    """The answers by (a, b), −1 where there is none."""
+    table = np.full((task.symbols, task.symbols), -1)
+    table[task.inputs[:, 0], task.inputs[:, 1]] = task.answers
+    return table
 
 
 def _tabulated(operation: Operation, symbols: int | None) -> np.ndarray:
@@ -96,9 +108,7 @@ def _known(table: np.ndarray) -> Task | None:
             task = named_task(f"{operation}_mod{len(table)}")
         except InputError:  # too small, or not a prime
             continue
-        known = np.full_like(table, -1)
-        known[task.inputs[:, 0], task.inputs[:, 1]] = task.answers
-        if np.array_equal(known, table):
+        if np.array_equal(table_of(task), table):
             return task
     return None
 

@@ -1,4 +1,4 @@
-"""A model is evaluated and left exactly as it was: modes, buffers, random generators and hooks."""
+"""A model is evaluated and left exactly as it was: modes, random generators, gradients and all that it holds."""
 
 import random
 import sys
@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.parameter import is_lazy
 
-from grokscope.attach.arguments import one_line
-from grokscope.errors import InputError, require
+from grokscope.attach.model_state import preserve_held
+from grokscope.errors import require
 
 __all__ = ["device_of", "home_of", "preserve_state", "unwrap"]
 
@@ -53,17 +53,17 @@ def home_of(device: torch.device) -> torch.device:
 
 @contextmanager
 def preserve_state(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode, no gradients, full precision; afterwards modes, buffers and random generators are restored.
+    """Evaluation mode, no gradients, full precision; afterwards modes, random generators and all it holds are restored.
 
     Each submodule has its own mode back: one that its owner keeps in evaluation stays there. Autocast is off inside:
     what is read varies by 1e-4 of the activations, which half precision cannot hold. What is compiled, be it a part of
-    the model, runs as it was written and is not compiled again. A model that counts its calls in a plain attribute
-    counts these too.
+    the model, runs as it was written and is not compiled again.
     """
     kinds = {tensor.device.type for tensor in chain(model.parameters(), model.buffers())} - {"meta"} or {"cpu"}
     with ExitStack() as stack:
-        stack.enter_context(_same_random_state(model, kinds))
-        stack.enter_context(_same_buffers(model))
+        stack.enter_context(_same_random_state(kinds))
+        stack.enter_context(preserve_held(model))
+        stack.enter_context(_same_gradients(model))
         stack.enter_context(_evaluating(model))
         stack.enter_context(_forward_as_written(model))
         for kind in sorted(kinds):
@@ -87,12 +87,10 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _same_random_state(model: nn.Module, kinds: set[str]) -> Iterator[None]:
-    """Every global generator, and those that modules hold as attributes."""
-    attributes = [value for module in model.modules() for value in vars(module).values()]
-    own = [(value.get_state, value.set_state) for value in attributes if isinstance(value, torch.Generator)]
+def _same_random_state(kinds: set[str]) -> Iterator[None]:
+    """Every global generator; those that the model holds are its own state."""
     shared = [RANDOM_STATE[kind] for kind in ("python", "numpy", "torch", *sorted(kinds & {*RANDOM_STATE}))]
-    states = [(set_state, get_state()) for get_state, set_state in (*own, *shared)]
+    states = [(set_state, get_state()) for get_state, set_state in shared]
     try:
         yield
     finally:
@@ -101,73 +99,16 @@ def _same_random_state(model: nn.Module, kinds: set[str]) -> Iterator[None]:
 
 
 @contextmanager
-def _same_buffers(model: nn.Module) -> Iterator[None]:
-    """Buffers that a forward pass changes in evaluation too: counters, averages, caches, and those it registers."""
-    with ExitStack() as stack:  # goes on with the others if one cannot be restored, and raises at the end
-        for module in model.modules():
-            stack.callback(_forget_new, module, dict(module._buffers.items()), dict(vars(module)))
-            for name, buffer in module._buffers.items():
-                if buffer is not None and (before := _copied(buffer)) is not None:
-                    stack.callback(_put_back, name, buffer, before, _version(buffer))
+def _same_gradients(model: nn.Module) -> Iterator[None]:
+    """Set aside, not copied: a forward pass that runs a backward pass of its own begins without any."""
+    gradients = [(parameter, parameter.grad) for parameter in model.parameters()]
+    try:
+        for parameter, _ in gradients:
+            parameter.grad = None
         yield
-
-
-def _forget_new(module: nn.Module, buffers: dict[str, Tensor | None], attributes: dict[str, Any]) -> None:
-    """The same buffers as before; with a new one goes the flag or length that says it is there."""
-    now = dict(module._buffers.items())  # of a scripted module it is no dictionary, and cannot be written to
-    for name, buffer in buffers.items():
-        if name not in now or now[name] is not buffer:
-            module._buffers[name] = buffer
-    new = now.keys() - buffers.keys()
-    for name in new:
-        del module._buffers[name]
-    if new:
-        module._non_persistent_buffers_set -= new
-        plain = [name for name, value in vars(module).items() if isinstance(value, bool | int | float | str | None)]
-        for name in {*plain} - attributes.keys():
-            del vars(module)[name]
-        vars(module).update({name: attributes[name] for name in plain if name in attributes})
-
-
-def _copied(buffer: Tensor) -> Tensor | None:
-    """None of what has no numbers (meta, not yet initialised) or knows no copy."""
-    if is_lazy(buffer) or buffer.is_meta:
-        return None
-    try:
-        return buffer.detach().clone()
-    except NotImplementedError:
-        return None
-
-
-def _put_back(name: str, buffer: Tensor, before: Tensor, version: int | None) -> None:
-    # One that is as it was is not written: a backward pass under way may hold it.
-    if _version(buffer) == version and _same_values(buffer, before):
-        return
-    try:
-        with torch.no_grad():
-            if buffer.shape == before.shape:
-                buffer.copy_(before)
-            elif buffer.requires_grad:  # which cannot be resized
-                buffer.data = before
-            else:
-                buffer.resize_(before.shape).copy_(before)
-    except Exception as error:  # whatever its kind of tensor raises
-        raise InputError(
-            f"the model changes its buffer {name!r} when it is run, which cannot be undone: {one_line(error)}"
-        ) from error
-
-
-def _version(buffer: Tensor) -> int | None:
-    """How often a tensor was written, changes through `.data` left out; None of inference tensors."""
-    return None if buffer.is_inference() else buffer._version
-
-
-def _same_values(buffer: Tensor, before: Tensor) -> bool:
-    """NaN is the same as NaN. Where there is nothing to compare by (sparse, nested), the version alone tells."""
-    if buffer.layout is not torch.strided or buffer.is_nested or torch.equal(buffer, before):
-        return True
-    both_undefined = (buffer != buffer) & (before != before) if buffer.shape == before.shape else None
-    return both_undefined is not None and bool(((buffer == before) | both_undefined).all())
+    finally:
+        for parameter, gradient in gradients:
+            parameter.grad = gradient
 
 
 @contextmanager

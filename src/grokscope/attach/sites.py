@@ -14,7 +14,7 @@ from torch.jit import ScriptModule
 from grokscope.errors import InputError, require, shown
 from grokscope.shapes import Float
 
-__all__ = ["Capture", "Place", "Site", "at_position", "capture", "find_sites", "site_name"]
+__all__ = ["Capture", "Place", "Site", "at_position", "capture", "find_sites", "likely_sites", "site_name"]
 
 Site = str | Callable[[nn.Module, Any], Tensor]
 """A module's dotted name (its output; with `.input` at the end, its input; with `#2` after that, its second call in a
@@ -81,6 +81,13 @@ def find_sites(model: nn.Module, sites: Sequence[Site]) -> dict[str, Place]:
             )
             found[site] = Place(known[name], part not in known, int(numbered[2]) if numbered else None)
     return found
+
+
+def likely_sites(model: nn.Module) -> list[str]:
+    """Some modules whose output could be read: activation functions, or else whatever has no parts."""
+    parts = {name: part for name, part in _modules(model).items() if not any(part.children())}
+    activations = [name for name, part in parts.items() if "activation" in type(part).__module__]
+    return (activations or list(parts))[:SUGGESTED]
 
 
 @contextmanager

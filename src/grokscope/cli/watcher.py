@@ -143,10 +143,12 @@ def _key(spec: RunSpec, by: Grouping) -> Hashable:
 def _label(specs: Sequence[RunSpec], by: Grouping) -> str:
     """The tasks, λ, the number of runs, where they were forked and the size of the model."""
     tasks = list(dict.fromkeys(spec.task.rpartition("/")[2] for spec in specs))
-    decays = sorted({spec.training.weight_decay for spec in specs})
+    decays = sorted({decay for spec in specs if (decay := spec.training.weight_decay) is not None})
     model = specs[0].architecture
     words = tasks[0] if len(tasks) == 1 else f"{tasks[0]} and {len(tasks) - 1} more"
-    words += f" λ={'–'.join(f'{decay:g}' for decay in dict.fromkeys((decays[0], decays[-1])))} ({len(specs):,})"
+    words += (
+        f" λ={'–'.join(f'{decay:g}' for decay in dict.fromkeys((*decays[:1], *decays[-1:]))) or '?'} ({len(specs):,})"
+    )
     forked = {spec.fork.step for spec in specs if spec.fork is not None}
     if forked and by == "seeds":
         words += f" from {min(forked):,}"

@@ -54,11 +54,11 @@ def decide_decay(spec: RunSpec, evaluations: Sequence[Mapping[str, Any]]) -> Dec
     It depends on what was logged alone, so it survives a restart.
     """
     if spec.control is not None:
-        return controlled(spec.control, spec.training.weight_decay, evaluations)
+        return controlled(spec.control, spec.training.known_weight_decay, evaluations)
     if spec.trigger is None:
         return None
     at_random = drawn_step(spec.seeds.data_order, spec.training.steps)
-    return decision(spec.trigger, spec.training.weight_decay, evaluations, at_random)
+    return decision(spec.trigger, spec.training.known_weight_decay, evaluations, at_random)
 
 
 def apply_rule(state: State, slot: int, spec: RunSpec, evaluations: Sequence[Mapping[str, Any]]) -> None:

@@ -89,7 +89,7 @@ def forked_run(spec: RunSpec, events: Timeline) -> ForkedRun:
     start = spec.fork.step if spec.fork else 0
     grokked, before = events.grokked, events.evaluated_before
     return ForkedRun(
-        weight_decay=spec.training.weight_decay,
+        weight_decay=spec.training.known_weight_decay,
         steps_to_grok=None if grokked is None else grokked - start,
         outcome=events.outcome,
         cadence=1 if grokked is None or before is None else grokked - before,

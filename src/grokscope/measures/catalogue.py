@@ -69,7 +69,7 @@ def measure(question: Question, names: Iterable[str]) -> list[Row]:
     """
     chosen, subject = select(names), question.subject
     for name, one in chosen.items():
-        if lacks := lacking(one, subject.offers):
+        if lacks := lacking(one, question.offers):
             raise InputError(f"{shown(name)} needs {lacks}, which {subject.names[0]} does not offer")
     rows: list[Row] = [{} for _ in range(len(subject))]
     for one in chosen.values():
@@ -84,18 +84,18 @@ def measure(question: Question, names: Iterable[str]) -> list[Row]:
 
 def undefined_reason(question: Question, run: int, undefined: Sequence[str]) -> str:
     """Why some columns of a run are undefined."""
-    means, site = question.means(), question.site
+    means = question.means() if question.has("means") else None
     if question.has("weights"):
         for name, weight in question.stack.weights.items():
             if not weight[run].isfinite().all():
                 return f"weights in {name} are not numbers"
-    if not means.finite[run]:
-        return f"activations at {site} are not numbers"
-    if question.has("basis"):
+    if means is not None and not means.finite[run]:
+        return f"activations at {question.site} are not numbers"
+    if means is not None and question.has("basis"):
         waves = question.spectrum()
         share = float(waves.is_constant[run].double().mean())
         if share >= 0.5:
-            return f"{share:.0%} of the neurons at {site} are constant over the answers"
+            return f"{share:.0%} of the neurons at {question.site} are constant over the answers"
         if len(waves.dimensions) == 1:
             return "the basis has a single mode: there is nothing to agree on"
     more = f" and {len(undefined) - 1} more columns" if len(undefined) > 1 else ""

@@ -63,9 +63,14 @@ class Question:
             f"a reference must have learnt {self.subject.task.name}, got {self.reference.task.name}",
         )
 
+    @property
+    def offers(self) -> frozenset[Need]:
+        """What the subject offers; of key modes that are given, no activations are needed."""
+        return self.subject.offers if self.keys is None else self.subject.offers | {"activations"}
+
     def has(self, need: Need) -> bool:
-        """Whether the subject offers this."""
-        return need in self.subject.offers
+        """Whether the question offers this."""
+        return need in self.offers
 
     @property
     def stack(self) -> RunStack:

@@ -113,8 +113,8 @@ class Training(Spec):
     """Decay of the second moment."""
     epsilon: float = 1e-8
     """Added to √v̂."""
-    weight_decay: float = 1.0
-    """λ: each step multiplies every decayed parameter by 1 − ηλ."""
+    weight_decay: float | None = 1.0
+    """λ: each step multiplies every decayed parameter by 1 − ηλ; None where it is not known, of a monitored run."""
     decay_parameters: Literal["all", "matrices"] = "all"
     """What is decayed: every parameter, or weight matrices and embeddings only, sparing biases and LayerNorm."""
     weight_decay_schedule: tuple[tuple[int, float], ...] = ()
@@ -143,7 +143,8 @@ class Training(Spec):
         self.require_each("be positive", "learning_rate", "epsilon", "clip_norm")
         self.require_each("lie in [0, 1)", "beta1", "beta2", "dropout", "grokfast_alpha")
         self.require_each("be at least 0", "grokfast_lamb", "warmup_steps")
-        for decay in (self.weight_decay, *(decay for _, decay in self.weight_decay_schedule)):
+        begins = () if self.weight_decay is None else (self.weight_decay,)
+        for decay in (*begins, *(decay for _, decay in self.weight_decay_schedule)):
             require(decay >= 0, "weight_decay must be at least 0", decay)
             product = self.learning_rate * decay
             require(product < 1, "learning_rate × weight_decay must stay below 1", product)
@@ -152,6 +153,13 @@ class Training(Spec):
         require(ordered, "weight_decay_schedule must have increasing steps from 1 on", changes)
         late = [step for step in changes if step >= self.steps]
         require(not late, f"weight_decay_schedule must change before the last step {self.steps}", late)
+
+    @property
+    def known_weight_decay(self) -> float:
+        """λ, which is known of every run that is trained here; rejected where it is not."""
+        if self.weight_decay is None:
+            raise InputError("weight_decay is not known of a run that was only monitored, without its optimiser")
+        return self.weight_decay
 
 
 # Where each signal fires unless the trigger says otherwise.
@@ -286,6 +294,8 @@ class RunSpec(Spec):
         """What concerns more than one part: the split, the trigger's decay, the steps named by fork and cadences."""
         require(0 < self.train_fraction < 1, "train_fraction must lie in (0, 1)", self.train_fraction)
         require(self.task != "", "task must be a task's name", self.task)
+        is_known = self.training.weight_decay is not None or self.model
+        require(is_known, "weight_decay must be a finite number, unless the run is only monitored", None)
         if self.trigger is not None:
             product = self.training.learning_rate * self.trigger.weight_decay
             require(product < 1, "learning_rate × the trigger's weight_decay must stay below 1", product)
@@ -303,7 +313,7 @@ class RunSpec(Spec):
     def _check_control(self, control: ClosedLoop) -> None:
         product = self.training.learning_rate * control.highest
         require(product < 1, "learning_rate × the control's highest must stay below 1", product)
-        begins = self.training.weight_decay
+        begins = self.training.known_weight_decay
         require(begins > 0, "weight_decay must be positive for a control, which multiplies it", begins)
         require(
             begins <= control.highest,

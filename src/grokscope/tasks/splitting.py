@@ -8,7 +8,7 @@ import torch
 
 from grokscope.errors import require
 from grokscope.randomness import Stream, permutation
-from grokscope.shapes import Int
+from grokscope.shapes import Bool, Int
 from grokscope.specs.spec import WORD_LIMIT
 from grokscope.tasks.task import Task
 
@@ -23,6 +23,18 @@ class Split:
     """⌊fraction · inputs⌋ rows."""
     validation: Int[np.ndarray, " validation"]
     """All others."""
+
+    @property
+    def mask(self) -> Bool[np.ndarray, " inputs"]:
+        """Whether each pair is trained on, in the order of the task's inputs.
+
+        >>> from grokscope.tasks.operations import named_task
+        >>> split(named_task("add_mod7"), 0.5, seed=0).mask.sum()
+        np.int64(24)
+        """
+        is_train = np.zeros(len(self.train) + len(self.validation), dtype=bool)
+        is_train[self.train] = True
+        return is_train
 
 
 def split(task: Task, train_fraction: float, seed: int) -> Split:

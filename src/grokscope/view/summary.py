@@ -59,13 +59,18 @@ def summarize_run(run: Run) -> str:
             parts.append(f"{word} at step {step:,} (‖W‖ {norm}, FSD {fsd})")
     ended = record.outcome.outcome.replace("_", " ")
     early = ", stopped early" if record.outcome.stopped_early else ""
-    parts.append(f"{ended}{early} at step {timeline.last:,}, λ = {run.spec.training.weight_decay:g}")
+    parts.append(f"{ended}{early} at step {timeline.last:,}, {_decay_of(run)}")
     return f"{run.name}: {', '.join(parts)}"
+
+
+def _decay_of(run: Run) -> str:
+    decay = run.spec.training.weight_decay
+    return "λ unknown" if decay is None else f"λ = {decay:g}"
 
 
 def _describe(run: Run, record: RunRecord) -> str:
     timeline = record.timeline_or_none
-    who = f"{_short_name(run)} (λ = {run.spec.training.weight_decay:g})"
+    who = f"{_short_name(run)} ({_decay_of(run)})"
     if timeline is None:
         return f"{who} has not begun."
     known = f"{who} has not memorised its training data by step {timeline.last:,}."
@@ -108,8 +113,8 @@ def _branches(name: str, parent: RunRecord | None, step: int, forks: Sequence[Ru
     """The forks of one run at one step, and the run itself where it is a branch of their family."""
     members = [*([parent] if parent else []), *forks]
     lines = [f"Forks of {name} at step {step:,}:"]
-    for record in sorted(members, key=lambda record: record.spec.training.weight_decay):
-        timeline, decay = record.timeline_or_none, record.spec.training.weight_decay
+    for record in sorted(members, key=lambda record: record.spec.training.known_weight_decay):
+        timeline, decay = record.timeline_or_none, record.spec.training.known_weight_decay
         who = f"  λ = {decay:g}{' (the parent)' if record is parent else ''}"
         if timeline is None or timeline.grokked is None:
             lines.append(f"{who}: not grokked by step {step if timeline is None else timeline.last:,}")

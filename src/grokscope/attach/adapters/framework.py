@@ -51,7 +51,7 @@ class Observer:
     def begin(self, model: Any, optimizer: torch.optim.Optimizer | None, step: int) -> None:
         """Check the model, take the optimiser, and evaluate for the first time."""
         self.monitor.check(model)
-        self.monitor.optimizer = optimizer
+        self.monitor.attached, self.monitor.controlled = () if optimizer is None else (optimizer,), ()
         if self.rule is not None:
             if optimizer is None:
                 raise InputError("a rule needs an optimiser, and the framework gave none")
@@ -66,7 +66,7 @@ class Observer:
     def evaluate(self, model: Any, step: int) -> Row | None:
         """Evaluate if a step is due and was not evaluated yet, and apply the rule."""
         last = self.monitor.log[-1]["step"] if self.monitor.log else None
-        if step % self.monitor.every or last == step:
+        if last == step or not self.monitor.is_due(step):
             return None
         row = self.monitor.measure(model, step)
         if self.controller is not None:

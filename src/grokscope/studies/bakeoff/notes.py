@@ -132,7 +132,7 @@ def _raised(records: Records) -> Measured:
 
 
 def _decays_until_grokking(record: RunRecord) -> list[tuple[float, float]]:
-    grokked, start = record.outcome.grokked, record.spec.training.weight_decay
+    grokked, start = record.outcome.grokked, record.spec.training.known_weight_decay
     log = record.evaluations
     pairs = zip(log["step"], log.get("weight_decay", []), strict="weight_decay" in log)
     return [(decay, start) for step, decay in pairs if grokked is None or step <= grokked]

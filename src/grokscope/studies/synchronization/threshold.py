@@ -57,12 +57,12 @@ def _norm_rate(records: Records) -> Measured:
         kept = [(step, norm) for step, norm in rows if grok is not None and step <= grok and norm > 0]
         if len(kept) > 1:
             steps, norms = ([row[i] for row in kept] for i in (0, 1))
-            found.append(norm_decay(steps, norms, training.weight_decay, training.learning_rate))
+            found.append(norm_decay(steps, norms, training.known_weight_decay, training.learning_rate))
     return Measured(
         {
             "rate": _mean([SCALE * one.rate for one in found]),
             "κ": fmean(one.efficiency for one in found) if found else None,
-            "decay alone": SCALE * training.learning_rate * training.weight_decay,
+            "decay alone": SCALE * training.learning_rate * training.known_weight_decay,
         },
         n=len(found),
     )

@@ -131,7 +131,7 @@ const branch = row =>
 const GROUPINGS = {
   task: ["task", row => row.task],
   seed: ["seed", row => `seed ${row.seed}`],
-  weight_decay: ["λ", row => `λ = ${row.weight_decay}`],
+  weight_decay: ["λ", row => `λ = ${row.weight_decay ?? "unknown"}`],
   fork: ["fork", branch],
   outcome: ["outcome", row => outcomeText(row.outcome)],
   learning_rate: ["η", row => `η = ${row.learning_rate}`],

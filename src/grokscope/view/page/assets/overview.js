@@ -86,7 +86,7 @@ const overview = {
   },
   showSummary(rows) {
     const tasks = [...new Set(rows.map(row => row.task))],
-      decays = [...new Set(rows.map(row => row.weight_decay))].sort((a, b) => a - b),
+      decays = [...new Set(rows.map(row => row.weight_decay))].filter(isNumber).sort((a, b) => a - b),
       steps = rows.reduce((sum, row) => sum + (row.last ?? 0) - (row.fork ? row.fork.step : 0), 0),
       part = rows.length < data.rows.length ? ` (of ${whole(data.rows.length)}; the others are filtered out)` : "",
       more = tasks.length > 6 ? ` and ${tasks.length - 6} more` : "";
