@@ -95,9 +95,11 @@ const TITLES = {
 // A run's name without its hash, and with λ and its fork where runs of the page differ in them.
 const shortName = row => (row.name.endsWith(`-${row.id}`) ? row.name.slice(0, -row.id.length - 1) : row.name);
 const nameOf = row =>
-  [shortName(row), ...(data.decays > 1 ? [`λ = ${row.weight_decay}`] : []), ...(row.fork ? [branch(row)] : [])].join(
-    ", ",
-  );
+  [
+    shortName(row),
+    ...(data.decays > 1 ? [`λ = ${row.weight_decay ?? "unknown"}`] : []),
+    ...(row.fork ? [branch(row)] : []),
+  ].join(", ");
 
 // Outcomes in the order in which they are shown, each with its place in the palette.
 const OUTCOMES = {
