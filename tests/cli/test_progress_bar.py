@@ -83,6 +83,8 @@ def test_it_says_what_runs_have_reached_and_how_the_jobs_are(bar: TrainingBar) -
     bar.report(line(4, OTHER))
     assert facts().startswith("2 memorised, 1 grokked")
     assert facts().endswith("\njobs: 2 pending ([red])")
+    bar.fill()
+    assert "jobs" not in facts()
 
 
 def test_a_notice_is_printed_as_it_is(bar: TrainingBar, capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,18 +59,23 @@ class TrainingBar:
             self.jobs = line["jobs"]
         else:
             self._take_evaluation(line["run"], line["last"] - line["step"], line["row"])
-        counts = ", ".join(f"{len(names)} {event}" for event, names in self.reached.items())
-        speed = self.bar.tasks[0].speed
-        reached = counts + (f"  {speed:,.0f} run-steps/s" if speed else "")
-        self.bar.update(self.task, facts="\n".join(filter(None, [reached, self.jobs])))
+        self._show()
 
     def warn(self, sentence: str, kind: str = "warning") -> None:
         """Print a sentence above the bar."""
         self.console.print(f"{kind}: {escape(sentence)}", soft_wrap=True)
 
     def fill(self) -> None:
-        """Show that nothing is left: a run that ends early leaves steps."""
+        """Show that nothing is left: a run that ends early leaves steps, and the last job is not counted again."""
+        self.jobs = ""
         self.bar.update(self.task, completed=self.total)
+        self._show()
+
+    def _show(self) -> None:
+        counts = ", ".join(f"{len(names)} {event}" for event, names in self.reached.items())
+        speed = self.bar.tasks[0].speed
+        reached = counts + (f"  {speed:,.0f} run-steps/s" if speed else "")
+        self.bar.update(self.task, facts="\n".join(filter(None, [reached, self.jobs])))
 
     def _take_evaluation(self, run: str, left: int, row: dict[str, float | None]) -> None:
         self.bar.advance(self.task, max(self.left[run] - left, 0))  # a run that continues repeats some steps
