@@ -14,7 +14,7 @@ from grokscope.files import named, write_atomically
 from grokscope.jobs import bytes_per_run, prepare_plan, reject_impossible
 from grokscope.jobs.costs import cost_of
 from grokscope.jobs.executors import cores, executor_named, shards_of
-from grokscope.jobs.trackers import Word, mirror_logs
+from grokscope.jobs.trackers import Word, mirror_logs, reject_missing
 from grokscope.runs import BusyError, Run, Store, is_remote, open_store
 from grokscope.specs import Plan
 from grokscope.training import cohort_key
@@ -83,6 +83,7 @@ def run_with_progress(plan: Plan, track: Sequence[Word] = (), executor: Executor
     """
     if track and is_remote(plan.out):
         raise InputError(f"--track needs a local folder, and {plan.out} is not one")
+    reject_missing(track)
     is_here = executor.executor == "local"
     waiting_runs = prepare_plan(plan, is_here)
     execute = executor_named(
