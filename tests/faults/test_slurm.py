@@ -147,7 +147,7 @@ def arrays(sweep: Sweep) -> None:
 
 
 def time_limit_near(sweep: Sweep) -> None:
-    """A job is warned that its time ends soon: it stores everything and queues itself again."""
+    """A job is warned that its time ends soon, as SLURM does up to half a minute early: it queues itself again."""
     _, job = sweep.slow_writer()
     sweep.wait_for_requeue(job)
 
@@ -202,7 +202,7 @@ AGAIN = r"shard \d is tried again: job \d+_\d left the queue without a result \(
     ("strike", "options", "notices"),
     [
         (arrays, {}, []),
-        (time_limit_near, {"minutes": 1, "slurm_signal_delay_s": 30}, []),
+        (time_limit_near, {"minutes": 1, "slurm_signal_delay_s": 5}, []),
         (time_limit_hit, {"minutes": 1, "slurm_signal_delay_s": 0}, [AGAIN.format(state="timeout")]),
         (cancelled, {}, [AGAIN.format(state="cancelled")]),
         (preempted, {}, []),
