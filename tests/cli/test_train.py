@@ -4,6 +4,7 @@ import functools
 import json
 import re
 import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -258,6 +259,16 @@ def test_bad_input(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     (here / "bad.json").write_text('{"layers": 3}')
     rejected(["train", *words(arguments)], sentence, here, capsys)
+
+
+@pytest.mark.parametrize("word", ["wandb", "tensorboard", "trackio"])
+def test_a_tracker_that_is_not_installed_is_rejected_before_anything_is_trained(
+    word: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / word).mkdir()
+    monkeypatch.setattr(sys, "path", [str(here)])
+    sentence = f"the tracker {word} needs the package {word}; install it with: pip install 'grokscope[trackers]'"
+    rejected(words(f"train add_mod7 --out runs --track {word}"), sentence, here, capsys)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any
 
 from grokscope.cli.columns import align
+from grokscope.cli.nearby import describe_absence
 from grokscope.cli.options import Folder, JsonFlag
 from grokscope.errors import shown
 from grokscope.runs import open_runs
@@ -26,7 +27,7 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
         print(json.dumps(rows))
         return
     if not rows:
-        print(f"no runs in {folder} yet; train some with: grokscope train add_mod97 --out {folder}")
+        print(describe_absence(folder))
         return
     columns = {"run": "run", "λ": "weight_decay", "outcome": "outcome", "memorised": "memorized", "grokked": "grokked"}
     if any(row["fork_step"] is not None for row in rows):
