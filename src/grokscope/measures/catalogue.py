@@ -31,10 +31,12 @@ ORDER = (
     "norms",
 )
 
+WITHOUT_MEASURES = ("catalogue", "kernel_snapshot")  # the second needs Triton
+
 
 def gather() -> dict[str, Measure]:
     """The `ENTRIES` of every module of the package: a measure is added by adding a file."""
-    others = sorted({module.name for module in iter_modules(package.__path__)} - {*ORDER, "catalogue"})
+    others = sorted({module.name for module in iter_modules(package.__path__)} - {*ORDER, *WITHOUT_MEASURES})
     modules = [import_module(f"{package.__name__}.{name}") for name in (*ORDER, *others)]
     return {name: entry for module in modules for name, entry in getattr(module, "ENTRIES", {}).items()}
 
