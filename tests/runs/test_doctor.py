@@ -6,7 +6,8 @@ import torch
 
 from grokscope.jobs import run_all
 from grokscope.runs import RunOutcome, Store, keep_plan
-from grokscope.runs.doctor import damaged_runs, examine, find_damage, set_aside
+from grokscope.runs.damage import damaged_runs, find_damage
+from grokscope.runs.doctor import examine, set_aside
 from grokscope.specs import Plan
 from tiny_runs import TINY
 

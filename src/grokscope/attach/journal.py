@@ -50,6 +50,7 @@ class Journal:
         """Add one evaluation; the first one makes the folder."""
         if self.folder is None:
             self.folder = self._begin(model, weight_decay or 0.0)
+        self.folder.reopen()
         numbers = {name: value for name, value in row.items() if not isinstance(value, str)}
         self.folder.append(dict.fromkeys(NEEDED, float("nan")) | numbers)
 
@@ -57,6 +58,7 @@ class Journal:
         """Drop what comes after a log's last step."""
         self.continues_from = log[-1]["step"] if log else -1
         if self.folder is not None:
+            self.folder.reopen()
             self.folder.rewind(self.continues_from)
 
     def finish(self, log: Sequence[Mapping[str, Any]]) -> None:
@@ -81,6 +83,7 @@ class Journal:
         )
         folder = Store(self.out).add(spec)
         if self.continues_from is not None:
+            folder.reopen()
             folder.rewind(self.continues_from)
         elif folder.log():
             raise InputError(

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Self
 
 from grokscope.errors import InputError, shown
 from grokscope.files import DamagedError
-from grokscope.runs.logs import decode_rows, encode_row
+from grokscope.runs.logs import decode_memberships, encode_row
 from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.run_folder import MADE_FOR, Keep, RunFolder, run_name
 from grokscope.runs.store import CANCELLED, Store
@@ -141,7 +141,7 @@ class Remote:
     def memberships(self, run: str) -> set[Membership]:
         """The studies that a run is for; one that is half written does not count."""
         files = (self.read(f"{run}/{name}") for name in self.names(run) if MEMBERSHIP.fullmatch(name))
-        return {Membership.from_dict(row) for content in files for row in decode_rows(content or b"")[0]}
+        return {one for content in files for one in decode_memberships(content or b"")[0]}
 
     def add_memberships(self, run: str, made_for: Iterable[Membership]) -> None:
         """Note the studies that a run is for."""
@@ -265,6 +265,11 @@ class RemoteStore(Store):
         """Where it lies, as a plan names it."""
         return self.remote.address
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether every worker is to stop."""
+        return self.get(CANCELLED) is not None
+
     def reopen(self) -> None:
         """Undo `cancel`."""
         self.remote.remove(CANCELLED)
@@ -289,6 +294,10 @@ class RemoteStore(Store):
         """Whether anything of a run is committed yet."""
         return bool(self.remote.commits(run_name(spec)))
 
+    def damage_of(self, spec: RunSpec) -> str | None:
+        """Nothing: of a remote run each file is checked when it is fetched, and what is damaged is never continued."""
+        return None
+
     def create(self, spec: RunSpec) -> RemoteFolder:
         """The run's folder in the scratch folder, with its newest whole commit if there is one."""
         self.fetch(run_name(spec))
@@ -310,6 +319,10 @@ class RemoteStore(Store):
 
     def __iter__(self) -> Iterator[RunFolder]:
         return map(self.folder, self.remote.runs())
+
+    def survey(self, names: Iterable[str] | None = None) -> tuple[list[RunFolder], dict[str, str]]:
+        """The committed runs whose specs and outcomes can be used; and of the others why not."""
+        return super().survey(self.remote.runs() if names is None else names)
 
     def names(self, ending: str = "") -> list[str]:
         """Folders named like runs, in order; whether they hold a commit is seen when they are fetched."""
