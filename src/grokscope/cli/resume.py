@@ -55,6 +55,8 @@ def resume(
         planned = {spec for plan in known for spec in plan.runs}
         unplanned = [run.spec for run in stored if not run.outcome.is_finished and run.spec not in planned]
         left_alone = find_damaged([*planned, *unplanned], store)
+        if damaged_plans:  # one of those may say what is stored and measured of a run
+            left_alone |= dict.fromkeys(unplanned, "the plan that may name it is damaged")
         others = tuple(spec for spec in unplanned if spec not in left_alone)
         plans = [plan for plan in known if not all(spec in left_alone or store.is_finished(spec) for spec in plan.runs)]
         damaged |= {run_name(spec): why for spec, why in left_alone.items()}

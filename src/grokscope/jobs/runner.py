@@ -68,6 +68,8 @@ def _unfinished(members: list[RunSpec], damaged: Container[RunSpec], store: Stor
     sound = [spec for spec in members if spec not in damaged]
     left = [spec for spec in sound if not store.is_finished(spec)]
     for spec in set(sound) - set(left):
+        if store.locate(spec).path.is_symlink():  # nothing is written through it
+            continue
         _tidy(store.locate(spec))
         if spec in studies:
             store.add(spec, studies[spec])
@@ -119,7 +121,10 @@ def _take_stack(
         return None
     _await_parents([spec for spec in specs if spec not in damaged], store, options.should_stop)
     # What is finished, damaged, or another process's, leaves its slot empty: the others keep theirs, and so every bit.
-    by_slot = [None if spec in damaged else _take_run(store.add(spec, studies.get(spec, ())), locks) for spec in specs]
+    by_slot = [
+        None if spec in damaged or store.is_finished(spec) else _take_run(store.add(spec, studies.get(spec, ())), locks)
+        for spec in specs
+    ]
     return TrainingStack(specs, by_slot, store, options) if any(by_slot) else None
 
 

@@ -49,7 +49,7 @@ def find_damages(folder: RunFolder, planned: Sequence[Membership] = ()) -> list[
     for which in LOGS:
         if folder.path / f"{which}.jsonl" not in misplaced:
             found += _damaged_log(folder, which, sealed)
-    if sealed.outcome.is_finished and not sealed.is_bound and not found:
+    if sealed.outcome.is_finished and not found:
         found += _contradiction(folder, sealed.outcome)
     if folder.path / PASSING not in misplaced:
         found += _left_over(folder, sealed)
@@ -79,7 +79,7 @@ def _damaged_checkpoints(folder: RunFolder, sealed: SealedOutcome, misplaced: se
     path, first = folder.path / MANIFEST, _first_step(folder)
     stored = [one for one in folder.stored_checkpoints() if one not in misplaced]
     try:
-        folder.check_manifest()
+        folder.check_manifest(sealed)
         manifest = read_manifest(folder.path, folder.spec.identity)
     except DamagedError as error:
         content = _manifest_for(folder, stored)
@@ -161,7 +161,7 @@ def _last_evaluation(folder: RunFolder, outcome: RunOutcome, steps: Sequence[int
 
 
 def _contradiction(folder: RunFolder, outcome: RunOutcome) -> Iterator[Damage]:
-    """An outcome of an earlier version, which names neither run nor log, and is not what the log says."""
+    """An outcome that is not what the log says."""
     try:
         said = RunOutcome.from_evaluations(columns_from(folder.whole_rows()[0]), outcome.failed_at)
     except (KeyError, InputError):  # somebody else's log may lack what an outcome is made of
@@ -191,6 +191,9 @@ def _damaged_memberships(folder: RunFolder, planned: Sequence[Membership]) -> It
         stored, bad = decode_memberships(read_file(path), folder.spec.identity)
     except FileNotFoundError:
         stored, bad = [], 0
+    except DamagedError as error:
+        yield Damage(str(error), discarded=(path,))
+        return
     if bad:
         problem = f"{named(path)} has {plural(bad, 'line')} torn, altered or of another run"
         yield Damage(problem, discarded=(path,))

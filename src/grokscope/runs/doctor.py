@@ -59,7 +59,7 @@ def examine(
     """
     yield from _examine_beside(store, repair)
     planned = planned_runs(store)
-    for name in _run_names(store, planned):
+    for name in store.names():
         try:
             yield from _examine_run(store.path / name, planned.get(_hash_in(name)), repair)
         except BusyError as error:
@@ -70,14 +70,6 @@ def examine(
 
 def _hash_in(name: str) -> str:
     return name.rpartition("-")[2]
-
-
-def _run_names(store: Store, planned: dict[str, Planned]) -> list[str]:
-    """What is a run, has been one, or was to become one."""
-    entries = sorted(path.name for path in store.path.iterdir()) if store.path.is_dir() else []
-    runs = {*store.names()}
-    ours = (name for name in entries if name.isprintable() and not name.startswith("."))  # hidden is what was set aside
-    return [name for name in ours if name in runs or (_hash_in(name) in planned and (store.path / name).is_dir())]
 
 
 def _examine_beside(store: Store, repair: bool) -> Iterator[Finding]:
@@ -93,7 +85,7 @@ def _examine_beside(store: Store, repair: bool) -> Iterator[Finding]:
     problems: list[str] = []
     damaged = [file for file, plan in read_plans(store, problems.append).items() if plan is None]
     for file, problem in zip(damaged, problems, strict=True):
-        remedy = "it is set aside, and runs that it alone names are forgotten"
+        remedy = "it is set aside; runs that it alone names are forgotten, and what it measures of them"
         yield _mended(Finding(f"{PLANS}/{file}", problem, remedy), repair, partial(_move_aside, plans / file))
 
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from grokscope.errors import InputError, shown
-from grokscope.files import DamagedError, disk_error, named, open_file, read_file, read_json, write_atomically
+from grokscope.files import DamagedError, discard, disk_error, named, open_file, read_file, read_json, write_atomically
 from grokscope.runs.locks import hold_lock, lock_owner
 from grokscope.runs.logs import Row, columns_from, decode_memberships, decode_rows, encode_row
 from grokscope.runs.outcome import RunOutcome
@@ -117,7 +117,7 @@ class RunFolder:
 
     def reopen(self) -> None:
         """Let it go on after its end: its outcome is of what it was then."""
-        (self.path / OUTCOME).unlink(missing_ok=True)
+        discard(self.path / OUTCOME)
 
     @property
     def made_for(self) -> tuple[Membership, ...]:
@@ -260,7 +260,7 @@ class RunFolder:
         """The newest full state that is whole, not after a step if one is given; a damaged one is reported."""
         from grokscope.training.checkpoint import load_tensors
 
-        self.check_manifest()
+        self.check_manifest(self.sealed_outcome())
         for step, path in reversed(self.checkpoints("state").items()):
             if at_most is None or step <= at_most:
                 try:
@@ -277,12 +277,12 @@ class RunFolder:
         if step not in stored:
             steps = ", ".join(map(str, stored)) or "none"
             raise InputError(f"{self.name} has no weights at step {step}; stored steps: {shown(steps)}")
-        self.check_manifest()
+        self.check_manifest(self.sealed_outcome())
         return load_tensors(stored[step], self.spec.identity)
 
-    def check_manifest(self) -> None:
-        """Reject the checkpoints of an ended run if their manifest is not the one that it ended with."""
-        self.sealed_outcome().check(self.path / "manifest.json", self._bytes_of("manifest.json"))
+    def check_manifest(self, sealed: SealedOutcome) -> None:
+        """Reject a manifest that is not the one with which the run ended."""
+        sealed.check(self.path / "manifest.json", self._bytes_of("manifest.json"))
 
     @contextmanager
     def lock(self) -> Iterator[None]:

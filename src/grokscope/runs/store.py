@@ -139,6 +139,8 @@ class Store:
                 return next(iter(misplaced.values()))
             if not folder.outcome.is_finished:
                 folder.record()
+                if folder.path.is_symlink():
+                    return f"{named(folder.path)} is a link, and nothing is written through it"
         except InputError as error:
             return str(error)
         return None
