@@ -86,3 +86,12 @@ def test_a_record_that_nobody_could_read_is_refused_where_it_is_unpacked(
     (tmp_path / "changed.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
     with pytest.raises(InputError, match=sentence):
         unpack_records(tmp_path / "changed.gz")
+
+
+def test_a_small_file_with_a_huge_text_is_rejected_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "records.gz"
+    head = json.dumps({"format": "grokscope records 2"}).encode() + b"\n"
+    for text in (b" " * 2 * 10**8, b"[" * 2 * 10**8):
+        path.write_bytes(gzip.compress(head + text, 1))
+        with pytest.raises(InputError, match=r"its text has more than 100 times its [0-9,]+ bytes"):
+            unpack_records(path)

@@ -11,7 +11,7 @@ from torch import Tensor
 from grokscope.attach.operations import OWN
 from grokscope.attach.preservation import device_of, unwrap
 from grokscope.errors import InputError, require
-from grokscope.files import named, write_atomically
+from grokscope.files import named, read_given, write_atomically
 from grokscope.runs.logs import columns_from
 from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.provenance import provenance
@@ -101,7 +101,7 @@ class Journal:
         self.out.mkdir(parents=True, exist_ok=True)
         path = self.out / f"group{self.task.symbols}.json"
         require(
-            not path.exists() or path.read_bytes() == content,
+            not path.exists() or read_given(path, f"the table {named(path)}") == content,
             f"{named(path)} holds another group; keep the runs of each in a folder of its own",
         )
         if not path.exists():

@@ -12,7 +12,7 @@ from os.path import lexists
 from pathlib import Path
 
 from grokscope.errors import InputError
-from grokscope.files import DamagedError, discard, free_place, named, write_atomically
+from grokscope.files import DamagedError, discard, free_place, named, read_json, write_atomically
 from grokscope.runs.damage import Damage, find_damages
 from grokscope.runs.index import INDEX
 from grokscope.runs.locks import BusyError
@@ -143,8 +143,10 @@ def _examine_format(path: Path, planned: Planned | None, repair: bool) -> Findin
 def _write_format(path: Path) -> None:
     """The run's format: this version's, unless its outcome is one of those from before outcomes named their run."""
     discard(path / "format")
-    outcome = path / OUTCOME
-    is_old = outcome.is_file() and not outcome.is_symlink() and b'"run"' not in outcome.read_bytes()
+    try:
+        is_old = "run" not in read_json(path / OUTCOME, dict)
+    except (FileNotFoundError, DamagedError):
+        is_old = False
     write_atomically(path / "format", f"grokscope run {UNBOUND if is_old else FORMAT}\n".encode())
 
 

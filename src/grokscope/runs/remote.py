@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from grokscope.errors import InputError, shown
-from grokscope.files import DamagedError
+from grokscope.files import DamagedError, parse_json
 from grokscope.runs.logs import decode_memberships, encode_row
 from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.run_folder import MADE_FOR, Keep, RunFolder, run_name
@@ -45,6 +45,7 @@ __all__ = ["Commit", "Remote", "RemoteFolder", "RemoteStore"]
 RUN = re.compile(r"[A-Za-z0-9_+.-]{1,80}-[0-9a-f]{16}")
 FILE = re.compile(r"[a-z][A-Za-z0-9_-]{0,60}(\.[a-z]{1,12})?")
 MARKER = re.compile(r"commit-([0-9]{8})-([0-9a-f]{16})\.json")
+DIGEST = re.compile(r"[0-9a-f]{64}")
 MEMBERSHIP = re.compile(r"made_for-[0-9a-f]{16}\.json")
 SCRATCH = "GROKSCOPE_SCRATCH"  # the environment's name for a folder with space; the system's temporary one otherwise
 COMMIT_EVERY = 60.0  # seconds between commits of one run that is not at its end
@@ -78,12 +79,18 @@ class Commit:
     def from_json(cls, content: bytes) -> Self | None:
         """The inverse; None if the marker is torn, altered, or names what no run has."""
         try:
-            outer = json.loads(content)
-            found = cls(**json.loads(outer["commit"]))
+            outer = parse_json(content, "a marker")
+            found = cls(**parse_json(outer["commit"], "a commit"))
             is_whole = hashlib.sha256(outer["commit"].encode()).hexdigest() == outer["sha256"]
-            return found if is_whole and all(FILE.fullmatch(name) for name in found.files) else None
+            return found if is_whole and found._makes_sense() else None
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
+
+    def _makes_sense(self) -> bool:
+        """Whether its parts are what they should be, and its files lie nowhere but in the run."""
+        is_of_run = type(self.step) is int and MARKER.fullmatch(self.marker) and type(self.finished) is bool
+        files = [(FILE.fullmatch(name), DIGEST.fullmatch(sha256), size) for name, (sha256, size) in self.files.items()]
+        return bool(is_of_run) and all(name and digest and type(size) is int for name, digest, size in files)
 
 
 class Remote:

@@ -22,7 +22,7 @@ def summarize(runs: Sequence[Run]) -> str:
     records, damaged = _records_of(runs)
     runs = [run for run in runs if run.name not in damaged]
     names = {run.spec.content_hash: _short_name(run) for run in runs}
-    parts = [f"{name} is damaged: {why}." for name, why in damaged.items()]
+    parts = [f"{name} is damaged: {why}; see `grokscope doctor`." for name, why in damaged.items()]
     parts += [_describe(run, record) for run, record in zip(runs, records, strict=True) if run.spec.fork is None]
     forks: dict[tuple[str, int], list[RunRecord]] = {}
     for record in records:
