@@ -30,7 +30,7 @@ from grokscope.specs import Architecture, Cadence, Membership, Plan, RunSpec, Tr
 
 __all__ = ["CASES", "ENDED", "OTHER", "OTHERS", "QUICK", "STATES", "WAITING", "Bench", "Case", "Seen", "workplace"]
 
-SECONDS = 5  # that a command may take, whatever lies in the folder
+SECONDS = 5  # that a command may take, whatever lies in the folder; one that trains may take more
 SPEC = RunSpec(
     task="add_mod5",
     train_fraction=0.6,
@@ -382,10 +382,10 @@ def within(seconds: float, what: str) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def call(words: Sequence[str]) -> Seen:
+def call(words: Sequence[str], seconds: float = SECONDS) -> Seen:
     """A command, run here; whatever it raises, other than to exit, escapes."""
     out, error = io.StringIO(), io.StringIO()
-    with within(SECONDS, " ".join(words)), redirect_stdout(out), redirect_stderr(error):
+    with within(seconds, " ".join(words)), redirect_stdout(out), redirect_stderr(error):
         try:
             status = run(words)
         except SystemExit as stop:
@@ -471,7 +471,7 @@ class Bench:
             (who, name): ask(self.copy(), who.content_hash) for who in STATES for name, ask in (QUICK | OTHERS).items()
         }
         store = self.copy()
-        assert call(["resume", str(store), "--device", "cpu"]).status == 0
+        assert call(["resume", str(store), "--device", "cpu"], seconds=60).status == 0
         self.ended = files_of(store)
 
     def copy(self) -> Path:
@@ -493,7 +493,7 @@ class Bench:
         case.damage(store)
         is_found = call(["doctor", str(store)]).status == 1
         is_mended = call(["doctor", str(store), "--repair"]).status == 0
-        call(["resume", str(store), "--device", "cpu"])
+        call(["resume", str(store), "--device", "cpu"], seconds=60)
         found = files_of(store)
         changed = {
             name.partition("/")[0]

@@ -61,7 +61,7 @@ def test_a_format_that_is_no_text_is_named(tmp_path: Path) -> None:
         ("log", {"step": [100, 100]}, "the steps of a log are not increasing whole numbers"),
         ("log", {"step": [0, 0.5]}, "the steps of a log are not increasing whole numbers"),
         ("log", {"step": [False, True]}, "the steps of a log are not increasing whole numbers"),
-        ("log", {"step": [0, math.nan]}, "the steps of a log are not increasing whole numbers"),
+        ("log", {"step": [0, math.nan]}, "a record holds finite numbers only"),
         ("measured", {"step": [200, 100]}, "the steps of a log are not increasing whole numbers"),
         ("measured", {"fsd": [0.5]}, "a log has no column 'step'"),
         ("outcome", {"outcome": "unfinished"}, "a record is of a run that has not ended"),

@@ -71,7 +71,8 @@ class Spec:
         require(isinstance(values, Mapping), f"{cls.__name__} must be an object with named fields", values)
         known = _annotations(cls)
         for key in values:
-            require(key in known, f"{cls.__name__} has no field {shown(key)}{_elsewhere(cls, str(key))}")
+            if key not in known:  # only then is it worth a search for what was meant
+                raise InputError(f"{cls.__name__} has no field {shown(key)}{_elsewhere(cls, str(key))}")
         try:
             return cls(**values)
         except TypeError as error:  # a field without a default was left out
