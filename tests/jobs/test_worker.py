@@ -221,7 +221,7 @@ GOOD = Plan("runs", (FIRST,)).to_dict()
     ("content", "sentence"),
     [
         (None, r"the plan 'plan\.json' cannot be read: .*No such file or directory"),
-        (b"\xff", r"the plan 'plan\.json' cannot be read: 'utf-8' codec"),
+        (b"\xff", r"Plan is not valid JSON: 'utf-8' codec"),
         (b"", r"Plan is not valid JSON"),
         (b"[]", r"Plan must be an object with named fields, got \[\]"),
         (json.dumps({**GOOD, "devise": "cpu"}).encode(), r"Plan has no field 'devise'; did you mean 'device'\?"),
@@ -272,4 +272,4 @@ def test_it_reads_the_plan_that_a_store_keeps(tmp_path: Path, capsys: pytest.Cap
     assert main(["--store", store.address, "--plan", name]) == 0
     assert store.is_finished(tiny)
     assert main(["--store", store.address, "--plan", "0123456789abcdef"]) == BAD_INPUT
-    assert "the plan plans/0123456789abcdef.json of" in capsys.readouterr().err
+    assert "the plan 'plans/0123456789abcdef.json' of" in capsys.readouterr().err

@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any
 
 from grokscope.cli.columns import align
+from grokscope.cli.damage import describe_damage
 from grokscope.cli.nearby import describe_absence
 from grokscope.cli.options import Folder, JsonFlag
 from grokscope.errors import shown
@@ -17,7 +18,7 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
     """List the runs of a folder with their outcomes.
 
     Columns: the run, its weight decay λ, its outcome, the steps at which it memorised and grokked, and where it was
-    forked.
+    forked. A run that is damaged is listed as such, with the reason below the table.
 
     Examples:
         grokscope list runs/first
@@ -37,6 +38,8 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
     counts = Counter(_cell(row, "outcome") for row in rows)
     outcomes = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
     print(f"\n{len(rows):,} {'run' if len(rows) == 1 else 'runs'}: {outcomes}")
+    if damage := describe_damage({row["run"]: row["problem"] for row in rows if row["problem"] is not None}, folder):
+        print(f"\n{damage}")
 
 
 def _cell(row: dict[str, Any], column: str) -> str:

@@ -95,7 +95,7 @@ def train(
         }
         runs |= dict.fromkeys(combinations(base, values, numbers))
 
-    from grokscope.cli.plans import device_here, finish, print_cost, run_with_progress, write_plan
+    from grokscope.cli.plans import device_here, finish, print_cost, reject_damaged, run_with_progress, write_plan
 
     elsewhere = executor.executor != "local" or plan_only is not None
     place = device_here(hardware.device, elsewhere=elsewhere)
@@ -108,3 +108,4 @@ def train(
         if storage.stop_after_grokking is not None:
             print("note: runs end early after grokking, so leads computed from them are biased", file=sys.stderr)
         finish(plan, run_with_progress(plan, track, executor))
+        reject_damaged(plan)

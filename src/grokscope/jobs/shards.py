@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from grokscope.errors import InputError
+from grokscope.jobs.preparation import find_damaged
 from grokscope.jobs.progress import StoredProgress
 from grokscope.jobs.stacks import plan_stacks, slots_in, slots_that_fit, split_evenly
 from grokscope.jobs.training_stack import Stopped
@@ -91,7 +92,8 @@ def work_on(plan: str) -> list[Line]:
         except Stopped:
             raise UnfinishedError("it was asked to stop", requests, was_cancelled=not requests) from None
     with open_store(shard.out) as store:
-        left = [spec for spec in shard.runs if not store.is_finished(spec)]
+        damaged = find_damaged(shard.runs, store)
+        left = [spec for spec in shard.runs if spec not in damaged and not store.is_finished(spec)]
     if left:
         raise UnfinishedError(f"{len(left)} of its {len(shard.runs)} runs are being written by another process")
     return list(last.values())

@@ -3,12 +3,13 @@
 Listing runs must not wait for torch, so what handles weights is imported where it is used.
 """
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.errors import InputError, did_you_mean, plural, shown
 from grokscope.runs.index import Facts, read_indexed
 from grokscope.runs.records import RunRecord
 from grokscope.runs.run_folder import RunFolder
@@ -22,10 +23,14 @@ if TYPE_CHECKING:
     from grokscope.model import ReferenceModule
     from grokscope.runs.checkpoints import Checkpoint
 
-__all__ = ["SUMMARIZED", "Run", "Runs", "open_runs"]
+__all__ = ["SUMMARIZED", "DamagedRunWarning", "Run", "Runs", "open_runs"]
 
 SUMMARIZED = ("spec.json", "outcome.json")  # what `Run.facts` without logs is made of, besides the studies
-TABLE = ("run", "task", "seed", "weight_decay", "study", "outcome", "memorized", "grokked", "fork_step")
+TABLE = ("run", "task", "seed", "weight_decay", "study", "outcome", "memorized", "grokked", "fork_step", "problem")
+
+
+class DamagedRunWarning(UserWarning):
+    """Some of a folder's runs are damaged and were left out; `grokscope doctor` says what can be repaired."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,17 @@ class Runs:
         self.store = Store(path)
 
     def __iter__(self) -> Iterator[Run]:
-        return (Run(folder) for folder in self.store)
+        """The runs that are not damaged; of the others there is a warning that names them."""
+        runs, damaged = self.survey()
+        if damaged:
+            name, why = next(iter(damaged.items()))
+            warnings.warn(f"{plural(len(damaged), 'run')} left out, such as {name}: {why}", DamagedRunWarning, 2)
+        return iter(runs)
+
+    def survey(self) -> tuple[list[Run], dict[str, str]]:
+        """The runs that are not damaged, and the names of the others with what is wrong."""
+        folders, damaged = self.store.survey()
+        return [Run(folder) for folder in folders], damaged
 
     def __len__(self) -> int:
         return len(self.store.names())
@@ -111,20 +126,23 @@ class Runs:
         return Run(self.store.find(name))
 
     def table(self) -> list[dict[str, Any]]:
-        """One row per run: run, task, seed, weight_decay, study, outcome, memorized, grokked, fork_step.
+        """One row per run: run, task, seed, weight_decay, study, outcome, memorized, grokked, fork_step, problem.
 
-        Of many runs, what was read before and has not changed since comes from an index beside them.
+        Of a run that is damaged, the outcome says so and the problem is a sentence. Of many runs, what was read before
+        and has not changed since comes from an index beside them.
         """
         return [_row(facts) for facts in self.facts(complete=False)]
 
-    def facts(self, complete: bool = True) -> list[Facts]:
-        """`Run.facts` of every run, likewise."""
+    def facts(self, complete: bool = True, names: Sequence[str] | None = None) -> list[Facts]:
+        """`Run.facts` of every run, or of those with these names, likewise."""
 
         def read(name: str, complete: bool) -> Facts:
-            return Run(self.store.folder(name)).facts(complete)
+            try:
+                return Run(self.store.folder(name)).facts(complete)
+            except InputError as error:
+                return {"run": name, **RunRecord.damaged_summary(str(error))}
 
-        found = read_indexed(self.store.path, self.store.names(), read, complete)
-        return [facts for facts in found if facts is not None]
+        return read_indexed(self.store.path, self.store.names() if names is None else names, read, complete)
 
 
 def open_runs(path: Path | str) -> Runs:

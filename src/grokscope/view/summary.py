@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from grokscope.files import DamagedError
 from grokscope.law import Ending, Family, fork_families, law_of
 from grokscope.runs import Run
 from grokscope.runs.records import RunRecord
@@ -18,9 +19,11 @@ def summarize(runs: Sequence[Run]) -> str:
     """
     if not runs:
         return "Nothing has been trained here yet."
-    records = [run.record for run in runs]
+    records, damaged = _records_of(runs)
+    runs = [run for run in runs if run.name not in damaged]
     names = {run.spec.content_hash: _short_name(run) for run in runs}
-    parts = [_describe(run, record) for run, record in zip(runs, records, strict=True) if run.spec.fork is None]
+    parts = [f"{name} is damaged: {why}; see `grokscope doctor`." for name, why in damaged.items()]
+    parts += [_describe(run, record) for run, record in zip(runs, records, strict=True) if run.spec.fork is None]
     forks: dict[tuple[str, int], list[RunRecord]] = {}
     for record in records:
         if record.spec.fork is not None:
@@ -42,6 +45,17 @@ def summarize(runs: Sequence[Run]) -> str:
             "mean lead (steps from synchronisation to grokking) over them is biased."
         )
     return "\n\n".join(parts)
+
+
+def _records_of(runs: Sequence[Run]) -> tuple[list[RunRecord], dict[str, str]]:
+    """The records of the runs whose logs are whole, and the names of the others with what is wrong."""
+    records, damaged = [], dict[str, str]()
+    for run in runs:
+        try:
+            records.append(run.record)
+        except DamagedError as error:
+            damaged[run.name] = str(error)
+    return records, damaged
 
 
 def summarize_run(run: Run) -> str:
