@@ -413,7 +413,7 @@ def served(store: Path, who: str) -> Seen:
     from grokscope.view.page.live import Watch
 
     with within(SECONDS, "serve"):
-        ((_, event),) = Watch(store).news()
+        (_, event), *_ = Watch(store).news()  # the runs, then how far they are
     return Seen(0, zlib.decompress(base64.b64decode(json.loads(event)["facts"])).decode(), "")
 
 

@@ -1,7 +1,7 @@
 """Power of conditioned means in each mode of a basis."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -69,9 +69,19 @@ def add_up(
     return (torch.arange(size, device=place.device)[:, None] == place).to(values.dtype) @ values
 
 
-@lru_cache(maxsize=64)
+# As long as a basis lives, so do its copies: CUDA graphs read them without asking.
+_COPIES: "WeakKeyDictionary[Basis, dict[torch.device, tuple[Tensor, ...]]]" = WeakKeyDictionary()
+
+
 def _on_device(basis: Basis, device: torch.device) -> tuple[Tensor, ...]:
     """Answers, dimensions, waves and the mode of each wave, copied to a device once."""
+    copies = _COPIES.setdefault(basis, {})
+    if device not in copies:
+        copies[device] = _copied(basis, device)
+    return copies[device]
+
+
+def _copied(basis: Basis, device: torch.device) -> tuple[Tensor, ...]:
     modes = basis.modes
     waves = (modes.basis[:, 1:], modes.column_mode) if not modes.is_fourier else (np.empty(0), np.empty(0))
     answers, *rest = (torch.tensor(part, device=device) for part in (basis.answers, modes.dimensions, *waves))

@@ -135,7 +135,11 @@ class Cohort:
     @property
     def has_kernels(self) -> bool:
         """Whether steps and evaluations are made of kernels: on CUDA, with the Triton that torch's builds bring."""
-        return self.device.type == "cuda" and find_spec("triton") is not None
+        a = self.architecture
+        numbers = (
+            3 * self.key.batch * max(a.mlp_width, 3 * a.width)
+        )  # of a run's largest activation; counted in 32 bits
+        return self.device.type == "cuda" and find_spec("triton") is not None and numbers < 2**31
 
     @property
     def compute(self) -> torch.dtype | None:
