@@ -103,6 +103,16 @@ def variant_loss(
 
     To keep modes is to use every pair's true answer: what was memorised of the training pairs with that answer reaches
     all others. With few modes little of it passes, with all of them a memorised task has a low restricted loss.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import Architecture, RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small).with_seed(seed) for seed in (0, 1)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> all_modes = torch.ones(2, 2, dtype=torch.bool)
+    >>> bool((variant_loss(subject, "trig", all_modes).loss > 0).all())
+    True
     """
     variant = VARIANTS.get(name)
     if variant is None:
@@ -140,7 +150,17 @@ def excluded_loss_by_mode(
 def loss_ratio(
     subject: Subject, modes: Choice = None, *, basis: Basis | None = None, by: Conditioning = "answer"
 ) -> Float[Tensor, " runs"]:
-    """Validation loss over the restricted loss `trig`: how much worse the model is than its key modes alone."""
+    """Validation loss over the restricted loss `trig`: how much worse the model is than its key modes alone.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import Architecture, RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small).with_seed(seed) for seed in (0, 1)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> loss_ratio(subject).shape
+    torch.Size([2])
+    """
     return scores(subject).validation_loss / variant_loss(subject, "trig", modes, basis=basis, by=by).loss
 
 

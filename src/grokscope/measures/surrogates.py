@@ -36,6 +36,10 @@ def phase_randomized(
     A[s, j] is F(f, ±f)/n, so every measure of power over answers, FSD included, is *unchanged*: this is a null for what
     reads waveforms or neurons together (losses, logits), and a proof that FSD reads no phases. For FSD's own null,
     permute the answers.
+
+    >>> activation = torch.randn(25, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    >>> bool(torch.isclose(phase_randomized(activation, 5).mean(), activation.mean()))
+    True
     """
     require(
         activation.shape[-2] == modulus**2,
@@ -115,6 +119,12 @@ def untrained_null(
 
     Neurons of one network share a residual stream, so they agree before anything is learnt, far beyond independent
     ones. `site` is where FSD is read, unless another is named; `at_once` networks are in memory together.
+
+    >>> from grokscope.specs import Architecture
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=64)
+    >>> null = untrained_null(RunSpec("add_mod23", architecture=small), draws=16)
+    >>> null.values.shape, bool((null.values > 0).all())  # an untrained network has an FSD above 0
+    (torch.Size([16]), True)
     """
     words = bits(torch.tensor(seed), "null", torch.tensor(0), draws)
     others = [

@@ -53,7 +53,14 @@ def pack_records(records: Iterable[RunRecord]) -> bytes:
 
 
 def unpack_records(path: Path) -> list[RunRecord]:
-    """The records in a file that `pack_records` made, by this version or an earlier one."""
+    """The records in a file that `pack_records` made, by this version or an earlier one.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save_records(Path(folder, "none.records.gz"), [])
+    ...     unpack_records(Path(folder, "none.records.gz"))
+    []
+    """
     try:
         with gzip.open(path, "rt", encoding="utf-8") as lines:  # the text of many records is larger than they are
             head = json.loads(next(lines, "null"))

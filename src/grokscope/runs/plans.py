@@ -17,7 +17,16 @@ HERE = "."
 
 
 def keep_plan(plan: Plan, store: Store) -> str:
-    """Keep a plan in its store, under the hash of its content, which is returned; the same plan is kept once."""
+    """Keep a plan in its store, under the hash of its content, which is returned; the same plan is kept once.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.runs.store import Store
+    >>> from grokscope.specs import RunSpec
+    >>> with TemporaryDirectory() as folder:
+    ...     name = keep_plan(Plan(folder, (RunSpec("add_mod23"),)), Store(folder))
+    ...     len(name), len(kept_plans(Store(folder)))
+    (16, 1)
+    """
     content = encode_plan(replace(plan, out=HERE))
     name = hashlib.sha256(content).hexdigest()[:16]
     place = f"{FOLDER}/{name}.json"
@@ -36,7 +45,14 @@ def kept_plan(name: str, store: Store) -> Plan:
 
 
 def kept_plans(store: Store) -> list[Plan]:
-    """Every plan of a store."""
+    """Every plan of a store.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.runs.store import Store
+    >>> with TemporaryDirectory() as folder:
+    ...     kept_plans(Store(folder))
+    []
+    """
     return [kept_plan(name.removesuffix(".json"), store) for name in store.list_files(FOLDER)]
 
 

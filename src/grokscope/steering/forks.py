@@ -39,7 +39,11 @@ def _average(row: dict[str, Tensor], spec: RunSpec) -> Tensor:
 
 
 def has_paired_run(spec: RunSpec) -> bool:
-    """Whether a run has to be trained beside another, whose norm it takes after every step."""
+    """Whether a run has to be trained beside another, whose norm it takes after every step.
+
+    >>> has_paired_run(RunSpec("add_mod97"))
+    False
+    """
     return spec.fork is not None and spec.fork.norm == "matched"
 
 
