@@ -79,6 +79,16 @@ def filtered_loss(
     """The loss with modes kept or removed at any site, as `mode_filter` does it; a number means its `top_modes`.
 
     With 1 and "remove" at `blocks.0.mlp.hook_post`, what is left without block 0's dominant mode.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import Architecture, RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small).with_seed(seed) for seed in (0, 1)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> kept = filtered_loss(subject, "blocks.0.mlp.hook_post", modes=1)
+    >>> kept.loss.shape, kept.modes.sum(dim=-1)
+    (torch.Size([2]), tensor([1, 1]))
     """
     basis = basis or conditioning_basis(subject.task, by)
     chosen = chosen_modes(subject, site, modes, basis=basis, by=by)
@@ -135,7 +145,17 @@ def variant_loss(
 def excluded_loss_by_mode(
     subject: Subject, name: str = "excluded", *, basis: Basis | None = None, by: Conditioning = "answer"
 ) -> FilteredLoss:
-    """The excluded loss of every mode alone, as [runs, modes]: `excluded` (2D) or `cube_excluded` (3D)."""
+    """The excluded loss of every mode alone, as [runs, modes]: `excluded` (2D) or `cube_excluded` (3D).
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import Architecture, RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small).with_seed(seed) for seed in (0, 1)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> excluded_loss_by_mode(subject).loss.shape
+    torch.Size([2, 2])
+    """
     require(
         name in ("excluded", "cube_excluded"), "a loss for every mode is that of 'excluded' or of 'cube_excluded'", name
     )

@@ -64,6 +64,10 @@ def permuted_answers(
     every b once, so what depends on one token alone cancels in its mean as before; and since the tokens of an untrained
     network are exchangeable, its p-values are exact. `counts`: the answers in any order over the pairs. Only how often
     each occurs is kept: single tokens' effects leak into the means, and the null is too low.
+
+    >>> from grokscope.tasks import named_task
+    >>> permuted_answers(named_task("add_mod5"), draws=3).shape
+    torch.Size([3, 25])
     """
     answers = torch.tensor(condition_of(task, by))
     epochs, seeds = torch.arange(draws), torch.full((draws,), seed)
@@ -92,6 +96,12 @@ def answer_permutation_null(
     """A statistic of the same activations, read by permuted answers (see `permuted_answers`), for every run.
 
     For any task and group. Neurons keep what they share, for all are read by the same permutation.
+
+    >>> from grokscope.tasks import named_task
+    >>> task = named_task("add_mod5")
+    >>> neurons = torch.cos(2 * torch.pi * torch.tensor(task.answers) / 5)[None, :, None].expand(1, 25, 8)
+    >>> answer_permutation_null(neurons, task, draws=3).values.shape
+    torch.Size([1, 3])
     """
     read_in, size = conditioning_basis(task, by, basis), task.symbols
     values = activation.double()
