@@ -1,4 +1,4 @@
-"""Measure grokking as it happens, test its causes, and intervene.
+"""Train, fork and measure grokking, and compare what you measure with its null.
 
 Using this needs torch, numpy and safetensors only, and importing it not even these; everything is loaded where it is
 used.

@@ -146,7 +146,14 @@ def free_place(path: Path) -> Path:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """The file holds either its former content or all of the new, whatever happens in between."""
+    """The file holds either its former content or all of the new, whatever happens in between.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_atomically(Path(folder, "note"), b"whole")
+    ...     Path(folder, "note").read_bytes()
+    b'whole'
+    """
     beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with beside.open("wb") as file:
@@ -166,13 +173,27 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def write_json(path: Path, value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
-    """JSON that people can read, in a folder that is made if it is not there."""
+    r"""JSON that people can read, in a folder that is made if it is not there.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_json(Path(folder, "new", "numbers.json"), {"fsd": 0.8})
+    ...     Path(folder, "new", "numbers.json").read_text()
+    '{\n "fsd": 0.8\n}\n'
+    """
     make_folder(path.parent)
     write_atomically(path, (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
 
 
 def make_folder(path: Path) -> None:
-    """Make the folder, and those it lies in, if they are not there yet; a name with a NUL is rejected too."""
+    """Make the folder, and those it lies in, if they are not there yet; a name with a NUL is rejected too.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     make_folder(Path(folder, "runs", "first"))
+    ...     Path(folder, "runs", "first").is_dir()
+    True
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
@@ -181,12 +202,20 @@ def make_folder(path: Path) -> None:
 
 
 def named(path: Path) -> str:
-    """A path as it may appear in a sentence: on one line, in printable ASCII, and whole, for its end matters most."""
+    r"""A path as it may appear in a sentence: on one line, in printable ASCII, and whole, for its end matters most.
+
+    >>> print(named(Path("runs/first\nsecond")))
+    'runs/first\nsecond'
+    """
     return ascii(str(path))
 
 
 def disk_error(path: Path, error: OSError) -> InputError:
-    """What a person needs to know when a file cannot be written."""
+    """What a person needs to know when a file cannot be written.
+
+    >>> str(disk_error(Path("runs/log"), OSError(28, "No space left on device"))).partition(";")[0]
+    "'runs/log' could not be written: No space left on device"
+    """
     try:
         space = os.statvfs(path.parent)
         free = f"{space.f_bavail * space.f_frsize:,} bytes are free there"

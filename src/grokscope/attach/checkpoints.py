@@ -24,7 +24,16 @@ LARGEST = 2**36  # bytes of weights that are still read
 
 
 def read_weights(path: Path | str) -> dict[str, Tensor]:
-    """The tensors of a safetensors file. A pickle is rejected, and never opened."""
+    """The tensors of a safetensors file. A pickle is rejected, and never opened.
+
+    >>> import torch
+    >>> from grokscope.training.checkpoint import export_tensors
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     export_tensors(Path(folder, "one.safetensors"), {"weight": torch.ones(1, 1)})
+    ...     read_weights(Path(folder, "one.safetensors"))
+    {'weight': tensor([[1.]])}
+    """
     path = Path(path)
     if path.suffix.lower() != SAFE:
         hint = f"; make one with: grokscope import {path.name}" if path.suffix.lower() in PICKLES else ""
@@ -41,6 +50,16 @@ def load_weights(model: nn.Module, path: Path | str, rename: Renaming | None = N
 
     `rename` maps the file's names to the model's: a dict for some of them, or a function for all. Every tensor of the
     model must come, in its shape; tensors of the file that are renamed to the empty text are left out.
+
+    >>> import torch
+    >>> from grokscope.training.checkpoint import export_tensors
+    >>> from tempfile import TemporaryDirectory
+    >>> model = nn.Linear(1, 1, bias=False)
+    >>> with TemporaryDirectory() as folder:
+    ...     export_tensors(Path(folder, "one.safetensors"), {"net.weight": torch.ones(1, 1)})
+    ...     load_weights(model, Path(folder, "one.safetensors"), rename={"net.weight": "weight"})
+    >>> model.weight.item()
+    1.0
     """
     found = read_weights(path)
     called = rename if callable(rename) else lambda name: (rename or {}).get(name, name)

@@ -40,6 +40,15 @@ def run_all(
     continue from their newest whole state, bit for bit as if they had not stopped (same device, versions, slots). What
     cannot be trained or measured is rejected before anything is written; a run that is damaged is reported and left
     alone. `made_for` names the studies of each run.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.specs import Architecture, Training
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> spec = RunSpec("add_mod5", architecture=small, training=Training(steps=2, batch_size=4))
+    >>> with TemporaryDirectory() as folder:
+    ...     run_all([spec], Store(folder), compiled=False)
+    ...     [run.outcome.is_finished for run in Store(folder)]
+    [True]
     """
     damaged = find_damaged(specs, store)
     for spec, why in damaged.items():

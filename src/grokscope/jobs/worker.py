@@ -93,7 +93,11 @@ def work(
 
 
 def as_line(message: Progress | Notice) -> dict[str, Any]:
-    """What a worker reports, as it is written in a line of JSON."""
+    """What a worker reports, as it is written in a line of JSON.
+
+    >>> as_line(Progress("add_mod97_s0", step=100, last=8000, row={"fsd": float("nan")}))
+    {'run': 'add_mod97_s0', 'step': 100, 'last': 8000, 'row': {'fsd': None}}
+    """
     facts = asdict(message)
     if isinstance(message, Progress):
         facts["row"] = {key: value if isfinite(value) else None for key, value in message.row.items()}

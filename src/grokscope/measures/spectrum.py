@@ -43,6 +43,11 @@ def spectrum(
     On Z_n, P_j(f) = 2|Â_f|²/n, and |Â_f|²/n at f = n/2. Computed in float64: the means vary by 1e-4 of their size.
     Whether they vary beyond rounding is judged by the size of what was averaged, `mean_square` of the activation: the
     means of a function of a plus one of b are 0 up to rounding, and nothing but rounding. Without it, by their own.
+
+    >>> from grokscope.tasks import named_task
+    >>> s = 2 * torch.pi * torch.arange(5) / 5
+    >>> spectrum(torch.cos(2 * s)[:, None], named_task("add_mod5").basis()).power.flatten().round(decimals=3)
+    tensor([0.0000, 2.5000], dtype=torch.float64)
     """
     answers, dimensions, own_waves, column_mode = _on_device(basis, means.device)
     over_group = means[..., answers, :].double()

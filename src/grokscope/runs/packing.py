@@ -56,7 +56,14 @@ def pack_records(records: Iterable[RunRecord]) -> bytes:
 
 
 def unpack_records(path: Path) -> list[RunRecord]:
-    """The records in a file that `pack_records` made, by this version or an earlier one."""
+    """The records in a file that `pack_records` made, by this version or an earlier one.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save_records(Path(folder, "none.records.gz"), [])
+    ...     unpack_records(Path(folder, "none.records.gz"))
+    []
+    """
     content = read_given(path, f"the records {named(path)}", LARGEST)
     try:
         lines = _unpacked_lines(content)  # one by one: the text of many records is larger than they are

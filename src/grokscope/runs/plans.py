@@ -18,7 +18,16 @@ HERE = "."
 
 
 def keep_plan(plan: Plan, store: Store) -> str:
-    """Keep a plan in its store, under the hash of its content, which is returned; the same plan is kept once."""
+    """Keep a plan in its store, under the hash of its content, which is returned; the same plan is kept once.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.runs.store import Store
+    >>> from grokscope.specs import RunSpec
+    >>> with TemporaryDirectory() as folder:
+    ...     name = keep_plan(Plan(folder, (RunSpec("add_mod23"),)), Store(folder))
+    ...     len(name), len(kept_plans(Store(folder)))
+    (16, 1)
+    """
     content = encode_plan(replace(plan, out=HERE))
     name = _name_of(content)
     place = f"{FOLDER}/{name}.json"
@@ -47,7 +56,14 @@ def kept_plan(name: str, store: Store) -> Plan:
 
 
 def kept_plans(store: Store, report: Callable[[str], None] = lambda sentence: None) -> list[Plan]:
-    """Every plan of a store; one that is damaged is left out and reported."""
+    """Every plan of a store; one that is damaged is left out and reported.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.runs.store import Store
+    >>> with TemporaryDirectory() as folder:
+    ...     kept_plans(Store(folder))
+    []
+    """
     return [plan for plan in read_plans(store, report).values() if plan is not None]
 
 

@@ -177,7 +177,11 @@ def is_group(task: str) -> bool:
 
 
 def unite(*memberships: Iterable[Membership]) -> tuple[Membership, ...]:
-    """Memberships of several sources, each once, in order."""
+    """Memberships of several sources, each once, in order.
+
+    >>> unite([Membership("mine", "decay", "x3")], [Membership("mine", "decay", "x3")])
+    (Membership(study='mine', experiment='decay', name='x3'),)
+    """
     return tuple(sorted({one for part in memberships for one in part}))
 
 

@@ -146,7 +146,13 @@ class Runs:
 
 
 def open_runs(path: Path | str) -> Runs:
-    """The runs stored in a folder."""
+    """The runs stored in a folder.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     len(open_runs(folder))
+    0
+    """
     if not Path(path).is_dir():
         others = [p.name for p in Path(path).parent.iterdir()] if Path(path).parent.is_dir() else []
         raise InputError(f"there is no folder {shown(str(path))}{did_you_mean(Path(path).name, others)}")

@@ -26,6 +26,9 @@ def open_store(address: str, only: Container[str] | None = None) -> Store:
     """The store at an address: `runs/sweep`, `s3://bucket/sweep`, `file:///mnt/share/sweep`.
 
     To list the runs of a remote one it suffices to fetch `only` some of their files.
+
+    >>> type(open_store("runs/first")).__name__
+    'Store'
     """
     return RemoteStore(address, only) if is_remote(address) else Store(address)
 

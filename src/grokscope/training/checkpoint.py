@@ -29,7 +29,14 @@ SCALARS = ("step", "age", "weight_decay", "held_norm", "alive")
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], run: str = "") -> None:
-    """Write tensors as safetensors, and their digest into the folder's manifest, which names the run they are of."""
+    """Write tensors as safetensors, and their digest into the folder's manifest, which names the run they are of.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save_tensors(Path(folder, "one.safetensors"), {"weight": torch.ones(2)})
+    ...     load_tensors(Path(folder, "one.safetensors"))
+    {'weight': tensor([1., 1.])}
+    """
     content = _serialized(tensors)
     write_atomically(path, content)
     entry = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
@@ -41,7 +48,14 @@ def save_tensors(path: Path, tensors: dict[str, Tensor], run: str = "") -> None:
 
 
 def export_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    """Write tensors as one safetensors file that stands alone."""
+    """Write tensors as one safetensors file that stands alone.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     export_tensors(Path(folder, "one.safetensors"), {"weight": torch.ones(2)})
+    ...     safetensors.torch.load_file(Path(folder, "one.safetensors"))
+    {'weight': tensor([1., 1.])}
+    """
     write_atomically(path, _serialized(tensors))
 
 

@@ -47,7 +47,11 @@ def holds_norm(spec: RunSpec) -> bool:
 
 
 def cohort_key(spec: RunSpec) -> CohortKey:
-    """The stack a run belongs to."""
+    """The stack a run belongs to.
+
+    >>> cohort_key(RunSpec("add_mod97").with_seed(0)) == cohort_key(RunSpec("add_mod97").with_seed(1))
+    True
+    """
     task = named_task(spec.task)
     train = train_size(task, spec.train_fraction)
     batch = min(spec.training.batch_size or train, train)

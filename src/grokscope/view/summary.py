@@ -16,6 +16,9 @@ def summarize(runs: Sequence[Run]) -> str:
     """Runs and then forks, a few sentences each, and the law of every family of forks.
 
     A step is that of the first evaluation at which something was seen, so times are as exact as the evaluations.
+
+    >>> print(summarize([]))
+    Nothing has been trained here yet.
     """
     if not runs:
         return "Nothing has been trained here yet."
