@@ -9,7 +9,7 @@ from typing import Any
 
 from grokscope.errors import InputError, shown
 from grokscope.files import named
-from grokscope.runs.index import PAYS_FROM, Facts, read_indexed
+from grokscope.runs.index import Facts, names_to_read, read_indexed
 from grokscope.runs.packing import unpack_records
 from grokscope.runs.records import RunRecord, merge_records
 from grokscope.runs.run_folder import RunFolder, run_name
@@ -122,8 +122,7 @@ def read_runs(path: Path, wanted: Sequence[str]) -> tuple[list[ShownRun], list[s
             problems[name] = f"{shown(name)} is left out: {error}"
             return None
 
-    # The index holds all runs, whatever is wanted of them.
-    names = store.names() if len(wanted) >= PAYS_FROM else wanted
+    names = names_to_read(wanted, store.names)
     rows = dict(zip(names, read_indexed(path, names, read), strict=True))
     for name in wanted:
         if (facts := rows.get(name)) is not None:
