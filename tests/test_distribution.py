@@ -44,6 +44,12 @@ def test_what_several_extras_need_has_one_oldest_version() -> None:
     assert {name: found for name, found in versions.items() if len(found) > 1 and name != "grokscope"} == {}
 
 
+def test_whatever_is_needed_has_an_oldest_version_that_can_be_tested() -> None:
+    found = named(PROJECT["dependencies"])
+    assert {"torch", "numpy", "scipy"} < found.keys()
+    assert [version for version in found.values() if not re.fullmatch(r">=\d[\d.]*", version)] == []
+
+
 def test_every_python_that_is_declared_is_a_classifier() -> None:
     versions = [one.rpartition(" ")[2] for one in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", one)]
     assert PROJECT["requires-python"] == f">={versions[0]}"
