@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from grokscope.errors import InputError
 from grokscope.lazy import exports
-from grokscope.runs import Run, Runs, open_runs
+from grokscope.runs import Run, Runs
 from grokscope.specs import RunSpec
 from grokscope.version import __version__
+from grokscope.view.opened import OpenedRun, OpenedRuns, open_folder
 
 if TYPE_CHECKING:
     from grokscope.attach import Monitor, WeightDecayController
@@ -25,12 +26,14 @@ else:
     )
 
 # `runs = grokscope.open(DIR)`, as one opens a data set.
-open = open_runs
+open = open_folder
 
 __all__ = [
     "Group",
     "InputError",
     "Monitor",
+    "OpenedRun",
+    "OpenedRuns",
     "Run",
     "RunSpec",
     "Runs",

@@ -10,8 +10,9 @@ from torch import Tensor
 from grokscope.measures import snapshot
 from grokscope.specs import Architecture
 from grokscope.training import Cohort
+from grokscope.training.cohort import OLDEST_TRITON
 
-pytest.importorskip("triton", reason="Triton comes with torch's CUDA builds; on a CPU: pip install triton")
+pytest.importorskip("triton", OLDEST_TRITON, "Triton comes with torch's CUDA builds; on a CPU: pip install triton")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SOME = ("two_layers", "attention_only", "nanda")

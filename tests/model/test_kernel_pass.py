@@ -10,8 +10,9 @@ from torch import Tensor
 from grokscope.model import forward, last_hidden, pair_losses
 from grokscope.specs import Architecture
 from grokscope.training import Cohort
+from grokscope.training.cohort import OLDEST_TRITON
 
-pytest.importorskip("triton", reason="Triton comes with torch's CUDA builds; on a CPU: pip install triton")
+pytest.importorskip("triton", OLDEST_TRITON, "Triton comes with torch's CUDA builds; on a CPU: pip install triton")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 INPUTS, COUNTED = 21, (21, 13, 2)

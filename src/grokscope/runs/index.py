@@ -20,7 +20,7 @@ from grokscope.errors import InputError
 from grokscope.files import DamagedError, read_file, write_atomically
 from grokscope.runs.run_folder import MADE_FOR
 
-__all__ = ["INDEX", "PAYS_FROM", "Facts", "Stamp", "read_indexed", "stamp_files"]
+__all__ = ["INDEX", "PAYS_FROM", "Facts", "Stamp", "names_to_read", "read_indexed", "stamp_files"]
 
 INDEX = ".index.sqlite"
 FORMAT = 3  # SQLite's user_version
@@ -49,6 +49,11 @@ class _Entry:
     """Whether its log was read."""
     facts: Facts
     """The row itself."""
+
+
+def names_to_read(wanted: Sequence[str], everyone: Callable[[], Sequence[str]]) -> Sequence[str]:
+    """The runs to read for those that are wanted: where the index pays all of the folder, for it holds every run."""
+    return everyone() if len(wanted) >= PAYS_FROM else wanted
 
 
 def read_indexed(

@@ -9,7 +9,7 @@ from os.path import lexists
 from pathlib import Path
 from typing import Self
 
-from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.errors import InputError, did_you_mean, plural, shown
 from grokscope.files import discard, make_folder, named, read_file, write_atomically
 from grokscope.runs.locks import hold_lock
 from grokscope.runs.outcome_file import OUTCOME
@@ -168,12 +168,12 @@ class Store:
         make_folder(self.path)
         return hold_lock(self.path / f".stack-{digest}.lock", f"a stack of {len(specs)} runs")
 
-    def find(self, name: str) -> RunFolder:
-        """The run with this name, hash, or unambiguous beginning of either."""
-        if re.fullmatch(r"[0-9a-f]{16}", name):  # the usual case, and quick among thousands
+    def find(self, name: str, among: Sequence[str] | None = None) -> RunFolder:
+        """The run with this name, hash, or unambiguous beginning of either; of all runs or among these."""
+        if among is None and re.fullmatch(r"[0-9a-f]{16}", name):  # the usual case, and quick among thousands
             for entry in self.names(f"-{name}"):
                 return self.folder(entry)
-        parts = {entry: entry.rpartition("-") for entry in self.names()}
+        parts = {entry: entry.rpartition("-") for entry in (self.names() if among is None else among)}
         exact = [entry for entry, (word, _, end) in parts.items() if name in (entry, word, end)]
         matches = exact or [
             entry for entry, (*_, end) in parts.items() if name in (entry[: len(name)], end[: len(name)])
@@ -186,7 +186,8 @@ class Store:
         if matches:
             raise InputError(f"{shown(name)} names {len(matches)} runs, such as {matches[0]} and {matches[1]}")
         known = [known for entry, (word, _, _) in parts.items() for known in (entry, word)]
-        raise InputError(f"there is no run {shown(name)} in {named(self.path)}{did_you_mean(name, known)}")
+        where = named(self.path) if among is None else f"the {plural(len(among), 'run')} chosen of {named(self.path)}"
+        raise InputError(f"there is no run {shown(name)} in {where}{did_you_mean(name, known)}")
 
     def folder(self, name: str) -> RunFolder:
         """The run in the folder of exactly this name, as `names` lists them."""

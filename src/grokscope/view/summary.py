@@ -76,18 +76,13 @@ def summarize_run(run: Run) -> str:
             parts.append(f"{word} at step {step:,} (‖W‖ {norm}, FSD {fsd})")
     ended = record.outcome.outcome.replace("_", " ")
     early = ", stopped early" if record.outcome.stopped_early else ""
-    parts.append(f"{ended}{early} at step {timeline.last:,}, {_decay_of(run)}")
+    parts.append(f"{ended}{early} at step {timeline.last:,}, {run.spec.training.decay_label}")
     return f"{run.name}: {', '.join(parts)}"
-
-
-def _decay_of(run: Run) -> str:
-    decay = run.spec.training.weight_decay
-    return "λ unknown" if decay is None else f"λ = {decay:g}"
 
 
 def _describe(run: Run, record: RunRecord) -> str:
     timeline = record.timeline_or_none
-    who = f"{_short_name(run)} ({_decay_of(run)})"
+    who = f"{_short_name(run)} ({run.spec.training.decay_label})"
     if timeline is None:
         return f"{who} has not begun."
     known = f"{who} has not memorised its training data by step {timeline.last:,}."

@@ -64,8 +64,7 @@ def test_more_runs_than_a_page_shows_are_rejected_before_they_are_read(
 def test_a_page_reads_specs_outcomes_and_studies_from_the_index_and_agrees_with_the_list(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (indexing, sources):
-        monkeypatch.setattr(module, "PAYS_FROM", 2)
+    monkeypatch.setattr(indexing, "PAYS_FROM", 2)
     monkeypatch.setattr(indexing, "SETTLED", 0)
     run = Store(store).add(TINY.with_seed(1), [Membership("mine", "base", "one")])
     run.append({"step": 0, **EVALUATION})

@@ -9,7 +9,6 @@ from typing import Any
 from grokscope import files
 from grokscope.errors import InputError, shown
 from grokscope.files import named
-from grokscope.runs.index import PAYS_FROM
 from grokscope.runs.packing import unpack_records
 from grokscope.runs.records import RunRecord, merge_records
 from grokscope.runs.run_folder import RunFolder, run_name
@@ -117,10 +116,8 @@ def read_runs(path: Path, wanted: Sequence[str]) -> tuple[list[ShownRun], list[s
 
     Specs, outcomes and studies come from the index where the runs are many; logs are read for the curves.
     """
-    store, problems, runs = Store(path), [], []
-    # The index holds all runs, whatever is wanted of them.
-    names = store.names() if len(wanted) >= PAYS_FROM else wanted
-    rows = dict(zip(names, Runs(path).facts(complete=False, names=names), strict=True))
+    problems, runs = [], []
+    rows = {facts["run"]: facts for facts in Runs(path).facts(complete=False, names=wanted)}
     for name in wanted:
         if name in rows:
             try:
