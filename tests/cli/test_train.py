@@ -4,6 +4,7 @@ import functools
 import json
 import re
 import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -194,9 +195,12 @@ def test_a_fork_point_keeps_the_full_state() -> None:
 
 
 @pytest.mark.usefixtures("in_process")
-def test_ending_early_is_said_to_bias_leads(capsys: pytest.CaptureFixture[str]) -> None:
+def test_training_does_not_begin_with_a_warning_about_leads(capsys: pytest.CaptureFixture[str]) -> None:
+    """What ending early means for them is said by `show`, where they are."""
     assert run(words("train add_mod7 --spec tiny.json --stop-after-grokking 0 --out runs")) == 0
-    assert "leads computed from them are biased" in capsys.readouterr().err
+    shown = capsys.readouterr()
+    assert "lead" not in shown.out + shown.err
+    assert shown.err.splitlines()[-1].startswith("1 of 1 run finished in 0:")
 
 
 @pytest.mark.parametrize(
@@ -258,6 +262,16 @@ def test_bad_input(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     (here / "bad.json").write_text('{"layers": 3}')
     rejected(["train", *words(arguments)], sentence, here, capsys)
+
+
+@pytest.mark.parametrize("word", ["wandb", "tensorboard", "trackio"])
+def test_a_tracker_that_is_not_installed_is_rejected_before_anything_is_trained(
+    word: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / word).mkdir()
+    monkeypatch.setattr(sys, "path", [str(here)])
+    sentence = f"the tracker {word} needs the package {word}; install it with: pip install 'grokscope[trackers]'"
+    rejected(words(f"train add_mod7 --out runs --track {word}"), sentence, here, capsys)
 
 
 @pytest.mark.parametrize(

@@ -3,23 +3,20 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from grokscope.cli.frames import duration
 from grokscope.cli.options import Device, ExecutorOptions
+from grokscope.cli.progress_bar import TrainingBar
 from grokscope.errors import InputError, plural
 from grokscope.files import named, write_atomically
 from grokscope.jobs import bytes_per_run, prepare_plan, reject_impossible
 from grokscope.jobs.costs import cost_of
 from grokscope.jobs.executors import cores, executor_named, shards_of
-from grokscope.jobs.trackers import Word, mirror_logs
+from grokscope.jobs.trackers import Word, mirror_logs, reject_missing
 from grokscope.runs import BusyError, Run, Store, is_remote, open_store
-from grokscope.specs import Plan, ReadingSpec
+from grokscope.specs import Plan
 from grokscope.training import cohort_key
 from grokscope.training.devices import is_available
 from grokscope.view.summary import summarize_run
@@ -28,10 +25,6 @@ __all__ = ["INTERRUPTED", "device_here", "estimate", "finish", "print_cost", "ru
 
 INTERRUPTED = 75
 LOCAL = ExecutorOptions()
-REACHED = {
-    "memorised": ("train_accuracy", ReadingSpec().memorized),
-    "grokked": ("validation_accuracy", ReadingSpec().grokked),
-}
 MOST_SENTENCES = 100
 
 
@@ -90,18 +83,9 @@ def run_with_progress(plan: Plan, track: Sequence[Word] = (), executor: Executor
     """
     if track and is_remote(plan.out):
         raise InputError(f"--track needs a local folder, and {plan.out} is not one")
-    waiting_runs = prepare_plan(plan, is_here=executor.executor == "local")
-    console = Console(stderr=True)
-    total = sum(spec.training.steps - (spec.fork.step if spec.fork else 0) for spec in plan.runs)
-    seen: dict[str, int] = {}
-    reached: dict[str, set[str]] = {event: set() for event in REACHED}
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[facts]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
+    reject_missing(track)
+    is_here = executor.executor == "local"
+    waiting_runs = prepare_plan(plan, is_here)
     execute = executor_named(
         executor.executor,
         plan,
@@ -111,26 +95,12 @@ def run_with_progress(plan: Plan, track: Sequence[Word] = (), executor: Executor
         memory=executor.memory,
         retries=executor.retries,
     )
-    with Progress(*columns, console=console) as bar:
-        waiting = bar.add_task(plural(len(plan.runs), "run"), total=total, facts="starting (compiling takes a while)")
-
-        def report(line: dict[str, Any]) -> None:
-            if "notice" in line:
-                return warn(line["notice"], "note")
-            name, row = line["run"], line["row"]
-            bar.advance(waiting, line["step"] - seen.get(name, line["step"]))
-            seen[name] = line["step"]
-            for event, (column, threshold) in REACHED.items():
-                reached[event] |= {name} if (row[column] or 0) >= threshold else set()
-            counts = ", ".join(f"{len(names)} {event}" for event, names in reached.items())
-            speed = bar.tasks[0].speed
-            bar.update(waiting, facts=f"{counts}  {f'{speed:,.0f} run-steps/s' if speed else ''}")
-
-        def warn(sentence: str, kind: str = "warning") -> None:
-            console.print(f"{kind}: {escape(sentence)}", soft_wrap=True)
-
-        with mirror_logs(track, plan.out, waiting_runs, warn):
-            return execute(plan, report)
+    bar = TrainingBar(plan, "starting (compiling takes a while)" if is_here else "waiting for the cluster")
+    with bar.shown(), mirror_logs(track, plan.out, waiting_runs, bar.warn):
+        if is_finished := execute(plan, bar.report):
+            bar.fill()
+    bar.conclude()
+    return is_finished
 
 
 def finish(plan: Plan, is_finished: bool) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from grokscope.cli.columns import align
+from grokscope.cli.nearby import describe_absence
 from grokscope.cli.options import Folder, JsonFlag
 from grokscope.errors import InputError
 from grokscope.runs import open_runs
@@ -38,9 +39,12 @@ def query(
     """
     if as_json and format == "csv":
         raise InputError("a result is printed as --format csv or as --json, not as both")
+    runs = open_runs(folder)
+    if not runs:
+        raise InputError(describe_absence(folder))
     from grokscope.view.data import query as answer
 
-    names, rows = answer(open_runs(folder), sql)
+    names, rows = answer(runs, sql)
     if as_json or format == "json":
         print(json.dumps([dict(zip(names, row, strict=True)) for row in rows], default=str))
     elif format == "csv":

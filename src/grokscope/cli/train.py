@@ -1,6 +1,5 @@
 """`grokscope train`: which runs, where they are trained, and what it costs."""
 
-import sys
 from dataclasses import replace
 from typing import Annotated
 
@@ -105,6 +104,4 @@ def train(
     elif plan_only is not None:
         write_plan(plan, plan_only)
     else:
-        if storage.stop_after_grokking is not None:
-            print("note: runs end early after grokking, so leads computed from them are biased", file=sys.stderr)
         finish(plan, run_with_progress(plan, track, executor))

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, Literal, TextIO
 
@@ -23,7 +24,7 @@ from grokscope.errors import InputError
 from grokscope.files import write_atomically
 from grokscope.runs.following import FollowedRun, Follower
 
-__all__ = ["TRACKERS", "Tracker", "Word", "main", "mirror_logs", "send"]
+__all__ = ["TRACKERS", "Tracker", "Word", "main", "mirror_logs", "reject_missing", "send"]
 
 Word = Literal["wandb", "tensorboard", "trackio"]
 Values = Mapping[str, float]
@@ -31,6 +32,7 @@ PROJECT = "grokscope"
 PATIENCE = 60.0  # seconds a tracker may take to hand over the last rows
 EVERY = 1.0  # seconds between two readings of the folder
 FAILED = 1
+INSTALL = "install it with: pip install 'grokscope[trackers]'"
 
 
 class Tracker:
@@ -40,7 +42,7 @@ class Tracker:
         try:
             self.library = import_module(library)
         except ModuleNotFoundError as error:
-            raise InputError(f"it needs {error.name}; install it with: pip install 'grokscope[trackers]'") from None
+            raise InputError(f"it needs {error.name}; {INSTALL}") from None
         self.out, self.runs = out, dict[str, Any]()
 
     def open(self, run: FollowedRun) -> Any:
@@ -124,6 +126,14 @@ TRACKERS: dict[Word, tuple[type[Tracker], str]] = {
     "tensorboard": (TensorBoard, "torch.utils.tensorboard"),
     "trackio": (Trackio, "trackio"),
 }
+
+
+def reject_missing(words: Sequence[Word]) -> None:
+    """Reject trackers whose packages, which have their names, are not installed."""
+    for word in words:
+        found = find_spec(word)
+        if found is None or found.origin is None:  # a folder of that name, such as W&B makes, is no package
+            raise InputError(f"the tracker {word} needs the package {word}; {INSTALL}")
 
 
 def _folder(word: Word, out: Path) -> Path:
