@@ -43,6 +43,13 @@ def test_help_lists_every_command_in_its_group(arguments: list[str], capsys: pyt
         (["--version", "x"], "there is no option '--version'"),
         (["tasks", "S5", "--jsn"], "`grokscope tasks` has no option '--jsn'; did you mean '--json'?"),
         (["list", "--sedes"], "`grokscope list` has no option '--sedes'; `grokscope train --help` has '--seeds'"),
+        (["train", "S5", "--lr", "1"], "`grokscope train` has no option '--lr'; did you mean '--learning-rate'?"),
+        (["train", "S5", "--wd=1"], "`grokscope train` has no option '--wd'; did you mean '--weight-decay'?"),
+        (["fork", "x", "y", "--lambda", "1"], "did you mean '--weight-decay'?"),
+        (
+            ["list", "--lr", "1"],
+            "`grokscope list` has no option '--lr'; `grokscope train --help` has '--learning-rate'",
+        ),
         (["list", "--tyro-print-completion", "bash"], "`grokscope list` has no option '--tyro-print-completion'"),
         (["train", "S5", "--out"], "--out needs a value; see `grokscope train --help`"),
         (["train", "S5", "--out=x", "--out", "y"], "--out was given twice"),

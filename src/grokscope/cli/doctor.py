@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from grokscope.cli.options import Flag, JsonFlag, Place
-from grokscope.errors import InputError
+from grokscope.errors import InputError, plural
 from grokscope.files import named
 from grokscope.runs import is_remote, open_store
 from grokscope.runs.remote import Remote
@@ -26,13 +26,13 @@ def doctor(folder: Place, repair: Flag = False, as_json: JsonFlag = False) -> No
     Examples:
         grokscope doctor runs/decays --repair
     """
+    if not is_remote(folder) and not Path(folder).is_dir():
+        raise InputError(f"there is no folder {named(Path(folder))}")
     from grokscope.runs.doctor import examine, examine_remote
 
     if is_remote(folder):
         findings = list(examine_remote(Remote(folder), repair))
     else:
-        if not Path(folder).is_dir():
-            raise InputError(f"there is no folder {named(Path(folder))}")
         findings = list(examine(open_store(folder), repair))
     if as_json:
         print(json.dumps([vars(finding) for finding in findings]))
@@ -41,7 +41,7 @@ def doctor(folder: Place, repair: Flag = False, as_json: JsonFlag = False) -> No
             remedy = f"; {'repaired: ' if finding.mended else ''}{finding.remedy}" if finding.remedy else ""
             print(f"{finding.run}: {finding.problem}{remedy}")
         repaired = sum(finding.mended for finding in findings)
-        counts = f"{len(findings)} findings, {repaired} repaired"
+        counts = f"{plural(len(findings), 'finding')}, {repaired} repaired"
         print(counts if findings else f"every file in {folder} is as it was written")
         if left := sum(bool(finding.remedy) for finding in findings if not finding.mended):
             print(f"{left} can be repaired with --repair, and then `grokscope resume {folder}`")

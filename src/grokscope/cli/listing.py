@@ -9,7 +9,7 @@ from grokscope.cli.nearby import describe_absence
 from grokscope.cli.options import Folder, JsonFlag
 from grokscope.errors import shown
 from grokscope.runs import Runs, open_runs
-from grokscope.runs.selection import differing
+from grokscope.runs.settings import differing
 from grokscope.specs import RunSpec
 from grokscope.view.outcomes import BEFORE, describe_ending, memorized_before
 

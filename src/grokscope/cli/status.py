@@ -4,7 +4,7 @@ import json
 from collections import Counter
 
 from grokscope.cli.options import JsonFlag, Place
-from grokscope.errors import InputError
+from grokscope.errors import InputError, plural
 from grokscope.runs import Run, is_remote, kept_plans, open_runs, open_store
 from grokscope.runs.locks import lock_owner
 from grokscope.runs.runs import SUMMARIZED
@@ -41,7 +41,7 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
         return
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(outcomes.items()))
     ended = f"{facts['finished']} finished{f' ({counts})' if counts else ''}"
-    print(f"{facts['planned']} runs: {ended}, {facts['begun']} in progress, {facts['waiting']} pending")
+    print(f"{plural(facts['planned'], 'run')}: {ended}, {facts['begun']} in progress, {facts['waiting']} pending")
     if facts["stopped_early"]:
         print(f"{facts['stopped_early']} ended early after grokking: leads computed from them are biased")
     if writers:

@@ -13,7 +13,7 @@ from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.files import DamagedError, make_folder, named, write_atomically
 from grokscope.runs.locks import hold_lock
 from grokscope.runs.run_folder import FORMAT, RunFolder, reject_other_formats, run_name, spec_bytes
-from grokscope.runs.selection import is_selected, suffixes
+from grokscope.runs.settings import is_selected, suffixes
 from grokscope.specs import Membership, RunSpec
 
 __all__ = ["CANCELLED", "Store"]

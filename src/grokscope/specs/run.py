@@ -161,6 +161,15 @@ class Training(Spec):
             raise InputError("weight_decay is not known of a run that was only monitored, without its optimiser")
         return self.weight_decay
 
+    @property
+    def decay_label(self) -> str:
+        """λ as a label says it.
+
+        >>> Training(weight_decay=2).decay_label, Training(weight_decay=None).decay_label
+        ('λ = 2', 'λ unknown')
+        """
+        return "λ unknown" if self.weight_decay is None else f"λ = {self.weight_decay:g}"
+
 
 # Where each signal fires unless the trigger says otherwise.
 THRESHOLDS: dict[Signal, float] = {"fsd": 0.80, "train_accuracy": 0.99, "step": 300.0}

@@ -36,13 +36,13 @@ def _rows(runs: Runs | Sequence[Run], table: Any) -> Sequence[Row]:
     return [{"run": run.name, **row} for run in runs for row in run.folder.log(table)]
 
 
-def write_parquet(runs: Sequence[Run], folder: Path) -> list[Path]:
-    """Write runs.parquet, log.parquet and measures.parquet into a folder, which must not hold them yet."""
+def write_parquet(runs: Sequence[Run], folder: Path, replace: bool = False) -> list[Path]:
+    """Write runs.parquet, log.parquet and measures.parquet into a folder, which must not hold them unless replaced."""
     parquet, arrow = require_module("pyarrow.parquet", "data"), require_module("pyarrow", "data")
     paths = {name: folder / f"{name}.parquet" for name in TABLES}
     for path in paths.values():
-        if path.exists():
-            raise InputError(f"{named(path)} exists already; nothing was overwritten")
+        if path.exists() and not (replace and path.is_file()):
+            raise InputError(f"{named(path)} exists already; nothing was overwritten (--force replaces it)")
     make_folder(folder)
     for name, table in tables_of(runs).items():
         stream = arrow.BufferOutputStream()

@@ -38,6 +38,7 @@ def summarize(runs: Sequence[Run]) -> str:
     parts += [_law(family) for family in families]
     early = sum(record.outcome.stopped_early for record in records)
     parts += [_biased_leads(early)] if early else []
+    parts += _devices(records)
     return "\n\n".join(parts)
 
 
@@ -160,6 +161,14 @@ def _biased_leads(count: int) -> str:
         "synchronisation to grokking. Whether such a run would have synchronised later, which is a negative lead, is "
         "not known: the mean lead of such runs is too high."
     )
+
+
+def _devices(records: Sequence[RunRecord]) -> list[str]:
+    """What the numbers depend on besides the specs."""
+    names = {str(record.outcome.provenance.get("device", "")) for record in records} - {""}
+    if not names:
+        return []
+    return [f"Trained on {', '.join(sorted(names))}. Another processor rounds differently, and its steps will differ."]
 
 
 def _short_name(run: Run) -> str:

@@ -15,7 +15,7 @@ from grokscope.measures import ablation, formulas, fourier_kan, fsd, refitted
 from grokscope.measures.question import Question
 from grokscope.model import components_of
 from grokscope.runs.runs import Run
-from grokscope.runs.selection import is_selected
+from grokscope.runs.settings import is_selected
 from grokscope.view.page.sources import ShownRun
 
 __all__ = ["MOST_RUNS", "ablation_rows", "detail_of", "detail_or_reason", "featured"]

@@ -7,7 +7,7 @@ import pytest
 
 from grokscope.errors import InputError
 from grokscope.runs import Store
-from grokscope.runs.selection import differing, is_selected, settings_of, suffixes
+from grokscope.runs.settings import differing, is_selected, settings_of, suffixes
 from grokscope.specs import Architecture, Fork, RunSpec
 
 SPEC = RunSpec().with_seed(1)
