@@ -10,12 +10,16 @@ from grokscope.cli.options import Folder, JsonFlag
 from grokscope.errors import shown
 from grokscope.runs import Runs, open_runs
 from grokscope.runs.settings import differing
-from grokscope.specs import RunSpec
+from grokscope.specs import ReadingSpec, RunSpec
 from grokscope.view.outcomes import BEFORE, describe_ending, memorized_before
 
 __all__ = ["list_runs"]
 
 SHOWN = ("task", "weight_decay", "fork")  # settings with a column of their own
+REACHED = {
+    "memorized": ("train_accuracy", ReadingSpec().memorized),
+    "grokked": ("validation_accuracy", ReadingSpec().grokked),
+}
 MOST_VARIED = 4  # other settings that are shown
 MOST_COMPARED = 1000  # runs whose settings are compared
 MOST_FOLLOWED = 200  # unfinished runs whose logs are read
@@ -74,8 +78,9 @@ def _follow_unfinished(runs: Runs, rows: list[dict[str, Any]]) -> None:
     for row in rows if len(rows) <= MOST_FOLLOWED else ():
         run = runs[row["run"]]
         row["outcome"] = "training" if run.folder.is_held() else "unfinished"
-        if (timeline := run.record.timeline_or_none) is not None:
-            row |= {"memorized": timeline.memorized, "grokked": timeline.grokked}
+        for event, (column, threshold) in REACHED.items():
+            steps = (one["step"] for one in run.folder.log() if (one.get(column) or 0.0) >= threshold)
+            row[event] = min(steps, default=None)
 
 
 def _cell(row: dict[str, Any], column: str) -> str:

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 import tyro
 
 from grokscope.cli.options import ExecutorOptions, File, Flag, HardwareOptions, JsonFlag, Precision, Whole, reject
-from grokscope.studies.names import reject_unknown_study
 
 __all__ = ["reproduce"]
 
@@ -106,6 +105,8 @@ def reproduce(
     )
     executor.check()
     if study is not None:
+        from grokscope.studies.names import reject_unknown_study
+
         reject_unknown_study(study)
 
     from grokscope.cli import study_runs

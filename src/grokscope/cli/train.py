@@ -68,8 +68,6 @@ def train(
         grokscope train add_mod97 S5 --seeds 0:256 --weight-decay 0.3 1 3 --out runs/decays --dry-run
         grokscope train add_mod97 --layers 1 2 --width 64 128 --learning-rate 0.001 0.01 --out runs/sizes
     """
-    from grokscope.tasks import named_task, pinned_task_name, train_size
-
     executor.check()
     reject(
         {
@@ -83,6 +81,8 @@ def train(
             "name a task, as `grokscope tasks` lists them, or a file with --spec": not task and spec is None,
         }
     )
+    from grokscope.tasks import named_task, pinned_task_name, train_size
+
     bases = [USUAL] if spec is None else read_specs(spec)
     for name in task:
         named_task(name)  # rejects what is no task, before anything heavy is imported

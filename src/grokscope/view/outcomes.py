@@ -5,6 +5,8 @@ __all__ = ["BEFORE", "MARKS", "NOT_MEMORIZED", "describe_ending", "memorized_bef
 MARKS = " †‡"  # of the paper's tables
 NOT_MEMORIZED = "not memorised"  # of a run that ended before it had learnt its training set
 BEFORE = "before the fork"
+# Those of `timeline.Outcome` without its marks; listing runs does not wait for numpy, which that needs.
+WORDS = {"unstable_after": "grokked, then unstable", "never": "never within the budget"}
 
 
 def describe_ending(outcome: str, memorized: int | None) -> str:
@@ -13,12 +15,7 @@ def describe_ending(outcome: str, memorized: int | None) -> str:
     >>> describe_ending("unstable", None), describe_ending("unstable", 200), describe_ending("never", 200)
     ('not memorised', 'unstable', 'never within the budget')
     """
-    from grokscope.timeline import Outcome  # with numpy, which a help text does not wait for
-
-    if outcome == "unstable" and memorized is None:
-        return NOT_MEMORIZED
-    known = Outcome.__members__.get(outcome.upper())
-    return outcome if known is None else str(known).rstrip(MARKS)
+    return NOT_MEMORIZED if outcome == "unstable" and memorized is None else WORDS.get(outcome, outcome)
 
 
 def memorized_before(memorized: int | None, fork_step: int | None) -> bool:
