@@ -6,7 +6,6 @@ from grokscope.lazy import exports
 from grokscope.studies.names import reject_unknown_study
 
 if TYPE_CHECKING:  # a study's name can be checked without loading torch
-    from grokscope.studies import rule
     from grokscope.studies.claim import Claim, Finding, judge, rules_digest
     from grokscope.studies.evidence import Evidence, cell
     from grokscope.studies.quantity import Bound, Measured, Part, Quantity, Records
@@ -46,7 +45,6 @@ __all__ = [
     "gather",
     "judge",
     "reject_unknown_study",
-    "rule",
     "rules_digest",
     "study_names",
 ]
