@@ -292,6 +292,8 @@ def test_a_single_checkpoint_that_is_not_a_number_is_rejected(here: Path, capsys
         ("add_mod7_s0 --seed -1", "the seed must lie in [0, 2^63), got -1"),
         ("add_mod7_s0 --device cuda", "device cuda is not available; use cpu"),
         ("add_mod7_s0 --measures fsd rnk --out mine.csv", "there is no measure 'rnk'; did you mean 'rank'?"),
+        ("add_mod7_s0 --condition product", "--condition takes one of answer, sum, got 'product'"),
+        ("add_mod7_s0 --at many", "--at takes a whole number, got 'many'"),
         ("add_mod7_s0 --force", "--force has no effect without --out"),
         ("add_mod7_s0 --out folder.csv --force", "'folder.csv' exists already; nothing was overwritten"),
         ("add_mod7_s0 --out x.txt", "a table is written as .csv or .json, got 'x.txt'"),
@@ -325,7 +327,7 @@ def test_a_name_that_no_file_can_have_is_rejected(name: str, here: Path, capsys:
     rejected(["measure", "runs", "add_mod7_s0", "--out", name], "", here, capsys)
 
 
-@pytest.mark.parametrize("arguments", ["measure a b --condition product", "measure a b --at many", "measure a b c"])
+@pytest.mark.parametrize("arguments", ["measure a b c", "measure a b --at 1 -- c d"])
 def test_words_that_make_no_command_exit_with_status_2(arguments: str, here: Path) -> None:
     with pytest.raises(SystemExit) as stop:
         run(words(arguments))

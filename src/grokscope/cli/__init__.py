@@ -12,6 +12,7 @@ import tyro
 
 from grokscope.cli.commands import GROUPS, RENAMED, Command, Commands, arguments_of, examples_of
 from grokscope.cli.lists import separate
+from grokscope.cli.values import check_values
 from grokscope.errors import InputError, did_you_mean, nearest, shown
 from grokscope.version import __version__
 
@@ -89,6 +90,7 @@ def parse(words: list[str]) -> Callable[[], object]:
         command = COMMANDS[name]
         _check_options(name, command, rest)
         rest = separate(rest, arguments_of(command))
+        check_values(rest, arguments_of(command))
         try:
             return tyro.cli(_postponed(command), prog=f"grokscope {name}", args=rest, config=CONFIG)
         except SystemExit as stop:

@@ -84,6 +84,8 @@ class Argument:
     """The command, or the group of options, that declares it."""
     takes_value: bool
     """Whether a value follows; a flag has none."""
+    kind: Any
+    """The type of its value."""
     is_list: bool
     """Whether several values may follow; paths, which may have commas, do not count."""
     meaning: str | None
@@ -104,7 +106,7 @@ def arguments_of(owner: Any) -> Iterator[Argument]:
             )
             written = (metavar or name.upper()) if is_positional else f"--{(own or name).replace('_', '-')}"
             is_list = get_origin(plain) is tuple and Path not in get_args(plain)
-            yield Argument(written, name, owner, plain is not bool, is_list, meaning)
+            yield Argument(written, name, owner, plain is not bool, plain, is_list, meaning)
 
 
 def examples_of(text: str) -> list[str]:

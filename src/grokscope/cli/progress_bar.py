@@ -104,7 +104,7 @@ class TrainingBar:
         self.console.print(sentence, highlight=False, soft_wrap=True)
 
     def _show(self) -> None:
-        counts = ", ".join(f"{len(names)} {event}" for event, names in self.reached.items())
+        counts = ", ".join(f"{len(names)} {event}" for event, names in self.reached.items() if not self.was_complete)
         if (speed := self.speed) and (left := sum(self.left.values())):
             counts += f"  {speed:,.0f} run-steps/s, {duration(left / speed)} left"
         facts = "\n".join(filter(None, [counts, self.jobs]))
