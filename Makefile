@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-full test lint type contracts fast triton slow gpu interop faults cluster bench docs gap chromium script npm clean
+.PHONY: help setup demo demo-full test lint type contracts fast triton slow gpu interop faults cluster oldest release bench docs gap chromium script npm clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -53,8 +53,8 @@ demo-full: setup ## ten minutes: the same with the network and task of the paper
 test: lint type contracts fast ## lint, types, import contract and the fast tests
 
 lint: setup script
-	$(BIN)/ruff format --check src tests benchmarks examples
-	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples packaging
+	$(BIN)/ruff check src tests benchmarks examples packaging
 
 # The page's script is checked by Biome, which npm installs into node_modules once; SKIP_JS=1 goes without.
 BIOME := node_modules/.bin/biome
@@ -115,6 +115,18 @@ cluster: setup ## a Ray cluster of two nodes, a SLURM of one node and submitit's
 	@$(BIN)/python tests/faults/slurm.py install
 	$(BIN)/python -m pytest -q -rs -m cluster tests/faults
 
+# In an environment of its own, with the oldest version of everything that pyproject.toml declares as needed.
+OLDEST := .venv-oldest
+OLDEST_OF := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")
+oldest: setup ## the fast tests with the oldest torch, numpy, scipy and other packages that are declared
+	@test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	@$(BIN)/python -c '$(OLDEST_OF)' | sed 's/>=/==/' > $(OLDEST)/constraints.txt
+	@$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt --editable '.[dev,data]'
+	$(OLDEST)/bin/python -m pytest -q -n 2 -rs
+
+release: setup ## check version, changelog, citation and tree, and build wheel and sdist into dist; uploads nothing
+	@$(BIN)/python packaging/release.py
+
 docs: setup ## build the documentation with the API reference; warnings are errors
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	$(BIN)/python -m sphinx -b html -q -E -W --keep-going docs docs/_build/html
@@ -136,5 +148,5 @@ bench: setup ## measure speed and memory; results go to benchmarks/results
 	$(BIN)/python -m benchmarks.page
 
 clean: ## remove everything that can be made again
-	rm -rf $(VENV) build dist docs/_build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache node_modules
+	rm -rf $(VENV) $(OLDEST) build dist docs/_build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache node_modules
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,8 +1,10 @@
 """How Sphinx builds these pages: `make docs`. Everything is read from this checkout; nothing is downloaded."""
 
 import inspect
+import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from grokscope.cli import COMMANDS
@@ -20,6 +22,13 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"grokscope {__version__}"
 myst_heading_anchors = 3
+
+ROOT = Path(__file__).parents[1]
+RESULTS, NOTEBOOK = ROOT / "results", ROOT / "examples" / "first_look.ipynb"
+STORED = {  # pages of results that a page of the site ends with
+    "studies/synchronization": ("synchronization/RESULTS.md", "synchronization/repetition.md"),
+    "studies/bakeoff": ("bakeoff/RESULTS.md",),
+}
 
 # Public names are those in `__all__`; the meaning of a field is the sentence below it.
 autodoc_default_options = {"members": True}
@@ -40,7 +49,7 @@ def finished(app: Any, what: str, name: str, thing: Any, options: Any, lines: li
 
 
 def described(value: Any) -> str:
-    """A constant or the name of a type: the keys of a dictionary, the words of a choice, a title, or the value itself."""
+    """A constant or the name of a type: the keys of a dictionary, the words of a choice, a title, or itself."""
     if inspect.ismodule(value):
         return (inspect.getdoc(value) or "").partition("\n")[0]
     if isinstance(value, Study):
@@ -78,13 +87,53 @@ def meaning(argument: Argument) -> str:
     raise ValueError(f"{argument.name} has no meaning")
 
 
-def with_commands(app: Any, page: str, source: list[str]) -> None:
-    """Fill the page of commands."""
+def filled_in(app: Any, page: str, source: list[str]) -> None:
+    """Fill the pages whose content is elsewhere: commands, the notebook, and the results of each study."""
     if page == "reference/commands":
         source[0] += "\n" + "\n".join(command_section(name, command) for name, command in COMMANDS.items())
+    if page == "first-look":
+        source[0] += "\n" + notebook_page(json.loads(NOTEBOOK.read_text(encoding="utf-8")))
+    for name in STORED.get(page, ()):
+        source[0] += "\n" + stored_page(RESULTS / name, f"../../results/{Path(name).parent}")
+
+
+def notebook_page(notebook: dict[str, Any]) -> str:
+    """A notebook's cells below its title as Markdown, each with what it printed and drew."""
+    parts = []
+    for cell in notebook["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(text.removeprefix("# A first look\n"))
+            continue
+        parts.append(f"```python\n{text}\n```")
+        parts += [shown for output in cell["outputs"] if (shown := output_block(output))]
+    return "\n\n".join(parts) + "\n"
+
+
+def output_block(output: dict[str, Any]) -> str:
+    """A picture, or else the text of an output; empty where it has neither."""
+    data = output.get("data", {})
+    if "image/png" in data:
+        picture = "".join(data["image/png"]).replace("\n", "")
+        return f'<img alt="what the cell draws" src="data:image/png;base64,{picture}">'
+    text = "".join(output.get("text", data.get("text/plain", "")))
+    return f"```text\n{text.rstrip()}\n```" if text else ""
+
+
+def stored_page(path: Path, folder: str) -> str:
+    """A stored page of results, one heading lower, with links to its files; tables as CSV, as browsers show them."""
+    text = re.sub(r"^#", "##", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return re.sub(
+        r"\]\(((?:tables|supplements|figures)/[\w-]+)\.(\w+)\)", lambda link: linked(folder, *link.groups()), text
+    )
+
+
+def linked(folder: str, stem: str, ending: str) -> str:
+    """The target of a link to a file of results."""
+    return f"]({folder}/{stem}.{'csv' if ending == 'md' else ending})"
 
 
 def setup(app: Any) -> None:
     """Connect these functions to Sphinx."""
     app.connect("autodoc-process-docstring", finished)
-    app.connect("source-read", with_commands)
+    app.connect("source-read", filled_in)

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from grokscope.cli.progress import run_with_progress
-
+from grokscope.cli.plans import run_with_progress
 from grokscope.runs import Store
 from grokscope.specs import Plan
 from grokscope.studies.sources import stored_records

@@ -1,4 +1,4 @@
-"""Makes figure and table of `results/nanda/nanda.json`, and the block of docs/own-model.md about it.
+"""Makes figure and table of `results/nanda/nanda.json`, and the block of docs/studies/nanda.md about it.
 
 `examples/nanda.py` wrote the record on a GPU; run this when there is another.
 """
@@ -16,7 +16,7 @@ from grokscope.view.charts.figure import Figure, Panel, Series
 from grokscope.view.charts.files import write_figure
 
 ROOT = Path(__file__).parents[1]
-FOLDER, PAGE = ROOT / "results" / "nanda", ROOT / "docs" / "own-model.md"
+FOLDER, PAGE = ROOT / "results" / "nanda", ROOT / "docs" / "studies" / "nanda.md"
 RECORD, TABLE = FOLDER / "nanda.json", FOLDER / "tab-nanda.md"
 BLOCK = re.compile(r"(<!-- nanda: written by docs/make_nanda.py -->\n).*?(<!-- end of nanda -->)", re.DOTALL)
 SHARE = re.compile(r"(\d)%")
@@ -227,9 +227,9 @@ def _peak(log: dict[str, list[float]], column: str) -> int:
 
 PROSE = """
 On one {device} (seed {seed}, commit `{commit}`, torch {torch}) it took {steps:,} steps and {evaluations} evaluations in
-{seconds:.0f} s, memorised {memorised} and grokked {grokked}. Record: [nanda.json](../results/nanda/nanda.json).
+{seconds:.0f} s, memorised {memorised} and grokked {grokked}. Record: [nanda.json](../../results/nanda/nanda.json).
 
-![Losses, FSD, rank and key frequencies over training, with the reported phases](../results/nanda/nanda.svg)
+![Losses, FSD, rank and key frequencies over training, with the reported phases](../../results/nanda/nanda.svg)
 
 Restricted loss is of all pairs, excluded loss of the training pairs, each with the keys of the last evaluation (solid)
 and with those of each evaluation (dashed). Shaded: excluded loss rises. Dotted: where memorisation ({MEMORIZED:,}),

@@ -3,29 +3,30 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from grokscope.law import count_foreign_forks
 from grokscope.runs.packing import unpack_records
 from grokscope.runs.records import RunRecord
-from grokscope.studies import Evidence, Finding, Study, Verdict, find_study, judge
+from grokscope.studies import Claim, Evidence, Finding, Study, Verdict, find_study, judge
 from grokscope.studies.bakeoff.configurations import CONFIGURATIONS
 from grokscope.studies.bakeoff.notes import describe_logs, describe_winner
 from grokscope.studies.bakeoff.quantities import outcome, tasks_run
 from grokscope.studies.page import RUNS_JUDGED, SHARED_RUNS, claims_summary
-from grokscope.studies.results import describe_provenance, write_results
+from grokscope.studies.results import write_results
 from grokscope.studies.sources import PACKED, read_evidence, read_records
+from grokscope.view.table import Table
 
 ROOT = Path(__file__).parents[1]
-RESULTS, README = ROOT / "results", ROOT / "README.md"
+RESULTS, README, DOCS = ROOT / "results", ROOT / "README.md", ROOT / "docs"
 PAPER = "synchronization"
 # What `make demo` printed at its end, in a fresh clone on two cores.
-DEMO = RESULTS / "demo.txt"
-OWN_MODEL = ROOT / "docs" / "own-model.md"
+DEMO, QUICK_START = RESULTS / "demo.txt", DOCS / "quick-start.md"
+PAPER_PAGE, BAKEOFF_PAGE = DOCS / "studies" / "synchronization.md", DOCS / "studies" / "bakeoff.md"
 REPETITION = RESULTS / PAPER / "repetition.md"
-# The claims that the README opens with, by name.
+# The claims that the page of the study opens with, by name.
 HEADLINES = (
     "lead-signs",
     "lead-share-by-prime",
@@ -41,6 +42,14 @@ HEADLINES = (
     "attention-is-necessary",
 )
 MECHANISM = "sup-thresholds-mechanism"
+SAID = {  # verdicts within a sentence
+    "reproduced": "are reproduced",
+    "partly": "in part",
+    "not reproduced": "are not",
+    "paper inconsistent": "contradict another place of the paper",
+    "not testable as written": "cannot be tested as written",
+}
+Row = Mapping[str, Any]
 FIGURES = {
     "fig-exloss": "Leads over the addition configurations",
     "fig-wd": "Forks over weight decay",
@@ -48,8 +57,70 @@ FIGURES = {
 }
 
 
-def readme_block(claims: list[dict[str, Any]], provenance: dict[str, Any], mechanism: str) -> str:
-    """Verdicts, the headline claims, one supplementary analysis, and three figures."""
+def findings_block(study: Study, evidence: Evidence, claims: Sequence[Row], provenance: Row) -> str:
+    """Three findings in sentences, for the README."""
+    lines = [
+        f"From {provenance['runs']:,} runs on {provenance['runs_made_with'][0]['device']}, which "
+        f"`grokscope reproduce {study.name}` trains again:",
+        "",
+        f"- {_lead_finding(study, evidence)}",
+        f"- {_group_finding(study, evidence)}",
+        f"- {_fork_finding(study, evidence)}",
+        "",
+        f"Of the paper's {len(claims)} claims, {_verdicts(claims)}. [The study](docs/studies/{study.name}.md) has "
+        f"every claim, table and figure; [rerunning]({REPETITION.relative_to(ROOT)}) says how many verdicts change "
+        "when the same runs are trained again.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _claim(study: Study, name: str) -> Claim:
+    return next(claim for claim in study.claims if claim.name == name)
+
+
+def _lead_finding(study: Study, evidence: Evidence) -> str:
+    claim = _claim(study, "lead-signs")
+    assert claim.all_seeds is not None
+    reported, found = claim.reported.partition(",")[0], evidence.measure(claim.all_seeds)
+    before, after, tied = (f"{found.number(part):.0f}" for part in ("positive", "negative", "ties"))
+    return (
+        f"**FSD comes first about as often as not.** In {found.n} runs of modular addition it crosses its threshold "
+        f"before grokking in {before}, after it in {after}, and at the same evaluation in {tied} (one every "
+        f"{claim.all_seeds.cadence} steps, as in the paper, which reports that it comes first in {reported})."
+    )
+
+
+def _group_finding(study: Study, evidence: Evidence) -> str:
+    groks, never = _claim(study, "s5-leads").all_seeds, evidence.measure(_claim(study, "s5-never-groks").quantity)
+    assert groks is not None
+    signs = evidence.measure(groks)
+    grokked = sum(signs.number(part) for part in ("positive", "negative", "ties"))
+    return (
+        f"**On the group S5 it comes first, and it also comes without grokking.** FSD_gen crosses before grokking in "
+        f"{signs.number('positive'):.0f} of the {grokked:.0f} runs that grok, and it crosses in "
+        f"{never.number('value') * never.n:.0f} of the {never.n} that had not grokked when training ended."
+    )
+
+
+def _fork_finding(study: Study, evidence: Evidence) -> str:
+    table = study.build(study.items["tab-wd"], evidence, Table)
+    cells = {decay: table.cell(decay, "Δt, all seeds") for decay in ("1", "2", "3")}
+    times = ", ".join(f"{cell.ours:,.0f} (λ = {decay})" for decay, cell in cells.items())
+    exponents = evidence.measure(_claim(study, "law-censored").quantity)
+    return (
+        f"**Weight decay sets the pace.** Forks of {cells['1'].n} runs of add_mod97, all at one step, grok after a "
+        f"median of {times} steps. In Δt ∝ λ^−α, the paper has α = 1, and we find {exponents.text}."
+    )
+
+
+def _verdicts(claims: Sequence[Row]) -> str:
+    counted = Counter(row["verdict"] for row in claims)
+    return ", ".join(f"{counted[verdict]} {words}" for verdict, words in SAID.items())
+
+
+def paper_block(claims: Sequence[Row], provenance: Row, mechanism: str) -> str:
+    """Verdicts, the headline claims, one supplementary analysis, and three figures, for the page of the study."""
     by_name = {row["name"]: row for row in claims}
     rows = [by_name[name] for name in HEADLINES]
     lines = [
@@ -58,9 +129,9 @@ def readme_block(claims: list[dict[str, Any]], provenance: dict[str, Any], mecha
         "",
         claims_summary(claims),
         "",
-        "λ is weight decay; Δt the steps from a fork (a copy continued with another λ) to grokking; C and α the fit "
-        "Δt = C λ^−α; FSD the share of neurons with the same dominant frequency, corrected for chance, and FSD_gen the "
-        "same over irreps; a run synchronises when FSD first reaches 0.80 (FSD_gen: 0.50).",
+        f"{_undefined(claims)} of the claims that are not reproduced hang on one event: in the run that the paper "
+        "shows, Phase 2, which begins when the Fourier rank has reached its final value, did not begin before "
+        "grokking, so that its length, norms and accuracy are undefined. Read them as one finding.",
         "",
         "| claim | paper | ours | n | all seeds | verdict |",
         "|---|---|---|---|---|---|",
@@ -70,24 +141,25 @@ def readme_block(claims: list[dict[str, Any]], provenance: dict[str, Any], mecha
         "",
         f"Seeds of each configuration, by experiment: {_seeds(provenance)}. {SHARED_RUNS}",
         "",
-        "[Supplementary analyses](results/synchronization/RESULTS.md#supplementary-analyses) go beyond the paper, for "
-        f"example on the norm. {mechanism}",
+        f"Supplementary analyses go beyond the paper, for example on the norm. {mechanism}",
         "",
-        *(f"![{title}](results/{PAPER}/figures/{name}.svg)" for name, title in FIGURES.items()),
-        "",
-        f"Every claim, table and figure: [results/{PAPER}/RESULTS.md](results/{PAPER}/RESULTS.md). How much of it a "
-        f"rerun of the same runs would change: [repetition.md](results/{PAPER}/repetition.md).",
+        *(f"![{title}](../../results/{PAPER}/figures/{name}.svg)" for name, title in FIGURES.items()),
         "",
     ]
     return "\n".join(lines)
 
 
-def _seeds(provenance: dict[str, Any]) -> str:
+def _undefined(claims: Sequence[Row]) -> int:
+    """Claims about a phase that the run does not have."""
+    return sum(row["value"] == "undefined" and row["verdict"] == "not reproduced" for row in claims)
+
+
+def _seeds(provenance: Row) -> str:
     found = provenance["experiments"]
     return ", ".join(f"{name.replace('_', ' ')} {counts['seeds']}" for name, counts in found.items())
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _cells(row: Row) -> list[str]:
     ours = (row["value"], str(row["n"]), row["all_seeds"])
     return [cell.replace("|", "\\|") for cell in (row["statement"], row["reported"], *ours, row["verdict"])]
 
@@ -146,12 +218,12 @@ def _moved(name: str, before: Finding, after: Finding) -> list[str]:
     return [cell.replace("|", "\\|") for cell in cells]
 
 
-def with_block(text: str, block: str) -> str:
-    """A README with the block about the results, and the demo's last screen, in their places."""
-    return _placed(_placed(text, "results", block), "demo", f"```text\n{DEMO.read_text()}```\n")
+def demo_block() -> str:
+    """The demo's last screen."""
+    return f"```text\n{DEMO.read_text()}```\n"
 
 
-def _placed(text: str, name: str, block: str) -> str:
+def placed(text: str, name: str, block: str) -> str:
     """A page with a block between its two marks."""
     marks = rf"(<!-- {name}: written by docs/make_results.py -->\n).*?(<!-- end of {name} -->)"
     return re.sub(marks, lambda found: f"{found[1]}{block}{found[2]}", text, flags=re.DOTALL)
@@ -172,29 +244,35 @@ def bakeoff_block(evidence: Evidence) -> str:
         "",
         *(f"- {sentence}" for sentence in describe_logs(evidence)),
         "",
-        "![Median steps to grok by configuration](../results/bakeoff/figures/fig-bakeoff.svg)",
+        "![Median steps to grok by configuration](../../results/bakeoff/figures/fig-bakeoff.svg)",
         "",
     ]
     return "\n".join(lines)
 
 
-def with_bakeoff(text: str, block: str) -> str:
-    """A page with the block about the bake-off in its place."""
-    return _placed(text, "bakeoff", block)
+def blocks() -> dict[Path, tuple[str, str]]:
+    """Each page that has a block made of stored results: the block's name and its text."""
+    paper, bakeoff = find_study(PAPER), find_study("bakeoff")
+    evidence = read_evidence(paper, RESULTS / PAPER)
+    claims, provenance = (
+        json.loads((RESULTS / PAPER / f"{name}.json").read_text()) for name in ("claims", "provenance")
+    )
+    return {
+        README: ("results", findings_block(paper, evidence, claims, provenance)),
+        PAPER_PAGE: ("results", paper_block(claims, provenance, mechanism_sentence(paper, evidence))),
+        BAKEOFF_PAGE: ("bakeoff", bakeoff_block(read_evidence(bakeoff, RESULTS / "bakeoff"))),
+        QUICK_START: ("demo", demo_block()),
+    }
 
 
 def main() -> None:
     """Write everything that follows from the records."""
-    paper, bakeoff = find_study(PAPER), find_study("bakeoff")
-    evidence = {study.name: read_evidence(study, RESULTS / study.name) for study in (paper, bakeoff)}
-    claims = []
-    for study in (bakeoff, paper):
-        claims = write_results(study, evidence[study.name], RESULTS / study.name, lambda name: print(f"wrote {name}"))
-    REPETITION.write_text(repetition_page(paper))
-    OWN_MODEL.write_text(with_bakeoff(OWN_MODEL.read_text(), bakeoff_block(evidence["bakeoff"])))
-    provenance = json.loads(json.dumps(describe_provenance(paper, evidence[PAPER])))
-    block = readme_block(claims, provenance, mechanism_sentence(paper, evidence[PAPER]))
-    README.write_text(with_block(README.read_text(), block))
+    for study in map(find_study, ("bakeoff", PAPER)):
+        folder = RESULTS / study.name
+        write_results(study, read_evidence(study, folder), folder, lambda name: print(f"wrote {name}"))
+    REPETITION.write_text(repetition_page(find_study(PAPER)))
+    for page, (name, block) in blocks().items():
+        page.write_text(placed(page.read_text(), name, block))
 
 
 def mechanism_sentence(study: Study, evidence: Evidence) -> str:

@@ -38,7 +38,7 @@ def as_before() -> Iterator[None]:
     """A worker listens to signals and takes one thread: both are put back."""
     import torch
 
-    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
     handlers, threads = [signal.getsignal(number) for number in numbers], torch.get_num_threads()
     yield
     for number, handler in zip(numbers, handlers, strict=True):

@@ -1,4 +1,4 @@
-"""The page and the README's table are made of the stored measurements, and of nothing else."""
+"""The page and the README's sentence are made of the stored measurements, and of nothing else."""
 
 import copy
 import json
@@ -24,7 +24,7 @@ def test_the_page_is_what_the_stored_measurements_give() -> None:
     assert pages.PAGE.read_text(encoding="utf-8") == pages.page()
 
 
-def test_the_readmes_table_is_too() -> None:
+def test_the_readmes_sentence_is_too() -> None:
     readme = pages.README.read_text(encoding="utf-8")
     assert pages.BLOCK.search(readme)
     assert pages.with_summary(readme) == readme

@@ -8,9 +8,13 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+
+from pages import blocks
+from scripts import module_at
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOK = ROOT / "examples" / "first_look.ipynb"
@@ -70,17 +74,49 @@ def test_every_module_of_the_reference_exists_and_says_what_it_exports(page: Pat
 
 def test_every_page_has_its_place_in_a_table_of_contents() -> None:
     docs = ROOT / "docs"
-    listed = (docs / "index.md").read_text(encoding="utf-8")
-    how_to = {f"how-to/{page.stem}" for page in (docs / "how-to").glob("*.md")}
-    assert how_to == set(re.findall(r"^(how-to/\S+)$", listed, re.MULTILINE))
+    listed = set(re.findall(r"^([\w/-]+)$", (docs / "index.md").read_text(encoding="utf-8"), re.MULTILINE))
+    pages = {str(page.relative_to(docs).with_suffix("")) for page in docs.rglob("*.md") if "_build" not in page.parts}
+    assert {page for page in pages if not page.startswith("reference/")} - {"index"} == listed - {"reference/index"}
 
 
 def test_no_page_leads_to_a_page_that_sphinx_does_not_build() -> None:
     # Files beside the pages are copied, Markdown elsewhere is a page that does not exist.
-    links = re.compile(r"\]\((\.\./[^)#]*\.md)\b")
-    found = {page.name: links.findall(page.read_text(encoding="utf-8")) for page in (ROOT / "docs").glob("*.md")}
-    assert len(found) > 5
-    assert {page: missing for page, missing in found.items() if missing} == {}
+    docs = ROOT / "docs"
+    links = re.compile(r"\]\(([^)#:]*\.md)\b")
+    found = {page: links.findall(page.read_text(encoding="utf-8")) for page in docs.rglob("*.md")}
+    assert sum(map(len, found.values())) > 30
+    outside = {
+        page.name: link
+        for page, some in found.items()
+        for link in some
+        if docs not in (page.parent / link).resolve().parents
+    }
+    assert outside == {}
+
+
+@pytest.fixture(scope="module")
+def conf() -> ModuleType:
+    return module_at(ROOT / "docs" / "conf.py")
+
+
+def test_the_page_of_the_notebook_has_every_cell_and_output(conf: ModuleType) -> None:
+    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    page = conf.notebook_page(notebook)
+    outputs = [output for cell in code_cells(NOTEBOOK) for output in cell["outputs"]]
+    assert page.count("data:image/png") == sum("image/png" in output.get("data", {}) for output in outputs)
+    assert blocks(page, "python") == ["".join(cell["source"]) + "\n" for cell in code_cells(NOTEBOOK)]
+    assert conf.output_block({"output_type": "stream", "text": ["a\n", "b\n"]}) == "```text\na\nb\n```"
+    assert conf.output_block({"output_type": "display_data", "data": {}}) == ""
+
+
+def test_the_stored_results_of_a_study_are_on_its_page(conf: ModuleType) -> None:
+    for page, names in conf.STORED.items():
+        for name in names:
+            text = conf.stored_page(ROOT / "results" / name, f"../../results/{Path(name).parent}")
+            assert not re.search(r"^# ", text, re.MULTILINE)
+            targets = [target for target in re.findall(r"\]\(([^)#\s]+)\)", text) if "://" not in target]
+            here = (ROOT / "docs" / page).parent
+            assert [target for target in targets if not (here / target).exists() or target.endswith(".md")] == []
 
 
 @pytest.mark.slow

@@ -101,8 +101,10 @@ def test_what_is_loaded_is_told() -> None:
     assert fresh(f"import sys, torch; {WHAT_IS_LOADED}").split() == ["loaded:", "torch", "numpy"]
 
 
-def test_importing_the_package_and_naming_a_spec_loads_nothing_heavy() -> None:
-    said = fresh(f"import sys, grokscope; grokscope.RunSpec(), grokscope.open('.').table(); {WHAT_IS_LOADED}")
+def test_importing_the_package_and_opening_runs_loads_nothing_heavy(runs: Path) -> None:
+    said = fresh(
+        f"import sys, grokscope; grokscope.RunSpec(), grokscope.open(sys.argv[1]).table(); {WHAT_IS_LOADED}", str(runs)
+    )
     assert said.split() == ["loaded:"]
 
 

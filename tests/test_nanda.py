@@ -34,7 +34,7 @@ def test_figure_table_and_page_are_made_of_the_record_byte_for_byte(made: Module
     assert figure_csv(made.figure_of(record)) == (FOLDER / "nanda.csv").read_bytes()
     assert all((FOLDER / f"nanda.{ending}").stat().st_size for ending in ("svg", "png", "pdf"))
     assert made.table_of(record).encode() == (FOLDER / "tab-nanda.md").read_bytes()
-    page = (ROOT / "docs" / "own-model.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "studies" / "nanda.md").read_text(encoding="utf-8")
     assert made.table_of(record) in page
     assert made.with_block(page, made.block_of(record)) == page
 
@@ -42,7 +42,7 @@ def test_figure_table_and_page_are_made_of_the_record_byte_for_byte(made: Module
 def test_another_record_is_described_otherwise(made: ModuleType, record: Record) -> None:
     other = copy.deepcopy(record)
     other["log"]["fsd"][-1], other["grokked"] = 0.9, 6000
-    page = (ROOT / "docs" / "own-model.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "studies" / "nanda.md").read_text(encoding="utf-8")
     page = made.with_block(page, made.block_of(other))
     assert "FSD** reaches 0.80" in page.replace("\n", " ")
     assert "grokked at step 6,000" in page.replace("\n", " ")

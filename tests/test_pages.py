@@ -24,7 +24,7 @@ from pages import blocks, command_lines, run_blocks
 
 ROOT = Path(__file__).parents[1]
 HOW_TO = ROOT / "docs" / "how-to"
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(HOW_TO.glob("*.md"))]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
 @pytest.fixture
@@ -45,6 +45,30 @@ def test_the_tour_leads_from_the_spec_to_the_row(alone: Path) -> None:
     assert names["record"].made_for[0].experiment == "base"
     assert "add_mod97_s123" in names["table"].notes[-1]
     assert (alone / "tour.html").stat().st_size > 100_000
+
+
+def test_the_concepts_are_computed_as_they_are_explained() -> None:
+    names = run_blocks(ROOT / "docs" / "concepts.md")
+    assert names["fourier_rank"](names["density"]).rank.tolist() == [1.0, 1.0, 1.0, 2.0]
+    assert float(names["fsd"](names["density"][:, :3]).participation[2]) == pytest.approx(2 / 3)
+
+
+RUN_BY = {  # pages with Python, and the test that runs every block of it, in this file if no other is named
+    "tour": "test_the_tour_leads_from_the_spec_to_the_row",
+    "quick-start": "test_the_quick_start_reads_what_the_demo_leaves",
+    "concepts": "test_the_concepts_are_computed_as_they_are_explained",
+    "own-model": "tests/test_own_model_page.py::test_every_block_of_the_page_runs_in_order_and_prints_what_it_shows",
+    "README": "tests/test_readme.py::test_the_python_block_prints_what_is_below_it",
+    **{page.stem: f"test_how_to_{page.stem.replace('-', '_')}" for page in HOW_TO.glob("*.md")},
+    "your-own-study": "test_how_to_write_your_own_study",
+}
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
+def test_every_python_block_is_run_by_a_test(page: Path) -> None:
+    if blocks(page.read_text(encoding="utf-8"), "python"):
+        file, _, name = RUN_BY[page.stem].rpartition("::")
+        assert f"def {name}(" in (ROOT / (file or "tests/test_pages.py")).read_text(encoding="utf-8")
 
 
 def small(seed: int, task: str = "add_mod97") -> RunSpec:

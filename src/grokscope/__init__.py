@@ -1,4 +1,4 @@
-"""Measure grokking as it happens, test its causes, and intervene.
+"""Train, fork and measure grokking, and compare what you measure with its null.
 
 Using this needs torch, numpy and safetensors only, and importing it not even these; everything is loaded where it is
 used.
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from grokscope.errors import InputError
 from grokscope.lazy import exports
-from grokscope.runs import Run, Runs, open_runs
+from grokscope.runs import Run, Runs
 from grokscope.specs import RunSpec
 from grokscope.version import __version__
+from grokscope.view.opened import OpenedRun, OpenedRuns, open_folder
 
 if TYPE_CHECKING:
     from grokscope.attach import Monitor, WeightDecayController
@@ -25,12 +26,14 @@ else:
     )
 
 # `runs = grokscope.open(DIR)`, as one opens a data set.
-open = open_runs
+open = open_folder
 
 __all__ = [
     "Group",
     "InputError",
     "Monitor",
+    "OpenedRun",
+    "OpenedRuns",
     "Run",
     "RunSpec",
     "Runs",

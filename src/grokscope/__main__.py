@@ -14,6 +14,9 @@ def main() -> int:
             f"grokscope: the command line needs {error.name}; install it with: pip install grokscope", file=sys.stderr
         )
         return 2
+    except KeyboardInterrupt:  # before the command line itself could catch it
+        print("grokscope: ended by Ctrl-C before anything was done", file=sys.stderr)
+        return 130
     return run(sys.argv[1:])
 
 

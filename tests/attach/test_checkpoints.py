@@ -1,5 +1,8 @@
 import os
 import pickle
+import resource
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -82,9 +85,49 @@ class Hostile:
 def test_a_pickle_with_a_program_inside_is_rejected_and_not_run(tmp_path: Path, save: Any) -> None:
     mark = tmp_path / "ran"
     save({"w": torch.ones(1), "x": Hostile(mark)}, tmp_path / "a.pt")
-    with pytest.raises(InputError, match="could not be converted: it holds more than tensors, or is damaged"):
+    with pytest.raises(InputError, match="could not be converted: it holds more than tensors") as rejection:
         convert(tmp_path / "a.pt")
+    advice = ("weights_only", "safe_globals", "trust", "False")
+    assert not [word for word in advice if word in str(rejection.value)], "a library's advice is not repeated"
     assert not mark.exists()
+    assert not (tmp_path / "a.safetensors").exists()
+
+
+def claim(path: Path, stored: int, claimed: int) -> None:
+    """A file in the older format, of which the one storage says that it has another size than it has."""
+    torch.save({"w": torch.zeros(stored)}, path, _use_new_zipfile_serialization=False)
+    mark = b"J" + stored.to_bytes(4, "little")
+    assert path.read_bytes().count(mark) >= 1
+    path.write_bytes(path.read_bytes().replace(mark, b"\x8a\x08" + claimed.to_bytes(8, "little")))
+
+
+def inflate(path: Path) -> None:
+    """A file whose one storage is deflated to a thousandth of its size."""
+    torch.save({"w": torch.zeros(4 * 10**8 // 4)}, path)
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(path.with_suffix(".zip"), "w", zipfile.ZIP_DEFLATED) as bomb:
+        for name in whole.namelist():
+            bomb.writestr(name, whole.read(name))
+    path.with_suffix(".zip").replace(path)
+
+
+BOMBS: dict[str, Callable[[Path], object]] = {
+    "a storage that claims forty gigabytes": lambda path: claim(path, 10**6 + 3, 10**10),
+    "one number, seen ten billion times": lambda path: torch.save({"w": torch.zeros(1).expand(10**10)}, path),
+    "one tensor under ten thousand names": lambda path: torch.save(
+        dict.fromkeys((f"w{i}" for i in range(10_000)), torch.zeros(10**6)), path
+    ),
+    "a deflated storage": inflate,
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_small_file_that_asks_for_much_memory_is_rejected(bomb: str, tmp_path: Path) -> None:
+    BOMBS[bomb](tmp_path / "a.pt")
+    assert (tmp_path / "a.pt").stat().st_size < 5 * 10**6
+    with pytest.raises(InputError, match=r"asks for far more memory|they claim at least|or is damaged"):
+        convert(tmp_path / "a.pt")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    assert used < 3 * 2**30, f"{used:,} bytes were taken"
     assert not (tmp_path / "a.safetensors").exists()
 
 

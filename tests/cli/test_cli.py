@@ -3,14 +3,19 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from grokscope import cli
 from grokscope.cli import COMMANDS, SHELLS, help_text, run
 from grokscope.cli.commands import GROUPS
+from grokscope.runs import Store
+from grokscope.specs import RunSpec
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,3 +105,31 @@ def test_a_terminal_that_knows_only_ascii_is_no_error() -> None:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.isascii()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_ctrl_c_ends_any_command_with_one_sentence(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(words: list[str]) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "parse", lambda words: lambda: interrupted(words))
+    assert run([name]) == 130
+    shown = capsys.readouterr()
+    assert shown.err == "grokscope: ended by Ctrl-C; whatever was stored stays as it is\n"
+    monkeypatch.setattr(cli, "parse", interrupted)
+    assert run([name]) == 130, "while its libraries are loaded"
+
+
+def test_a_real_ctrl_c_ends_a_real_command_with_one_sentence(tmp_path: Path) -> None:
+    pytest.importorskip("starlette")
+    Store(tmp_path / "runs").add(RunSpec()).append({"step": 0})
+    command = [sys.executable, "-m", "grokscope", "serve", str(tmp_path / "runs"), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("open http")
+    time.sleep(0.5)  # until it listens to signals
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert (process.returncode, error) == (130, "grokscope: ended by Ctrl-C; whatever was stored stays as it is\n")

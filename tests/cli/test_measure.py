@@ -246,7 +246,9 @@ def without_numbers(step: int, spec: RunSpec = TINY) -> None:
     """NaN in the place of the stored weights."""
     tensors = grokscope.open("runs")[run_name(spec)].at(step).tensors
     broken = {k: torch.full_like(v, torch.nan) if v.is_floating_point() else v for k, v in tensors.items()}
-    save_tensors(Path("runs") / run_name(spec) / f"weights-{step:08d}.safetensors", broken)
+    folder = grokscope.open("runs")[run_name(spec)].folder
+    save_tensors(folder.path / f"weights-{step:08d}.safetensors", broken)
+    folder.finish(folder.outcome)  # as if it had ended with them
 
 
 def test_undefined_is_nan_in_csv_and_null_in_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -339,7 +341,8 @@ def test_words_that_make_no_command_exit_with_status_2(arguments: str, here: Pat
 def test_a_hostile_run_name_harms_nothing(
     name: str, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = f"a{name}-0" if name == ".." else name  # what begins with a dot is hidden, and no run
+    # What begins with a dot is hidden, and no run; the end of the name says which run it is.
+    name = f"{'a' if name == '..' else ''}{name}-{TINY.content_hash}"
     shutil.copytree(here / "runs" / NAME, here / "others" / name)
     before = contents(here / "others")
     told = []

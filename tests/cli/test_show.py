@@ -122,4 +122,10 @@ def test_bad_input(trained: None, here: Path, capsys: pytest.CaptureFixture[str]
 def test_a_damaged_file_is_named(name: str, trained: None, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = here / "runs" / run_name(TINY) / name
     path.write_bytes(path.read_bytes()[:-10])
-    rejected(words("export runs add_mod7_s0") if "weights" in name else words("list runs"), name, here, capsys)
+    if "weights" in name:
+        rejected(words("export runs add_mod7_s0"), name, here, capsys)
+    for command in ("list", "show", "status"):
+        assert run(words(f"{command} runs")) == 0
+        shown = capsys.readouterr().out
+        assert (f"{name}' " in shown) == ("weights" not in name)
+        assert run_name(TINY.with_seed(1)).partition("-")[0] in shown or command == "status", "the others are shown"

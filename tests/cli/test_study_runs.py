@@ -14,7 +14,7 @@ from small_commands import EXECUTORS, rejected, trained_here
 from grokscope.cli import run
 from grokscope.jobs import worker
 from grokscope.runs import Store
-from grokscope.runs.doctor import damaged_runs
+from grokscope.runs.damage import damaged_runs
 from grokscope.runs.packing import save_records, unpack_records
 from grokscope.specs import Architecture, Cadence, Plan
 from grokscope.studies import bakeoff
@@ -113,7 +113,7 @@ def test_a_damaged_run_is_named_and_nothing_is_written(
     out, name = spoiled
     words = ["reproduce", study, "--out", str(out), "--device", "cpu"]
     rejected(words, f"{name} is damaged: ", out, capsys)
-    rejected(words, "log.jsonl' has 1 torn or altered records", out, capsys)
+    rejected(words, "log.jsonl' has 1 line torn, altered or of another run", out, capsys)
     rejected(words, "use --damaged rerun or --damaged skip", out, capsys)
 
 

@@ -94,13 +94,13 @@ def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files of runs that are read, each as often as it is."""
     names: list[str] = []
-    opens = Path.open
+    opens = os.open
 
-    def noted(path: Path, *rest: object, **more: object) -> object:
-        names.append(path.name)
-        return opens(path, *rest, **more)  # type: ignore[call-overload]
+    def noted(path: object, *rest: object, **more: object) -> int:
+        names.append(Path(str(path)).name)
+        return opens(path, *rest, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Path, "open", noted)  # read_text and read_bytes open too
+    monkeypatch.setattr(os, "open", noted)
     return names
 
 
@@ -168,8 +168,11 @@ def test_a_damaged_run_in_a_crowd_disturbs_nobody(crowd: Path) -> None:
     (crowd / names[0] / "spec.json").write_text("{")
     (crowd / names[1] / "outcome.json").write_text("{")
     for _ in range(2):
-        (line,) = Watcher(crowd).snapshot().lines
-        assert (line.runs, line.finished) == (13, 10)
+        state = Watcher(crowd).snapshot()
+        (line,) = state.lines
+        assert (line.runs, line.finished) == (12, 10)
+        assert all(name in "\n".join(state.damaged) and name in shown(state) for name in names[:2])
+        assert "2 damaged runs; `grokscope doctor" in shown(state)
 
 
 def test_a_line_is_a_stack_a_task_or_replicates(tmp_path: Path) -> None:

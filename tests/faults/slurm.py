@@ -1,9 +1,11 @@
 """A SLURM of one node on this machine: `python tests/faults/slurm.py start DIR`, later `… stop DIR`.
 
 Controller, node daemon and munge run on loopback, with files in a folder of their own and without accounting. The
-partition `high` preempts jobs of `low`, which are queued again. `install` adds Debian's packages, as root.
+partition `high` preempts jobs of `low`, which are queued again; they start ten seconds later, elsewhere two minutes
+(`cred_expire`). `install` adds Debian's packages, as root.
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -16,7 +18,6 @@ from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel")
 PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
-CONTROLLER_PORT, NODE_PORT = 16817, 16818
 CONFIGURATION = """\
 ClusterName=grokscope
 SlurmctldHost={node}(127.0.0.1)
@@ -25,7 +26,7 @@ SlurmdPort={node_port}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
+AuthInfo=socket={folder}/munge.socket,cred_expire=10
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool
@@ -42,7 +43,7 @@ PreemptMode=REQUEUE
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 MpiDefault=none
-ReturnToService=2
+ReturnToService=1
 KillWait=10
 SchedulerParameters=sched_interval=2,batch_sched_delay=0
 SlurmdParameters=config_overrides
@@ -75,6 +76,13 @@ def install() -> None:
         print("no SLURM: its tests are skipped; install it with: sudo apt-get install slurm-wlm munge")
 
 
+def free_ports(count: int) -> list[int]:
+    """Ports on which nothing listens, so that two clusters can run at once."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [one.getsockname()[1] for one in sockets]
+
+
 @dataclass(frozen=True)
 class Slurm:
     """A cluster of one node whose files are in `folder`."""
@@ -95,13 +103,14 @@ class Slurm:
         """Start munge, the controller and the node, and wait until the node takes jobs."""
         for name in (".", "state", "spool"):
             (self.folder / name).mkdir(mode=0o755, parents=True, exist_ok=True)
+        controller_port, node_port = free_ports(2)
         self.configuration.write_text(
             CONFIGURATION.format(
                 folder=self.folder,
                 node=self.node,
                 user="root" if os.getuid() == 0 else os.environ["USER"],
-                controller_port=CONTROLLER_PORT,
-                node_port=NODE_PORT,
+                controller_port=controller_port,
+                node_port=node_port,
             )
         )
         key = self.folder / "munge.key"

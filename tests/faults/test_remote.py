@@ -23,9 +23,9 @@ from grokscope.runs import (
     run_name,
 )
 from grokscope.runs import remote as remote_module
-from grokscope.runs.doctor import examine_remote
 from grokscope.runs.plans import encode_plan
 from grokscope.runs.remote import Commit, Remote
+from grokscope.runs.remote_doctor import examine_remote
 from grokscope.specs import Plan
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]

@@ -259,7 +259,7 @@ def test_the_outcome_tells_how_it_went_and_where_it_comes_from(straight: Store) 
     outcome = folder.outcome
     assert outcome.outcome in ("grokked", "unstable_after", "unstable", "never")
     assert (outcome.failed_at, outcome.stopped_early) == (None, False)
-    assert outcome.layout == {"slots": 1, "slot": 0, "padded_size": 136, "compiled": False}
+    assert outcome.layout == {"slots": 1, "slot": 0, "padded_size": 136, "compiled": False, "kernels": False}
     assert outcome.provenance.keys() == provenance("cpu").keys()
     for private in (socket.gethostname(), str(Path.home()), str(Path.cwd()), f'"{getpass.getuser()}"'):
         assert private not in json.dumps(outcome.to_dict()), "nothing about the place where it was made"

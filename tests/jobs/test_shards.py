@@ -101,7 +101,7 @@ def test_a_shard_without_runs_is_refused(size: int) -> None:
     with pytest.raises(InputError, match=f"at least one run, got runs_per_shard {size}"):
         shards_of(Plan("runs", (TINY,)), size)
     with pytest.raises(InputError, match="retries must be 0 or more, got -1"):
-        drive([], lambda shards: (), lambda line: None, retries=-1)
+        drive(Plan("runs", (TINY,)), [], lambda shards: iter(()), lambda line: None, retries=-1)
 
 
 @given(st.lists(st.sampled_from(KINDS), min_size=1, unique=True), st.integers(1, 4))
@@ -137,7 +137,8 @@ def test_a_cancelled_sweep_stops_before_it_begins_and_goes_on_when_reopened(tmp_
 
 
 def test_what_fails_is_tried_again_and_waves_wait(tmp_path: Path) -> None:
-    shards = shards_of(Plan(str(tmp_path), (TINY, WIDE, CHILD)))
+    plan = Plan(str(tmp_path), (TINY, WIDE, CHILD))
+    shards = shards_of(plan)
     seen: list[list[int]] = []
     lines: list[dict[str, Any]] = []
 
@@ -147,7 +148,7 @@ def test_what_fails_is_tried_again_and_waves_wait(tmp_path: Path) -> None:
             lost = shard.number == 1 and len(seen) < 3
             yield shard, OSError("the node is gone") if lost else [{"run": str(shard.number)}]
 
-    assert drive(shards, start, lines.append, retries=2, pause=0)
+    assert drive(plan, shards, start, lines.append, retries=2, pause=0)
     assert seen == [[0, 1], [1], [1], [2]]
     assert [line["run"] for line in lines if "run" in line] == ["0", "1", "2"]
     assert [line["notice"] for line in lines if "notice" in line] == ["shard 1 is tried again: the node is gone"] * 2
@@ -161,12 +162,12 @@ def test_what_fails_is_tried_again_and_waves_wait(tmp_path: Path) -> None:
     ],
 )
 def test_patience_ends(error: Exception, sentence: str, attempts: int, tmp_path: Path) -> None:
-    shards, calls = shards_of(Plan(str(tmp_path), (TINY,))), []
+    plan, calls = Plan(str(tmp_path), (TINY,)), []
 
     def start(some: Sequence[Shard]) -> Iterator[tuple[Shard, Exception]]:
         calls.append(1)
         return ((shard, error) for shard in some)
 
     with pytest.raises(InputError, match=f"^{sentence}$"):
-        drive(shards, start, lambda line: None, retries=2, pause=0)
+        drive(plan, shards_of(plan), start, lambda line: None, retries=2, pause=0)
     assert len(calls) == attempts

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from grokscope.jobs import run_all
+from grokscope.jobs import Notice, Progress, run_all
 from grokscope.jobs import worker as worker_module
 from grokscope.jobs.worker import BAD_INPUT, TRY_AGAIN, main
 from grokscope.runs import Store, keep_plan, run_name
@@ -148,7 +148,7 @@ def test_asked_to_stop_it_stores_everything_and_says_try_again(
     assert contents(tmp_path / "runs") == expected
 
 
-def test_asked_twice_it_stops_at_once_and_the_store_is_valid(tmp_path: Path) -> None:
+def test_a_second_ctrl_c_ends_it_at_once_and_the_store_is_valid(tmp_path: Path) -> None:
     spec = RunSpec(training=Training(steps=2000), measurements=Cadence(every=None), checkpoints=Cadence(every=None))
     plan = tmp_path / "plan.json"
     plan.write_text(Plan(str(tmp_path / "runs"), (spec,)).to_json())
@@ -191,11 +191,23 @@ def test_it_works_with_everything_but_the_core_packages_blocked(tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("as_before")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
-def test_it_listens_to_schedulers(
-    number: signal.Signals, plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        (signal.SIGINT,),
+        (signal.SIGUSR1,),
+        (signal.SIGTERM, signal.SIGTERM),  # as SLURM preempts
+        (signal.SIGUSR2, signal.SIGTERM),  # as a time limit comes near and is reached
+    ],
+)
+def test_it_listens_to_schedulers_however_often_they_ask(
+    numbers: tuple[signal.Signals, ...], plan: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_module, "_print", lambda progress: progress.step == 2 and os.kill(os.getpid(), number))
+    def strike(progress: Progress | Notice) -> None:
+        for number in numbers if isinstance(progress, Progress) and progress.step == 2 else ():
+            os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(worker_module, "_print", strike)
     assert main(["--spec", str(plan)]) == TRY_AGAIN
     (folder,) = Store(tmp_path / "runs")
     assert folder.latest_state()[0] == folder.log()[-1]["step"] == 2
@@ -209,7 +221,7 @@ GOOD = Plan("runs", (FIRST,)).to_dict()
     ("content", "sentence"),
     [
         (None, r"the plan 'plan\.json' cannot be read: .*No such file or directory"),
-        (b"\xff", r"the plan 'plan\.json' cannot be read: 'utf-8' codec"),
+        (b"\xff", r"Plan is not valid JSON: 'utf-8' codec"),
         (b"", r"Plan is not valid JSON"),
         (b"[]", r"Plan must be an object with named fields, got \[\]"),
         (json.dumps({**GOOD, "devise": "cpu"}).encode(), r"Plan has no field 'devise'; did you mean 'device'\?"),
@@ -260,4 +272,4 @@ def test_it_reads_the_plan_that_a_store_keeps(tmp_path: Path, capsys: pytest.Cap
     assert main(["--store", store.address, "--plan", name]) == 0
     assert store.is_finished(tiny)
     assert main(["--store", store.address, "--plan", "0123456789abcdef"]) == BAD_INPUT
-    assert "the plan plans/0123456789abcdef.json of" in capsys.readouterr().err
+    assert "the plan 'plans/0123456789abcdef.json' of" in capsys.readouterr().err

@@ -3,14 +3,13 @@
 Triton's interpreter runs what its compiler rejects: types that differ between branches, for one.
 """
 
-import inspect
+import re
 import sys
 from typing import Any
 
 import pytest
 import torch
 
-from grokscope.model import layout_of, padded_size
 from grokscope.specs import Architecture, RunSpec, Training
 from grokscope.training import Cohort, initial_state
 
@@ -29,7 +28,10 @@ NUMBERS = {
     torch.bool: "i1",
 }
 LAUNCH = ("num_warps", "num_stages", "grid", "warmup")
-compiled: set[Any] = set()
+ALIGNED = [["tt.divisibility", 16]]
+compiled: dict[Any, list[str]] = {}
+launched: list[tuple[str, list[str]]] = []
+"""Kernels in the order of their launches, each with the layouts by which it adds up."""
 
 
 def kind(value: Any) -> str:
@@ -39,30 +41,50 @@ def kind(value: Any) -> str:
     return "fp32" if isinstance(value, float) else "i32"
 
 
+def is_aligned(value: Any) -> bool:
+    """Whether Triton compiles a kernel of its own for this argument: divisible by 16."""
+    if isinstance(value, torch.Tensor):
+        return value.storage_offset() * value.element_size() % 16 == 0
+    return isinstance(value, int) and value % 16 == 0
+
+
 def compile_instead(kernel: JITFunction, *args: Any, **given: Any) -> None:
-    """Compile a launch for CUDA, and run nothing."""
-    names = list(inspect.signature(kernel.fn).parameters)
-    values = {**dict(zip(names, args, strict=False)), **{k: v for k, v in given.items() if k not in LAUNCH}}
-    fixed = {p.name for p in kernel.params if p.is_constexpr} | {n for n, v in values.items() if v is None}
-    signature = {name: "constexpr" if name in fixed else kind(values[name]) for name in names}
-    constants = {(names.index(name),): values[name] for name in fixed}
+    """Compile a launch for CUDA, specialised as Triton does, and run nothing."""
+    values = {**dict(zip(kernel.arg_names, args, strict=False)), **{k: v for k, v in given.items() if k not in LAUNCH}}
+    free = {p.name for p in kernel.params if not p.is_constexpr and not p.do_not_specialize}
+    fixed = {p.name for p in kernel.params if p.is_constexpr}
+    fixed |= {
+        name for name, value in values.items() if value is None or (name in free and type(value) is int and value == 1)
+    }
+    place = {name: (i,) for i, name in enumerate(kernel.arg_names)}
+    signature = {name: "constexpr" if name in fixed else kind(values[name]) for name in kernel.arg_names}
+    constants = {place[name]: values[name] for name in fixed}
+    attributes = {place[name]: ALIGNED for name in free - fixed if is_aligned(values[name])}
     options = {"num_warps": given.get("num_warps", 4)}
-    key = (kernel.fn.__name__, str(signature), str(constants), str(options))
+    key = (kernel.fn.__name__, str(signature), str(sorted(constants.items())), str(sorted(attributes)), str(options))
     if key not in compiled:
-        compiled.add(key)
-        triton.compile(ASTSource(kernel, signature, constants), target=GPUTarget("cuda", 90, 32), options=options)
+        source = ASTSource(kernel, signature, constants, attributes)
+        found = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
+        compiled[key] = layouts_of_sums(found.asm["ttgir"])
+    launched.append((kernel.fn.__name__, compiled[key]))
 
 
-def launch_all(architecture: Architecture, precision: str) -> None:
-    """A step and an evaluation of two runs, whose numbers mean nothing."""
+def layouts_of_sums(code: str) -> list[str]:
+    """How the numbers of each sum are spread over threads: the order in which they are added up follows."""
+    layouts = dict(re.findall(r"^(#\w+) = (.*)$", code, re.MULTILINE))
+    sums = re.findall(r"\}\) : \(tensor<.*?\) -> .*", code)
+    return [re.sub(r"#\w+", lambda m: layouts.get(m[0], m[0]), re.sub(r" loc\(.*", "", line)) for line in sums]
+
+
+def launch_all(architecture: Architecture, precision: str, runs: int = 2, **options: Any) -> None:
+    """A step and an evaluation whose numbers mean nothing."""
     from grokscope.measures.kernel_snapshot import KernelReader
     from grokscope.training.kernel_trainer import KernelTrainer
     from grokscope.training.loop import arithmetic
 
-    options = Training(batch_size=64, clip_norm=1.0)
-    spec = RunSpec(task="add_mod23", architecture=architecture, precision=precision, training=options)
-    cohort = Cohort([spec.with_seed(0), spec.with_seed(1)])
-    assert cohort.layout.size == layout_of(architecture, padded_size(23)).size
+    training = Training(batch_size=64, clip_norm=1.0, **options)
+    spec = RunSpec(task="add_mod23", architecture=architecture, precision=precision, training=training)
+    cohort = Cohort([spec.with_seed(seed) for seed in range(runs)])
     state = initial_state(cohort)
     with arithmetic(precision):
         KernelTrainer(state, cohort)._step()
@@ -70,19 +92,40 @@ def launch_all(architecture: Architecture, precision: str) -> None:
         KernelReader(cohort).read(state.weights)
 
 
-def main(precisions: list[str]) -> None:
+def compile_all(precisions: list[str]) -> None:
     """Compile all, and say how many."""
+    small = Architecture(width=32, mlp_width=72)
+    for architecture in (small, Architecture(width=24, heads=2, layer_norm=False, biases=False, activation="relu")):
+        for precision in precisions:
+            launch_all(architecture, precision)
+    print(len(compiled), "kernels compiled")
+
+
+def compare_stacks() -> None:
+    """Say which kernels would add up in another order in a stack of another size."""
+    odd = Architecture(layers=1, width=40, heads=5, mlp_width=52)
+    for options in ({}, {"gradient": "orthogonal"}):
+        found = []
+        for runs in (1, 2, 16):
+            launched.clear()
+            launch_all(odd, "float32", runs, **options)
+            found.append(list(launched))
+        assert len({len(one) for one in found}) == 1
+        for (name, alone), *stacks in zip(*found, strict=True):
+            if any(layouts != alone for _, layouts in stacks):
+                print(f"{name} adds up in another order in a stack")
+    print("stacks of 1, 2 and 16 compared")
+
+
+def main(words: list[str]) -> None:
+    """Compile what the words name instead of launching it."""
     JITFunction.run = compile_instead
     # A product of bfloat16 that is stored in float32 is for CUDA only.
     plain_bmm = torch.bmm
     torch.bmm = lambda a, b, out_dtype=None, out=None: (
         plain_bmm(a, b, out=out) if out_dtype is None else out.copy_(plain_bmm(a, b))
     )
-    small = Architecture(width=32, mlp_width=72)
-    for architecture in (small, Architecture(width=24, heads=2, layer_norm=False, biases=False, activation="relu")):
-        for precision in precisions:
-            launch_all(architecture, precision)
-    print(len(compiled), "kernels compiled")
+    compare_stacks() if words == ["stacks"] else compile_all(words)
 
 
 if __name__ == "__main__":

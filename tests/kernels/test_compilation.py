@@ -5,14 +5,24 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("triton", reason="Triton comes with torch's CUDA builds; on a CPU: pip install triton")
+from grokscope.training.cohort import OLDEST_TRITON
+
+pytest.importorskip("triton", OLDEST_TRITON, "Triton comes with torch's CUDA builds; on a CPU: pip install triton")
+
+
+def compiled(cache: Path, *words: str) -> str:
+    environment = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(cache)}
+    script = Path(__file__).with_name("compile_for_cuda.py")
+    done = subprocess.run(
+        [sys.executable, str(script), *words], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
 
 
 def test_every_kernel_compiles_for_cuda(tmp_path: Path) -> None:
-    environment = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)}
-    script = Path(__file__).with_name("compile_for_cuda.py")
-    done = subprocess.run(
-        [sys.executable, str(script), "float32", "bf16"], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert int(done.stdout.split()[0]) > 40
+    assert int(compiled(tmp_path, "float32", "bf16").split()[0]) > 40
+
+
+def test_no_kernel_adds_up_in_another_order_in_another_stack(tmp_path: Path) -> None:
+    assert compiled(tmp_path, "stacks") == "stacks of 1, 2 and 16 compared\n"

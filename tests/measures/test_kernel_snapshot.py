@@ -1,6 +1,6 @@
 """An evaluation by kernels against the reference's; on a CPU by Triton's interpreter."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 import torch
@@ -10,8 +10,9 @@ from torch import Tensor
 from grokscope.measures import snapshot
 from grokscope.specs import Architecture
 from grokscope.training import Cohort
+from grokscope.training.cohort import OLDEST_TRITON
 
-pytest.importorskip("triton", reason="Triton comes with torch's CUDA builds; on a CPU: pip install triton")
+pytest.importorskip("triton", OLDEST_TRITON, "Triton comes with torch's CUDA builds; on a CPU: pip install triton")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SOME = ("two_layers", "attention_only", "nanda")
@@ -27,7 +28,8 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def weights_at_work(architecture: Architecture) -> tuple[Cohort, Tensor]:
     """Three runs of different tasks, one with shuffled labels, with weights that are all at work."""
-    state, cohort = fresh(mixed_runs(architecture, shuffled_labels=False))
+    first, *others = mixed_runs(architecture)
+    state, cohort = fresh([replace(first, shuffled_labels=True), *others])
     noise = torch.randn(state.weights.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     return Cohort(cohort.specs, DEVICE), (state.weights + 0.2 * noise).to(DEVICE)
 

@@ -1,21 +1,27 @@
 """The pass by kernels against autograd through `forward`; on a CPU by Triton's interpreter."""
 
+from dataclasses import replace
+
 import pytest
 import torch
-from plain_runs import ARCHITECTURES, fresh, mixed_runs
+from plain_runs import ARCHITECTURES, TWO_LAYERS, fresh, mixed_runs
 from torch import Tensor
 
 from grokscope.model import forward, last_hidden, pair_losses
 from grokscope.specs import Architecture
 from grokscope.training import Cohort
+from grokscope.training.cohort import OLDEST_TRITON
 
-pytest.importorskip("triton", reason="Triton comes with torch's CUDA builds; on a CPU: pip install triton")
+pytest.importorskip("triton", OLDEST_TRITON, "Triton comes with torch's CUDA builds; on a CPU: pip install triton")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 INPUTS, COUNTED = 21, (21, 13, 2)
 # Every architecture meets the kernels on a device; the interpreter is slow, and these use every kernel in every way.
-SOME = ARCHITECTURES if DEVICE == "cuda" else ("two_layers", "mlp_only_pooled", "norm_for_attention", "nanda")
-architectures = pytest.mark.parametrize("architecture", [ARCHITECTURES[name] for name in SOME], ids=SOME)
+ALL = ARCHITECTURES | {"norms_only": replace(TWO_LAYERS, attention="norm", mlp="norm")}
+SOME = (
+    tuple(ALL) if DEVICE == "cuda" else ("two_layers", "mlp_only_pooled", "norm_for_attention", "nanda", "norms_only")
+)
+architectures = pytest.mark.parametrize("architecture", [ALL[name] for name in SOME], ids=SOME)
 
 
 class Batch:

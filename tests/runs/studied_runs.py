@@ -20,4 +20,4 @@ MADE_FOR_BASE = ((LAW, BASE), ())
 
 
 def studies(store: Store, spec: RunSpec = SPEC) -> tuple[Membership, ...]:
-    return store.find(run_name(spec)).record().made_for
+    return store.find(run_name(spec)).record(with_logs=False).made_for

@@ -61,7 +61,7 @@ def test_a_format_that_is_no_text_is_named(tmp_path: Path) -> None:
         ("log", {"step": [100, 100]}, "the steps of a log are not increasing whole numbers"),
         ("log", {"step": [0, 0.5]}, "the steps of a log are not increasing whole numbers"),
         ("log", {"step": [False, True]}, "the steps of a log are not increasing whole numbers"),
-        ("log", {"step": [0, math.nan]}, "the steps of a log are not increasing whole numbers"),
+        ("log", {"step": [0, math.nan]}, "a record holds finite numbers only"),
         ("measured", {"step": [200, 100]}, "the steps of a log are not increasing whole numbers"),
         ("measured", {"fsd": [0.5]}, "a log has no column 'step'"),
         ("outcome", {"outcome": "unfinished"}, "a record is of a run that has not ended"),
@@ -86,3 +86,12 @@ def test_a_record_that_nobody_could_read_is_refused_where_it_is_unpacked(
     (tmp_path / "changed.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
     with pytest.raises(InputError, match=sentence):
         unpack_records(tmp_path / "changed.gz")
+
+
+def test_a_small_file_with_a_huge_text_is_rejected_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "records.gz"
+    head = json.dumps({"format": "grokscope records 2"}).encode() + b"\n"
+    for text in (b" " * 2 * 10**8, b"[" * 2 * 10**8):
+        path.write_bytes(gzip.compress(head + text, 1))
+        with pytest.raises(InputError, match=r"its text has more than 100 times its [0-9,]+ bytes"):
+            unpack_records(path)

@@ -46,5 +46,19 @@ def test_the_same_plan_is_written_once(tmp_path: Path) -> None:
 def test_a_damaged_plan_is_named(content: bytes, tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.put("plans/0123456789abcdef.json", content)
-    with pytest.raises(InputError, match=r"the plan plans/0123456789abcdef\.json of .* cannot be read"):
-        kept_plans(store)
+    whole = keep_plan(Plan("x", (TINY,)), store)
+    with pytest.raises(InputError, match=r"the plan 'plans/0123456789abcdef\.json' of .* cannot be read"):
+        kept_plan("0123456789abcdef", store)
+    reported: list[str] = []
+    assert kept_plans(store, reported.append) == [kept_plan(whole, store)]
+    (sentence,) = reported
+    assert "plans/0123456789abcdef.json" in sentence
+
+
+def test_a_plan_under_another_name_than_its_own_is_damaged(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    path = tmp_path / "plans" / f"{keep_plan(Plan('x', (TINY,)), store)}.json"
+    path.write_bytes(encode_plan(Plan(".", (WIDE,))))
+    assert kept_plans(store) == []
+    keep_plan(Plan("x", (TINY,)), store)
+    assert kept_plans(store) == [Plan(str(tmp_path), (TINY,))], "the same plan is written again"

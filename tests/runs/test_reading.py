@@ -10,7 +10,8 @@ import grokscope
 from grokscope.jobs import Stopped, reject_impossible, run_all, state_at
 from grokscope.runs import Measuring, Run, Store, kept_plans, measure_checkpoints, open_store, run_name
 from grokscope.runs import index as indexing
-from grokscope.runs.doctor import damaged_runs, examine
+from grokscope.runs.damage import damaged_runs
+from grokscope.runs.doctor import examine
 from grokscope.runs.following import Follower
 from grokscope.runs.packing import finished_records
 from grokscope.specs import Architecture, Cadence, Fork, Plan, RunSpec, Training

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pickle
+import resource
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +37,7 @@ def test_the_log_gives_back_what_was_appended(tmp_path: Path) -> None:
     assert folder.log() == [*ROWS, {"step": 30, "norm": None, "mode": None}]
     for line in (folder.path / "log.jsonl").read_bytes().splitlines():
         text, _, checksum = line.partition(b"\t")
-        assert int(checksum, 16) == zlib.crc32(text)
+        assert int(checksum, 16) == zlib.crc32(folder.spec.content_hash.encode() + text)
         json.loads(text)
 
 
@@ -86,12 +87,24 @@ def test_rewinding_drops_what_came_later(tmp_path: Path) -> None:
     assert folder.log() == []
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_log_that_cannot_grow_names_its_path_and_the_free_bytes(tmp_path: Path) -> None:
     folder = folder_with(tmp_path)
-    (folder.path / "log.jsonl").symlink_to("/dev/full")
-    with pytest.raises(InputError, match=r"log\.jsonl' could not be written: No space left on device; [0-9,]+ bytes"):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
+    try:
+        with pytest.raises(InputError, match=r"log\.jsonl' could not be written: File too large; [0-9,]+ bytes"):
+            folder.append(ROWS[0])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_nothing_is_appended_through_a_link(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path / "runs")
+    (tmp_path / "precious").write_text("mine")
+    (folder.path / "log.jsonl").symlink_to(tmp_path / "precious")
+    with pytest.raises(InputError, match=r"log\.jsonl' is a link, not a file"):
         folder.append(ROWS[0])
+    assert (tmp_path / "precious").read_text() == "mine"
 
 
 def test_saved_then_loaded_is_the_same(tmp_path: Path) -> None:
@@ -278,7 +291,7 @@ def test_what_a_stop_stores_beyond_the_cadence_is_gone_at_the_end(tmp_path: Path
         folder.finish(RunOutcome("never"))
     assert everything_under(straight.path) == everything_under(stopped.path)
     assert list(stopped.checkpoints("state")) == [100]
-    assert set(json.loads((stopped.path / "manifest.json").read_bytes())) == set(names_of(stopped))
+    assert set(json.loads((stopped.path / "manifest.json").read_bytes())) == {"run", *names_of(stopped)}
 
 
 @pytest.mark.parametrize(

@@ -175,8 +175,11 @@ def test_one_seed_sets_all_three() -> None:
         (lambda: RunSpec.from_json("[1]"), "RunSpec must be an object with named fields, got [1]"),
         (lambda: RunSpec.from_json("[" * 100_000), "RunSpec is not valid JSON"),
         (lambda: RunSpec.from_json('{"task": ' + "9" * 5000 + "}"), "RunSpec is not valid JSON: Exceeds the limit"),
-        (lambda: RunSpec.from_json('{"train_fraction": NaN}'), "a spec holds finite numbers only, got NaN"),
-        (lambda: RunSpec.from_json('{"task": "S5", "task": "A5"}'), "each JSON key must stand once, got 'task'"),
+        (lambda: RunSpec.from_json('{"train_fraction": NaN}'), "RunSpec holds finite numbers only, got 'NaN'"),
+        (
+            lambda: RunSpec.from_json('{"task": "S5", "task": "A5"}'),
+            "each JSON key of RunSpec must stand once, got 'task'",
+        ),
         (lambda: Fork.from_dict({"step": 1}), "Fork is incomplete"),
     ],
 )

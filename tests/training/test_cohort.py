@@ -1,4 +1,8 @@
+import sys
+import tomllib
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +12,7 @@ from plain_runs import NORMAL, SMALL, TWO_LAYERS, fresh, in_slot, mixed_runs, pa
 from grokscope.specs import RunSpec
 from grokscope.tasks import named_task, shuffled_labels, split
 from grokscope.training import Cohort, cohort_key
+from grokscope.training.cohort import OLDEST_TRITON, has_triton
 
 
 def test_tables_hold_every_pair_once_with_its_answer() -> None:
@@ -95,3 +100,27 @@ def test_columns_are_the_specs_values() -> None:
     assert cohort.column("learning_rate").tolist() == [0.1, 0.1, 0.3]
     assert cohort.is_empty == (False, True, False)
     assert cohort.architecture == SMALL != TWO_LAYERS
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [(OLDEST_TRITON, True), ("3.10.0+git1", True), ("4.0", True), ("3.5.1", False), ("2.9", False)],
+)
+def test_kernels_need_a_triton_that_is_new_enough(
+    version: str, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "triton", SimpleNamespace(__version__=version))
+    assert has_triton() is expected
+
+
+def test_kernels_need_triton_and_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "triton", None)
+    assert not has_triton()
+    monkeypatch.setitem(sys.modules, "triton", SimpleNamespace(__version__=OLDEST_TRITON))
+    assert not Cohort([small_run("add_mod11", 0)]).has_kernels
+
+
+def test_the_oldest_triton_is_the_one_that_is_declared() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (triton,) = project["optional-dependencies"]["kernels"]
+    assert triton.startswith(f"triton>={OLDEST_TRITON};")

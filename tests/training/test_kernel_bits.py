@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from plain_runs import ARCHITECTURES, NORMAL
+from plain_runs import ARCHITECTURES, NORMAL, TWO_LAYERS
 
 from grokscope.jobs import run_all
 from grokscope.measures import snapshot
@@ -27,6 +27,10 @@ OTHER_OPTIONS: list[dict[str, Any]] = [
     {"batch_size": None},
     {"sampling": "replacement", "batch_size": 100},
 ]
+ALL = ARCHITECTURES | {
+    "norms_only": replace(TWO_LAYERS, attention="norm", mlp="norm"),
+    "odd_sizes": replace(TWO_LAYERS, layers=1, heads=3, width=96, mlp_width=100),
+}
 MEASURES = Measuring(always=("cube_restricted", "ablation", "logits"))
 
 Row = dict[str, float]
@@ -89,10 +93,11 @@ def small(architecture: Architecture, precision: str, **training: Any) -> list[R
     return [replace(spec.with_seed(seed), task=task) for seed, task in enumerate(tasks)]
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
+@pytest.mark.parametrize("architecture", ALL.values(), ids=ALL.keys())
 def test_every_architecture_alone_and_among_others(architecture: Architecture) -> None:
     for precision in ("tf32", "bf16"):
-        specs = small(replace(architecture, width=32, mlp_width=72), precision)
+        sizes = {"width": 32, "mlp_width": 72} if architecture.width == 16 else {}
+        specs = small(replace(architecture, **sizes), precision)
         alone = in_stack(specs, 1, every=20)
         assert all(same(*pair) for pair in zip(alone, trained(specs, 20, range(5)), strict=True))
         assert all(same(*pair) for pair in zip(alone, in_stack(specs, 40, every=20), strict=True))

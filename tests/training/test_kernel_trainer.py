@@ -9,8 +9,9 @@ from plain_runs import SMALL, mixed_runs
 
 from grokscope.specs import Fork, RunSpec
 from grokscope.training import Cohort, State, advance, initial_state
+from grokscope.training.cohort import OLDEST_TRITON
 
-pytest.importorskip("triton", reason="Triton comes with torch's CUDA builds; on a CPU: pip install triton")
+pytest.importorskip("triton", OLDEST_TRITON, "Triton comes with torch's CUDA builds; on a CPU: pip install triton")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 STEPS = 2

@@ -43,7 +43,7 @@ def test_a_training_step_and_the_passes_of_a_look_need_no_float64() -> None:
     cohort = LikeMetal(SPECS)
     state = initial_state(cohort)
     trainer, reader = Trainer(state, cohort, compiled=False), _Reader(cohort, compiled=False)
-    trainer._fill(2)
+    trainer._prepare(2)
     part = slice(0, reader.chunk)
     masks = (reader.is_train[:, part], reader.is_validation[:, part])
     with NoFloat64():
@@ -61,7 +61,7 @@ def test_a_training_step_and_the_passes_of_a_look_need_no_float64() -> None:
 def test_the_guard_can_fail() -> None:
     cohort = Cohort(SPECS)
     trainer = Trainer(initial_state(cohort), cohort, compiled=False)
-    trainer._fill(1)
+    trainer._prepare(1)
     with NoFloat64(), pytest.raises(TypeError, match="float64"):
         trainer._step()
 

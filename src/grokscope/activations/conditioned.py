@@ -43,7 +43,12 @@ class ConditionedMeans:
 
 
 def condition_of(task: Task, by: Conditioning = "answer") -> Int[np.ndarray, " inputs"]:
-    """The answer (or sum) of every pair."""
+    """The answer (or sum) of every pair.
+
+    >>> from grokscope.tasks import named_task
+    >>> condition_of(named_task("mult_mod5"), by="sum")[:6].tolist()  # of (0, 0) to (0, 4), and (1, 0)
+    [0, 1, 2, 3, 4, 1]
+    """
     if by == "answer":
         return task.answers
     if task.sums is None:
@@ -52,7 +57,12 @@ def condition_of(task: Task, by: Conditioning = "answer") -> Int[np.ndarray, " i
 
 
 def conditioning_basis(task: Task, by: Conditioning = "answer", name: str = "") -> Basis:
-    """The basis in which conditioned means are read: of the answers the faithful one by default, of sums Z_n's."""
+    """The basis in which conditioned means are read: of the answers the faithful one by default, of sums Z_n's.
+
+    >>> from grokscope.tasks import named_task
+    >>> conditioning_basis(named_task("mult_mod5")).name, conditioning_basis(named_task("mult_mod5"), by="sum").name
+    ('multiplicative', 'additive')
+    """
     if by == "answer":
         return task.basis(name)
     condition_of(task, by)
@@ -66,6 +76,10 @@ def answer_sums(
     """Σ of each neuron over the pairs with each answer; Eq. 2 divides it by their number.
 
     Pairs with a negative answer are left out (padding).
+
+    >>> answer_sums(torch.tensor([[[1.0], [2.0], [4.0]]]), torch.tensor([[0, 1, 0]]), size=2)
+    tensor([[[5.],
+             [2.]]])
     """
     if activation.device.type != "cpu":  # one product with 0 and 1: no atomics, always the same order
         chosen = torch.arange(size, device=answers.device)[:, None] == answers[:, None]
@@ -81,7 +95,12 @@ def answer_sums(
 def means_of(
     activation: Float[Tensor, "runs inputs *shape"], condition: Int[Tensor, " inputs"], size: int
 ) -> ConditionedMeans:
-    """Conditioned means of activations that are already at hand, [runs, inputs, …] with the rest taken as neurons."""
+    """Conditioned means of activations that are already at hand, [runs, inputs, …] with the rest taken as neurons.
+
+    >>> means_of(torch.tensor([[[1.0], [2.0], [4.0]]]), torch.tensor([0, 1, 0]), size=2).means
+    tensor([[[2.5000],
+             [2.0000]]], dtype=torch.float64)
+    """
     total = RunningMeans(size, condition)
     total.add(activation, slice(0, activation.shape[1]))
     return total.means()

@@ -122,7 +122,16 @@ def subject_of(
     weights: Float[Tensor, "runs parameters"],
     names: Sequence[str] = (),
 ) -> RunStack:
-    """Runs of one task and architecture from their flat weights, as a stack in training or a padded checkpoint."""
+    """Runs of one task and architecture from their flat weights, as a stack in training or a padded checkpoint.
+
+    >>> from grokscope.specs import Architecture, RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small).with_seed(seed) for seed in (0, 1)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> len(subject), subject.names, subject.logits().shape
+    (2, ('run 0', 'run 1'), torch.Size([2, 25, 5]))
+    """
     kinds = {(spec.task, spec.architecture) for spec in specs}
     require(len(kinds) == 1, f"a subject's runs must share task and architecture, got {len(kinds)} kinds")
     task, architecture = named_task(specs[0].task), specs[0].architecture

@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from grokscope.errors import InputError, did_you_mean, require, shown
-from grokscope.files import named
+from grokscope.files import named, read_given
 
 __all__ = ["convert", "load_weights", "read_weights"]
 
@@ -20,20 +20,29 @@ Renaming = Mapping[str, str] | Callable[[str], str]
 SAFE = ".safetensors"
 PICKLES = (".pt", ".pth", ".bin", ".ckpt")
 SECONDS = 600
+LARGEST = 2**36  # bytes of weights that are still read
 
 
 def read_weights(path: Path | str) -> dict[str, Tensor]:
-    """The tensors of a safetensors file. A pickle is rejected, and never opened."""
+    """The tensors of a safetensors file. A pickle is rejected, and never opened.
+
+    >>> import torch
+    >>> from grokscope.training.checkpoint import export_tensors
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     export_tensors(Path(folder, "one.safetensors"), {"weight": torch.ones(1, 1)})
+    ...     read_weights(Path(folder, "one.safetensors"))
+    {'weight': tensor([[1.]])}
+    """
     path = Path(path)
     if path.suffix.lower() != SAFE:
         hint = f"; make one with: grokscope import {path.name}" if path.suffix.lower() in PICKLES else ""
         raise InputError(f"weights are read from {SAFE} files only, got {named(path)}{hint}")
+    content = read_given(path, f"the weights {named(path)}", LARGEST)
     try:
-        return safetensors.torch.load(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"the weights {named(path)} cannot be read: {error.strerror}") from None
-    except (SafetensorError, ValueError) as error:
-        raise InputError(f"{named(path)} is not a safetensors file: {error}") from None
+        return safetensors.torch.load(content)
+    except (SafetensorError, ValueError, KeyError) as error:  # KeyError: of a kind of number that torch lacks
+        raise InputError(f"{named(path)} is not a safetensors file: {shown(str(error))}") from None
 
 
 def load_weights(model: nn.Module, path: Path | str, rename: Renaming | None = None) -> None:
@@ -41,6 +50,16 @@ def load_weights(model: nn.Module, path: Path | str, rename: Renaming | None = N
 
     `rename` maps the file's names to the model's: a dict for some of them, or a function for all. Every tensor of the
     model must come, in its shape; tensors of the file that are renamed to the empty text are left out.
+
+    >>> import torch
+    >>> from grokscope.training.checkpoint import export_tensors
+    >>> from tempfile import TemporaryDirectory
+    >>> model = nn.Linear(1, 1, bias=False)
+    >>> with TemporaryDirectory() as folder:
+    ...     export_tensors(Path(folder, "one.safetensors"), {"net.weight": torch.ones(1, 1)})
+    ...     load_weights(model, Path(folder, "one.safetensors"), rename={"net.weight": "weight"})
+    >>> model.weight.item()
+    1.0
     """
     found = read_weights(path)
     called = rename if callable(rename) else lambda name: (rename or {}).get(name, name)
@@ -65,8 +84,8 @@ def convert(source: Path | str, target: Path | str | None = None) -> Path:
     """A `.pt` file's tensors as safetensors, read by a separate process that lets only tensors be unpickled.
 
     Nested dictionaries become dotted names; lists and tuples too, by number. Anything that is not a tensor or a
-    plain number is left out. `weights_only` lowers the risk of a pickle and does not end it: convert files of
-    people you trust.
+    plain number is left out. A file that asks for far more memory than it has bytes is rejected. `weights_only` lowers
+    the risk of a pickle and does not end it: convert files of people you trust.
     """
     source = Path(source)
     target = source.with_suffix(SAFE) if target is None else Path(target)
@@ -85,7 +104,8 @@ def convert(source: Path | str, target: Path | str | None = None) -> Path:
         except subprocess.TimeoutExpired:
             raise InputError(f"{named(source)} was not read within {SECONDS} seconds") from None
     if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        why = lines[-1].removeprefix("grokscope: ") if lines else "no reason given"
+        # What a library writes when it fails, such as advice to load the file unsafely, is repeated to nobody.
+        ours = [line for line in done.stderr.splitlines() if line.startswith("grokscope: ")]
+        why = ours[-1].removeprefix("grokscope: ") if ours else f"reading it failed (status {done.returncode})"
         raise InputError(f"{named(source)} could not be converted: {why}")
     return target

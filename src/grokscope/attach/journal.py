@@ -11,7 +11,7 @@ from torch import Tensor
 from grokscope.attach.operations import OWN
 from grokscope.attach.preservation import device_of, unwrap
 from grokscope.errors import InputError, require
-from grokscope.files import named, write_atomically
+from grokscope.files import named, read_given, write_atomically
 from grokscope.runs.logs import columns_from
 from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.provenance import provenance
@@ -50,6 +50,7 @@ class Journal:
         """Add one evaluation; the first one makes the folder."""
         if self.folder is None:
             self.folder = self._begin(model, weight_decay)
+        self.folder.reopen()
         numbers = {name: value for name, value in row.items() if not isinstance(value, str)}
         self.folder.append(dict.fromkeys(NEEDED, float("nan")) | numbers)
 
@@ -57,6 +58,7 @@ class Journal:
         """Drop what comes after a log's last step."""
         self.continues_from = log[-1]["step"] if log else -1
         if self.folder is not None:
+            self.folder.reopen()
             self.folder.rewind(self.continues_from)
 
     def finish(self, log: Sequence[Mapping[str, Any]]) -> None:
@@ -81,6 +83,7 @@ class Journal:
         )
         folder = Store(self.out).add(spec)
         if self.continues_from is not None:
+            folder.reopen()
             folder.rewind(self.continues_from)
         elif folder.log():
             raise InputError(
@@ -98,7 +101,7 @@ class Journal:
         self.out.mkdir(parents=True, exist_ok=True)
         path = self.out / f"group{self.task.symbols}.json"
         require(
-            not path.exists() or path.read_bytes() == content,
+            not path.exists() or read_given(path, f"the table {named(path)}") == content,
             f"{named(path)} holds another group; keep the runs of each in a folder of its own",
         )
         if not path.exists():

@@ -14,11 +14,13 @@ from grokscope.cli.commands import GROUPS, RENAMED, Command, Commands, arguments
 from grokscope.cli.lists import separate
 from grokscope.cli.values import check_values
 from grokscope.errors import InputError, did_you_mean, nearest, shown
+from grokscope.files import DamagedError
 from grokscope.version import __version__
 
 __all__ = ["COMMANDS", "help_text", "parse", "run"]
 
 BAD_INPUT = 2
+CTRL_C = 130  # as shells report a process that SIGINT has ended
 COMMANDS = Commands({name: place for group in GROUPS.values() for name, place in group.items()})
 CONFIG = (tyro.conf.HelptextFromCommentsOff, tyro.conf.OmitArgPrefixes)
 SYNONYMS = {  # options as other programs call them
@@ -63,8 +65,12 @@ def run(arguments: Sequence[str]) -> int:
     try:
         parse(list(arguments) or ["--help"])()
     except InputError as error:
-        print(f"grokscope: {error}", file=sys.stderr)
+        hint = "; `grokscope doctor` says what can be repaired" if isinstance(error, DamagedError) else ""
+        print(f"grokscope: {error}{hint}", file=sys.stderr)
         return BAD_INPUT
+    except KeyboardInterrupt:
+        print("grokscope: ended by Ctrl-C; whatever was stored stays as it is", file=sys.stderr)
+        return CTRL_C
     except ModuleNotFoundError as error:
         if (error.name or "grokscope").partition(".")[0] == "grokscope":  # ours: a defect
             raise

@@ -16,24 +16,29 @@ UNSOUND = 1
 
 
 def doctor(folder: Place, repair: Flag = False, as_json: JsonFlag = False) -> None:
-    """Check every file of a folder against its checksum.
+    """Check every file of a folder against its checksum and its run.
 
-    The exit status is 1 if anything is wrong.
+    Runs that are being trained are named and not examined. The exit status is 1 if anything is wrong.
 
     Args:
-        repair: Truncate damaged runs to the last intact state; in a remote store, delete damaged commits.
+        repair: Truncate damaged runs to the last intact state, and set damaged plans aside; in a remote store, delete
+            damaged commits.
 
     Examples:
         grokscope doctor runs/decays --repair
     """
     if not is_remote(folder) and not Path(folder).is_dir():
         raise InputError(f"there is no folder {named(Path(folder))}")
-    from grokscope.runs.doctor import examine, examine_remote
+    from grokscope.runs.doctor import examine
+    from grokscope.runs.remote_doctor import examine_remote
 
+    skipped: list[str] = []
     if is_remote(folder):
         findings = list(examine_remote(Remote(folder), repair))
     else:
-        findings = list(examine(open_store(folder), repair))
+        findings = list(examine(open_store(folder), repair, skipped.append))
+    for sentence in skipped:
+        print(sentence, file=sys.stderr)
     if as_json:
         print(json.dumps([vars(finding) for finding in findings]))
     else:
@@ -42,7 +47,8 @@ def doctor(folder: Place, repair: Flag = False, as_json: JsonFlag = False) -> No
             print(f"{finding.run}: {finding.problem}{remedy}")
         repaired = sum(finding.mended for finding in findings)
         counts = f"{plural(len(findings), 'finding')}, {repaired} repaired"
-        print(counts if findings else f"every file in {folder} is as it was written")
+        every = f"every file in {folder}{' but those of the runs above' if skipped else ''}"
+        print(counts if findings else f"{every} is as it was written")
         if left := sum(bool(finding.remedy) for finding in findings if not finding.mended):
             print(f"{left} can be repaired with --repair, and then `grokscope resume {folder}`")
     if not all(finding.mended for finding in findings):

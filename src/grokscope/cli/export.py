@@ -1,10 +1,12 @@
 """`grokscope export` and `import`: runs and weights, to and from other programs."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 
+from grokscope.cli.damage import describe_damage
 from grokscope.cli.options import File, Folder, Force, Whole, reject
 from grokscope.errors import InputError, plural
 from grokscope.files import make_folder, named
@@ -42,8 +44,12 @@ def export(
             raise InputError("--at has no effect with --format parquet, which has every step")
         from grokscope.view.data import write_parquet
 
-        for path in write_parquet(list(runs) if run is None else [runs[run]], out or Path("parquet"), force):
+        damaged: dict[str, str] = {}
+        chosen_runs = runs if run is None else [runs[run]]
+        for path in write_parquet(chosen_runs, out or Path("parquet"), damaged.__setitem__, replace=force):
             print(f"wrote {path}")
+        if damage := describe_damage(damaged, folder):
+            print(damage, file=sys.stderr)
         return
     if run is None:
         raise InputError(f"name a run, as `grokscope list {folder}` lists them; only parquet takes all")
@@ -87,7 +93,8 @@ def import_source(
         if out is None:
             raise InputError("name the folder for the runs with --out")
         make_folder(out)
-        print(f"copied {plural(pull(source, out), 'run')} to {out}")
+        copied = pull(source, out, lambda sentence: print(sentence, file=sys.stderr))
+        print(f"copied {plural(copied, 'run')} to {out}")
         return
     if not Path(source).exists():
         raise InputError(f"there is no file {named(Path(source))}")

@@ -53,6 +53,8 @@ class Watched:
     lines: tuple[Line, ...]
     alerts: tuple[str, ...]
     """What happened since the watch began, oldest first."""
+    damaged: tuple[str, ...] = ()
+    """Lines about the runs that are left out because they are damaged."""
 
 
 def frame(state: Watched, width: int = 120, ascii_only: bool = False) -> Group:
@@ -61,8 +63,9 @@ def frame(state: Watched, width: int = 120, ascii_only: bool = False) -> Group:
     rates = [line.rate for line in state.lines if line.rate]
     speed = f", {sum(rates):,.0f} run-steps/s" if rates else ""
     heading = Text(f"{state.folder}: {finished:,} of {runs:,} runs finished{speed}", style="bold")
+    damaged = [Text(line, style="bold") for line in state.damaged]
     if not state.lines:
-        return Group(heading, Text("no run here yet"))
+        return Group(heading, *(damaged or [Text("no run here yet")]))
     table = Table(box=None, pad_edge=False, padding=(0, 1 if width < WIDE else 2, 0, 0))
     for column in ("runs", "done", "validation", "FSD", "sync", "grok", "steps/s", "left"):
         is_left = column in ("runs", "validation", "FSD")
@@ -77,7 +80,8 @@ def frame(state: Watched, width: int = 120, ascii_only: bool = False) -> Group:
         f"\n{unread:,} had ended before; of them only the outcomes were read, and curves and ~ are of the others"
     )
     explained = Text(f"a line stands for {state.groups}{unread_note if unread else ''}", style="dim")
-    return Group(heading, explained, Text(""), table, *([Text(""), *alerts] if alerts else []))
+    below = [line for part in (damaged, alerts) if part for line in (Text(""), *part)]
+    return Group(heading, explained, Text(""), table, *below)
 
 
 def _cells(line: Line, width: int, letters: str) -> tuple[str, ...]:

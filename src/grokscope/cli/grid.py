@@ -8,7 +8,7 @@ from typing import Any
 
 from grokscope.cli.options import reject
 from grokscope.errors import InputError, shown
-from grokscope.files import named, write_atomically
+from grokscope.files import named, read_given, write_atomically
 from grokscope.specs import RunSpec
 
 __all__ = ["combinations", "parse_seeds", "read_specs", "read_text", "write_specs"]
@@ -36,15 +36,16 @@ def parse_seeds(text: str) -> list[int]:
 
 def read_text(path: Path, what: str) -> str:
     """The content of a file that a command was given; one that cannot be read is rejected."""
+    content = read_given(path, f"{what} {named(path)}")
     try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{what}{named(path)} cannot be read: {error}") from None
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{what} {named(path)} cannot be read: {error}") from None
 
 
 def read_specs(path: Path) -> list[RunSpec]:
     """The spec in a .json file, or those in a .jsonl file, one a line."""
-    text = read_text(path, "the spec ")
+    text = read_text(path, "the spec")
     if path.suffix != ".jsonl":
         return [RunSpec.from_json(text)]
     found = []

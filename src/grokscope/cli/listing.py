@@ -5,10 +5,12 @@ from collections import Counter
 from typing import Any
 
 from grokscope.cli.columns import align
+from grokscope.cli.damage import describe_damage
 from grokscope.cli.nearby import describe_absence
 from grokscope.cli.options import Folder, JsonFlag
-from grokscope.errors import shown
+from grokscope.errors import InputError, shown
 from grokscope.runs import Runs, open_runs
+from grokscope.runs.records import DAMAGED
 from grokscope.runs.settings import differing
 from grokscope.specs import ReadingSpec, RunSpec
 from grokscope.view.outcomes import BEFORE, describe_ending, memorized_before
@@ -29,7 +31,8 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
     """List the runs of a folder with their outcomes.
 
     Columns: the run, named by its task and seed; its weight decay λ and whatever else the runs differ in; its outcome;
-    the steps at which it memorised and grokked, and at which it was forked. Forks follow their parent.
+    the steps at which it memorised and grokked, and at which it was forked. Forks follow their parent. A run that is
+    damaged is listed as such, with the reason below the table.
 
     Examples:
         grokscope list runs/first
@@ -42,8 +45,9 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
     if not rows:
         print(describe_absence(folder))
         return
-    varied = _add_varied(rows)
-    _follow_unfinished(runs, [row for row in rows if row["outcome"] == "unfinished"])
+    whole = [row for row in rows if row["problem"] is None]
+    varied = _add_varied(whole)
+    _follow_unfinished(runs, [row for row in whole if row["outcome"] == "unfinished"])
     rows.sort(key=_place)
     columns = {"run": "run", "λ": "weight_decay", **dict(zip(varied, varied, strict=True))}
     columns |= {"outcome": "outcome", "memorised": "memorized", "grokked": "grokked"}
@@ -54,11 +58,13 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
     counts = Counter(_cell(row, "outcome") for row in rows)
     outcomes = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
     print(f"\n{len(rows):,} {'run' if len(rows) == 1 else 'runs'}: {outcomes}")
+    if damage := describe_damage({row["run"]: row["problem"] for row in rows if row["problem"] is not None}, folder):
+        print(f"\n{damage}")
 
 
 def _place(row: dict[str, Any]) -> tuple[Any, ...]:
     """Runs by task and seed, each before its forks, which stand in the order of their steps and λ."""
-    return row["task"], row["seed"], row["fork_step"] or -1, row["weight_decay"] or 0.0, row["run"]
+    return row["task"] or "", row["seed"] or 0, row["fork_step"] or -1, row["weight_decay"] or 0.0, row["run"]
 
 
 def _add_varied(rows: list[dict[str, Any]]) -> list[str]:
@@ -78,17 +84,22 @@ def _follow_unfinished(runs: Runs, rows: list[dict[str, Any]]) -> None:
     for row in rows if len(rows) <= MOST_FOLLOWED else ():
         run = runs[row["run"]]
         row["outcome"] = "training" if run.folder.is_held() else "unfinished"
+        try:
+            log = run.folder.log()
+        except InputError as error:
+            row |= {"outcome": DAMAGED, "problem": str(error)}
+            continue
         for event, (column, threshold) in REACHED.items():
-            steps = (one["step"] for one in run.folder.log() if (one.get(column) or 0.0) >= threshold)
+            steps = (one["step"] for one in log if (one.get(column) or 0.0) >= threshold)
             row[event] = min(steps, default=None)
 
 
 def _cell(row: dict[str, Any], column: str) -> str:
     if column == "memorized" and memorized_before(row["memorized"], row["fork_step"]):
         return BEFORE
-    if column == "outcome":
+    if column == "outcome" and row["problem"] is None:
         return describe_ending(row["outcome"], row["memorized"])
-    value = "–" if row[column] is None else row[column]
+    value = "–" if row.get(column) is None else row[column]
     if isinstance(value, int | float):
         return f"{value:,}" if isinstance(value, int) else f"{value:g}"
     return str(value) if str(value).isprintable() else shown(str(value))

@@ -45,7 +45,7 @@ def measure_run(
 
 def read_reading(path: Path | None) -> ReadingSpec:
     """The ReadingSpec in a JSON file, or the usual one."""
-    return ReadingSpec() if path is None else ReadingSpec.from_json(read_text(path, "the reading "))
+    return ReadingSpec() if path is None else ReadingSpec.from_json(read_text(path, "the reading"))
 
 
 def format_value(value: float | str) -> str:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from grokscope.errors import plural
+from grokscope.errors import InputError, plural
 from grokscope.files import named
 from grokscope.runs import Store
 
@@ -14,7 +14,8 @@ MOST = 3  # folders that are named
 def describe_absence(folder: Path) -> str:
     """That a folder has no runs, and which folders in it have some; else how to train some."""
     absence = f"there are no runs in {folder}"
-    found = [f"{named(path)} has {count:,}" for path in sorted(folder.iterdir()) if (count := _count(path))]
+    folders = [path for path in sorted(folder.iterdir()) if path.is_dir()]
+    found = [f"{named(path)} has {count:,}" for path in folders if (count := _count(path))]
     if not found:
         return f"{absence}; train some with: grokscope train add_mod97 --out {folder}"
     more = [f"{plural(len(found) - MOST, 'more folder')} in it have some"] if len(found) > MOST else []
@@ -24,5 +25,5 @@ def describe_absence(folder: Path) -> str:
 def _count(path: Path) -> int:
     try:
         return len(Store(path).names())
-    except OSError:  # it may not be read
+    except (OSError, InputError):  # it may not be read
         return 0

@@ -6,22 +6,32 @@ from pathlib import Path
 
 import torch
 
+from grokscope.cli.damage import reject_damage
 from grokscope.cli.frames import duration
 from grokscope.cli.options import Device, ExecutorOptions
 from grokscope.cli.progress_bar import TrainingBar
 from grokscope.errors import InputError, plural
 from grokscope.files import named, write_atomically
-from grokscope.jobs import bytes_per_run, prepare_plan, reject_impossible
+from grokscope.jobs import bytes_per_run, find_damaged, prepare_plan, reject_impossible
 from grokscope.jobs.costs import cost_of
 from grokscope.jobs.executors import cores, executor_named, shards_of
 from grokscope.jobs.trackers import Word, mirror_logs, reject_missing
-from grokscope.runs import BusyError, Run, Store, is_remote, open_store
+from grokscope.runs import BusyError, Run, RunFolder, Store, is_remote, open_store, run_name
 from grokscope.specs import Plan
 from grokscope.training import cohort_key
 from grokscope.training.devices import is_available
 from grokscope.view.summary import summarize_run
 
-__all__ = ["INTERRUPTED", "device_here", "estimate", "finish", "print_cost", "run_with_progress", "write_plan"]
+__all__ = [
+    "INTERRUPTED",
+    "device_here",
+    "estimate",
+    "finish",
+    "print_cost",
+    "reject_damaged",
+    "run_with_progress",
+    "write_plan",
+]
 
 INTERRUPTED = 75
 LOCAL = ExecutorOptions()
@@ -117,7 +127,10 @@ def run_with_progress(plan: Plan, track: Sequence[Word] = (), executor: Executor
 
 def finish(plan: Plan, is_finished: bool) -> None:
     """Print what became of a plan's runs; exit with status 75 if it was interrupted."""
-    folders = [] if is_remote(plan.out) else [*map(Store(plan.out).locate, plan.runs)]
+    store, folders = Store(plan.out), list[RunFolder]()
+    if not is_remote(plan.out):
+        damaged = find_damaged(plan.runs, store)
+        folders = [store.locate(spec) for spec in plan.runs if spec not in damaged]
     if 0 < len(folders) <= MOST_SENTENCES:
         print("\n".join(summarize_run(Run(folder)) for folder in folders))
     else:
@@ -128,3 +141,11 @@ def finish(plan: Plan, is_finished: bool) -> None:
     for folder in folders:
         if not folder.outcome.is_finished and folder.is_held():
             raise BusyError(f"{folder.name} is being written by {folder.owner}")
+
+
+def reject_damaged(plan: Plan) -> None:
+    """Name the runs of a plan that are damaged, and so were left alone."""
+    if is_remote(plan.out):
+        return
+    damaged = find_damaged(plan.runs, Store(plan.out))
+    reject_damage({run_name(spec): why for spec, why in damaged.items()}, plan.out)

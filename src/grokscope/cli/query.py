@@ -1,11 +1,13 @@
 """`grokscope query`: SQL over stored runs."""
 
 import json
+import sys
 from typing import Annotated, Any, Literal
 
 import tyro
 
 from grokscope.cli.columns import align
+from grokscope.cli.damage import describe_damage
 from grokscope.cli.nearby import describe_absence
 from grokscope.cli.options import Folder, JsonFlag
 from grokscope.errors import InputError
@@ -44,7 +46,10 @@ def query(
         raise InputError(describe_absence(folder))
     from grokscope.view.data import query as answer
 
-    names, rows = answer(runs, sql)
+    damaged: dict[str, str] = {}
+    names, rows = answer(runs, sql, damaged.__setitem__)
+    if damage := describe_damage(damaged, folder):
+        print(damage, file=sys.stderr)
     if as_json or format == "json":
         print(json.dumps([dict(zip(names, row, strict=True)) for row in rows], default=str))
     elif format == "csv":
@@ -52,13 +57,16 @@ def query(
 
         print(csv_lines([_neutral(value) for value in row] for row in (names, *rows)).decode(), end="")
     else:
+        names = [_printable(name) for name in names]
         numbers = {n for n, column in zip(names, zip(*rows, strict=True), strict=False) if _all_numbers(column)}
         print(align(names, [[_cell(value) for value in row] for row in rows], left=frozenset(names) - numbers))
         print(f"\n{len(rows):,} {'row' if len(rows) == 1 else 'rows'}")
 
 
 def _neutral(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    if not isinstance(value, str):
+        return value
+    return f"'{_printable(value)}" if value.startswith(FORMULA) else _printable(value)
 
 
 def _all_numbers(values: tuple[Any, ...]) -> bool:
@@ -68,5 +76,9 @@ def _all_numbers(values: tuple[Any, ...]) -> bool:
 def _cell(value: Any) -> str:
     if value is None:
         return "–"
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return _printable(f"{value:.6g}" if isinstance(value, float) else str(value))
+
+
+def _printable(text: str) -> str:
+    """The text without what a terminal would obey."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -1,8 +1,10 @@
 """`grokscope resume` and `fork`: stored runs continue, as they were or with something changed."""
 
+import sys
 from dataclasses import replace
 from typing import Any
 
+from grokscope.cli.damage import describe_damage, reject_damage
 from grokscope.cli.grid import combinations
 from grokscope.cli.options import (
     ExecutorOptions,
@@ -17,7 +19,7 @@ from grokscope.cli.options import (
     given,
     reject,
 )
-from grokscope.runs import is_remote, kept_plans, open_runs, open_store
+from grokscope.runs import is_remote, kept_plans, open_runs, open_store, run_name
 from grokscope.runs.runs import SUMMARIZED
 from grokscope.specs import Fork, Plan
 
@@ -34,21 +36,32 @@ def resume(
 ) -> None:
     """Continue every unfinished run of a folder.
 
-    Each run continues from its newest complete state, as its stored plan says. On the same device the result is
-    bit-identical; on an accelerator this needs the same --runs-per-shard and --memory-gib. Storage options apply only
-    to runs without a stored plan.
+    Each run continues from its newest complete state, as its stored plan says; damaged runs are named and left alone.
+    On the same device the result is bit-identical; on an accelerator this needs the same --runs-per-shard and
+    --memory-gib. Storage options apply only to runs without a stored plan.
 
     Examples:
         grokscope resume runs/first
     """
     executor.check()
+    from grokscope.jobs import find_damaged
+
     with open_store(folder, only=("format", *SUMMARIZED)) as store:
         if not is_remote(folder):
             open_runs(folder)  # rejects what is not there
-        known = kept_plans(store)
-        plans = [plan for plan in known if not all(map(store.is_finished, plan.runs))]
+        damaged_plans: list[str] = []
+        known = kept_plans(store, damaged_plans.append)
+        stored, damaged = store.survey()
         planned = {spec for plan in known for spec in plan.runs}
-        others = tuple(run.spec for run in store if not run.outcome.is_finished and run.spec not in planned)
+        unplanned = [run.spec for run in stored if not run.outcome.is_finished and run.spec not in planned]
+        left_alone = find_damaged([*planned, *unplanned], store)
+        if damaged_plans:  # one of those may say what is stored and measured of a run
+            left_alone |= dict.fromkeys(unplanned, "the plan that may name it is damaged")
+        others = tuple(spec for spec in unplanned if spec not in left_alone)
+        plans = [plan for plan in known if not all(spec in left_alone or store.is_finished(spec) for spec in plan.runs)]
+        damaged |= {run_name(spec): why for spec, why in left_alone.items()}
+    if damaged or damaged_plans:
+        print(describe_damage(damaged, folder, damaged_plans), file=sys.stderr)
     options = ", ".join(f"--{name.replace('_', '-')}" for name in given(storage))
     reject({f"{options} would have no effect: a plan in {folder} names every unfinished run": options and not others})
 
@@ -62,6 +75,7 @@ def resume(
         plans.append(Plan(folder, others, place, deterministic=hardware.deterministic, **given(storage)))
     for plan in plans:  # the complete plan, so that every run keeps its slot
         finish(plan, run_with_progress(plan, track, executor))
+    reject_damage(damaged, folder)
     if not plans:
         print(f"every run in {folder} is finished")
 
@@ -93,8 +107,9 @@ def fork(
     origin = Fork(parent.content_hash, at, "reset" if reset_moments else "kept")
     branches = tuple(combinations(parent, {"fork": [origin], **given(training)}))
 
-    from grokscope.cli.plans import device_here, finish, run_with_progress
+    from grokscope.cli.plans import device_here, finish, reject_damaged, run_with_progress
 
     place = device_here(hardware.device)
     plan = Plan(str(folder), branches, place, deterministic=hardware.deterministic, **given(storage))
     finish(plan, run_with_progress(plan, track))
+    reject_damaged(plan)

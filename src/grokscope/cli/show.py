@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from grokscope.cli.columns import align
+from grokscope.cli.damage import describe_damage
 from grokscope.cli.options import Folder, JsonFlag
 from grokscope.runs import open_runs
 
@@ -46,7 +47,11 @@ def show(
     else:
         from grokscope.view.summary import summarize
 
-        print(_wrapped(summarize(list(runs))))
+        whole, damaged = runs.survey()
+        if whole or not damaged:
+            print(_wrapped(summarize(whole)))
+        if damaged:
+            print(f"\n{describe_damage(damaged, folder)}")
 
 
 def _wrapped(text: str) -> str:
@@ -71,10 +76,7 @@ def _show_run(run: "Run", as_json: bool) -> None:
     print(f"{summarize_run(run)}\nspec: {json.dumps(run.spec.to_short_dict())}\n")
     last = max(len(rows) - 1, 1)
     shown = [rows[i] for i in sorted({round(k * last / (SHOWN_ROWS - 1)) for k in range(SHOWN_ROWS)}) if i < len(rows)]
-    cells = [
-        [f"{row['step']:,}", *("–" if row.get(name) is None else f"{row[name]:.3f}" for name in COLUMNS[1:])]
-        for row in shown
-    ]
+    cells = [[f"{row['step']:,}", *(_number(row.get(name)) for name in COLUMNS[1:])] for row in shown]
     print(align([column.replace("_", " ") for column in COLUMNS], cells))
     if len(shown) < len(rows):
         print(f"{len(shown)} of {len(rows)} evaluations; --json prints all")
@@ -82,3 +84,7 @@ def _show_run(run: "Run", as_json: bool) -> None:
         print(f"\ntrained on {device}; another processor rounds differently, and its steps will differ")
     if run.steps:
         print(f"\nweights at {len(run.steps)} steps: {run.steps[0]:,} … {run.steps[-1]:,}")
+
+
+def _number(value: object) -> str:
+    return f"{value:.3f}" if isinstance(value, int | float) else "–"

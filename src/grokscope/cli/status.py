@@ -3,9 +3,11 @@
 import json
 from collections import Counter
 
+from grokscope.cli.damage import describe_damage
 from grokscope.cli.options import JsonFlag, Place
 from grokscope.errors import InputError, plural
-from grokscope.runs import Run, is_remote, kept_plans, open_runs, open_store
+from grokscope.runs import Run, Store, is_remote, kept_plans, open_runs, open_store
+from grokscope.runs.index import Facts
 from grokscope.runs.locks import lock_owner
 from grokscope.runs.runs import SUMMARIZED
 
@@ -15,19 +17,22 @@ __all__ = ["cancel", "status"]
 def status(folder: Place, as_json: JsonFlag = False) -> None:
     """Print how many runs of a folder are finished, in progress and pending.
 
-    The processes that train them are named.
+    The processes that train them are named, and so are runs and plans that are damaged.
 
     Examples:
         grokscope status runs/decays
     """
     with open_store(folder, only=("format", *SUMMARIZED)) as store:
-        rows = [Run(one).facts(False) for one in store] if is_remote(folder) else open_runs(folder).facts(False)
-        planned = {spec.content_hash for plan in kept_plans(store) for spec in plan.runs}
-        begun = {row["run"].rpartition("-")[2] for row in rows}
+        rows, damaged = _rows_of(folder, store)
+        damaged_plans: list[str] = []
+        planned = {spec.content_hash for plan in kept_plans(store, damaged_plans.append) for spec in plan.runs}
+        begun = {name.rpartition("-")[2] for name in (*(row["run"] for row in rows), *damaged)}
         outcomes = Counter(str(row["outcome"]) for row in rows if row["outcome"] != "unfinished")
         writers = {owner for row in rows if (owner := lock_owner(store.path / row["run"] / "lock")) is not None}
         facts = {
             "planned": len(planned | begun),
+            "damaged": damaged,
+            "damaged_plans": damaged_plans,
             "finished": sum(outcomes.values()),
             "begun": len(rows) - sum(outcomes.values()),
             "waiting": len(planned - begun),
@@ -41,13 +46,27 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
         return
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(outcomes.items()))
     ended = f"{facts['finished']} finished{f' ({counts})' if counts else ''}"
-    print(f"{plural(facts['planned'], 'run')}: {ended}, {facts['begun']} in progress, {facts['waiting']} pending")
+    broken = f", {len(damaged)} damaged" if damaged else ""
+    going = f"{facts['begun']} in progress, {facts['waiting']} pending"
+    print(f"{plural(facts['planned'], 'run')}: {ended}, {going}{broken}")
     if facts["stopped_early"]:
         print(f"{facts['stopped_early']} ended early after grokking: leads computed from them are biased")
     if writers:
         print(f"written by {', '.join(sorted(writers))}")
     if facts["cancelled"]:
         print(f"cancelled; continue with `grokscope resume {folder}`")
+    if damage := describe_damage(damaged, folder, damaged_plans):
+        print(damage)
+
+
+def _rows_of(folder: str, store: Store) -> tuple[list[Facts], dict[str, str]]:
+    """A row of each run that is not damaged, and the names of the others with what is wrong."""
+    if is_remote(folder):
+        folders, damaged = store.survey()
+        return [Run(one).facts(False) for one in folders], damaged
+    rows = open_runs(folder).facts(complete=False)
+    damaged = {row["run"]: row["problem"] for row in rows if row["problem"] is not None}
+    return [row for row in rows if row["run"] not in damaged], damaged
 
 
 def cancel(folder: Place) -> None:
@@ -59,7 +78,7 @@ def cancel(folder: Place) -> None:
         grokscope cancel runs/decays
     """
     with open_store(folder) as store:
-        if not kept_plans(store) and next(iter(store), None) is None:
+        if not kept_plans(store) and not store.names():
             raise InputError(f"there are no runs in {folder}")
         store.cancel()
     print(f"every worker will stop within seconds; continue with `grokscope resume {folder}`")

@@ -16,7 +16,8 @@ from grokscope.cli.plans import INTERRUPTED, device_here, estimate, run_with_pro
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.files import named, write_json
 from grokscope.runs import Store, run_name
-from grokscope.runs.doctor import damaged_runs, set_aside
+from grokscope.runs.damage import damaged_runs
+from grokscope.runs.doctor import set_aside
 from grokscope.runs.packing import save_records, unpack_records
 from grokscope.studies import Evidence, Study, rules_digest
 from grokscope.studies.claim import claim_rows
@@ -84,8 +85,7 @@ def train_study(
     trained = time.monotonic() - started
     # Runs of another precision may be stored there too, if a plan was run elsewhere; they are no part of this one.
     precisions = {spec.precision for spec in plan.runs}
-    found = [record for record in stored_records(store) if record.spec.precision in precisions]
-    records = [record for record in found if run_name(record.spec) not in skipped]
+    records = [record for record in stored_records(store, skipped) if record.spec.precision in precisions]
     path = out / f"{study.name}.records.gz"
     save_records(path, records)
     if study.save_models is not None:

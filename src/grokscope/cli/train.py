@@ -110,7 +110,7 @@ def train(
         return
     assert out is not None
 
-    from grokscope.cli.plans import device_here, finish, print_cost, run_with_progress, write_plan
+    from grokscope.cli.plans import device_here, finish, print_cost, reject_damaged, run_with_progress, write_plan
 
     elsewhere = executor.executor != "local" or plan_only is not None
     place = device_here(hardware.device, elsewhere=elsewhere)
@@ -121,3 +121,4 @@ def train(
         write_plan(plan, plan_only)
     else:
         finish(plan, run_with_progress(plan, track, executor))
+        reject_damaged(plan)

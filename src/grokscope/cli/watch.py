@@ -3,7 +3,6 @@
 import json
 import sys
 import time
-from contextlib import suppress
 from dataclasses import asdict
 from typing import Literal
 
@@ -57,7 +56,7 @@ def watch(
     if once or not console.is_terminal:
         console.print(frame(watcher.snapshot(), console.width, plain))
         return
-    with suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as live:
+    with Live(console=console, auto_refresh=False) as live:
         while True:
             live.update(frame(watcher.snapshot(), console.width, plain), refresh=True)
             time.sleep(every)

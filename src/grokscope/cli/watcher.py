@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
+from grokscope.cli.damage import describe_damage
 from grokscope.cli.frames import Line, Watched
 from grokscope.jobs import stack_key
 from grokscope.runs.following import FollowedRun, Follower
@@ -55,7 +56,8 @@ class Watcher:
             self._note_events(run, now)
         self.is_first = False
         lines = tuple(self._line(members, now) for members in groups.values())
-        return Watched(str(self.path), COMMON[self.by], lines, tuple(self.alerts))
+        damaged = tuple(describe_damage(self.follower.damaged, self.path).splitlines())
+        return Watched(str(self.path), COMMON[self.by], lines, tuple(self.alerts), damaged)
 
     def _read_some(self, groups: Sequence[Sequence[FollowedRun]]) -> None:
         """Read the logs of some newly found runs that have ended: equally many of each group, evenly chosen."""

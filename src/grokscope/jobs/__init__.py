@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from grokscope.lazy import exports
 
 if TYPE_CHECKING:  # all of them load torch
-    from grokscope.jobs.preparation import prepare_plan, reject_impossible
+    from grokscope.jobs.preparation import find_damaged, prepare_plan, reject_impossible
     from grokscope.jobs.runner import run_all
     from grokscope.jobs.stacks import bytes_per_run, slots_in, slots_that_fit, stack_key
     from grokscope.jobs.states import state_at
@@ -14,7 +14,7 @@ else:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "preparation": ["prepare_plan", "reject_impossible"],
+            "preparation": ["find_damaged", "prepare_plan", "reject_impossible"],
             "runner": ["run_all"],
             "stacks": ["bytes_per_run", "slots_in", "slots_that_fit", "stack_key"],
             "states": ["state_at"],
@@ -27,6 +27,7 @@ __all__ = [
     "Progress",
     "Stopped",
     "bytes_per_run",
+    "find_damaged",
     "prepare_plan",
     "reject_impossible",
     "run_all",

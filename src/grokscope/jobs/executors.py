@@ -78,17 +78,21 @@ def run_on_ray(
     try:
         wanted = {"num_cpus": 1} if plan.device == "cpu" else {"num_cpus": 1, "num_gpus": 1}
         task = ray.remote(work_on).options(max_retries=retries, scheduling_strategy="SPREAD", **wanted)
-        return drive(shards_of(plan, runs_per_shard, memory), partial(_ended_tasks, ray, task), report, retries)
+        return drive(plan, shards_of(plan, runs_per_shard, memory), partial(_ended_tasks, ray, task), report, retries)
     finally:
         if mine:
             ray.shutdown()
 
 
 def _ended_tasks(ray: Any, task: Any, shards: Sequence[Shard]) -> Ended:
-    """Each shard as its task ends."""
+    """Each shard as its task ends, and None every second while none does."""
     waiting = {task.remote(encode_plan(shard.plan).decode()): shard for shard in shards}
     while waiting:
-        (done, *_), _ = ray.wait(list(waiting), num_returns=1)
+        ended, _ = ray.wait(list(waiting), num_returns=1, timeout=1.0)
+        if not ended:
+            yield None
+            continue
+        (done,) = ended
         shard = waiting.pop(done)
         try:
             yield shard, ray.get(done)

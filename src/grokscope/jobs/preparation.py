@@ -14,7 +14,7 @@ from grokscope.tasks import named_task, train_size
 from grokscope.training import cohort_key
 from grokscope.training.devices import is_available
 
-__all__ = ["prepare_plan", "reject_impossible"]
+__all__ = ["find_damaged", "prepare_plan", "reject_impossible"]
 
 MOST_FOLDERS = 1000  # made before training begins; two files each, flushed, and a plan may name a hundred thousand
 
@@ -26,15 +26,34 @@ def prepare_plan(plan: Plan, is_here: bool = True) -> list[str]:
     """
     device = plan.device if is_here or is_available(plan.device) else "cpu"
     with open_store(plan.out) as store:
-        reject_impossible(plan.runs, store, device, (*plan.measures, *plan.milestones))
+        untrainable = find_damaged(plan.runs, store)
+        reject_impossible(
+            [spec for spec in plan.runs if spec not in untrainable], store, device, (*plan.measures, *plan.milestones)
+        )
         keep_plan(plan, store)
         store.reopen()
         if is_remote(plan.out):
             return []
-        waiting = [spec for spec in plan.runs if not store.is_finished(spec)]
+        waiting = [spec for spec in plan.runs if spec not in untrainable and not store.is_finished(spec)]
         for spec in waiting if len(waiting) <= MOST_FOLDERS else ():
             store.add(spec, plan.memberships.get(spec, ()))
     return [run_name(spec) for spec in waiting]
+
+
+def find_damaged(specs: Sequence[RunSpec], store: Store) -> dict[RunSpec, str]:
+    """The runs that are left to `grokscope doctor`, with what is wrong: damaged ones, and unfinished forks of those."""
+    found = {spec: why for spec in specs if (why := store.damage_of(spec)) is not None}
+    parents = {spec.fork.parent for spec in specs if spec.fork is not None}
+    damaged = {name.rpartition("-")[2] for name in store.damaged_names(parents)} if parents else set()
+    damaged |= {spec.content_hash for spec in found}
+    forks = [spec for spec in specs if spec.fork is not None and spec not in found]
+    while orphans := [spec for spec in forks if spec.fork and spec.fork.parent in damaged]:
+        forks = [spec for spec in forks if spec not in orphans]
+        for spec in orphans:
+            if not store.is_finished(spec) and spec.fork:
+                found[spec] = f"the run {spec.fork.parent} that it continues is damaged"
+                damaged.add(spec.content_hash)
+    return found
 
 
 def reject_impossible(specs: Sequence[RunSpec], store: Store, device: str, measures: Sequence[str] = ()) -> None:

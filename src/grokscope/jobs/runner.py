@@ -1,17 +1,17 @@
 """Runs, trained to their end and stored: stacks are formed, evaluated, checkpointed, and survive interruption."""
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from time import sleep
 
 import torch
 
 from grokscope.errors import InputError
-from grokscope.jobs.preparation import reject_impossible
+from grokscope.jobs.preparation import find_damaged, reject_impossible
 from grokscope.jobs.stacks import plan_stacks, slots_that_fit, split_evenly
-from grokscope.jobs.training_stack import Options, Report, Stopped, TrainingStack
-from grokscope.runs import BusyError, Keep, Measuring, RunFolder, Store
+from grokscope.jobs.training_stack import Notice, Options, Report, Stopped, TrainingStack
+from grokscope.runs import BusyError, Keep, Measuring, RunFolder, Store, run_name
 from grokscope.specs import Fork, Membership, RunSpec
 
 __all__ = ["Studies", "run_all"]
@@ -38,30 +38,47 @@ def run_all(
 
     Forks come after their parents. On a CPU runs go one by one, on CUDA as many at once as fit. Interrupted runs
     continue from their newest whole state, bit for bit as if they had not stopped (same device, versions, slots). What
-    cannot be trained or measured is rejected before anything is written. `made_for` names the studies of each run.
+    cannot be trained or measured is rejected before anything is written; a run that is damaged is reported and left
+    alone. `made_for` names the studies of each run.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.specs import Architecture, Training
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> spec = RunSpec("add_mod5", architecture=small, training=Training(steps=2, batch_size=4))
+    >>> with TemporaryDirectory() as folder:
+    ...     run_all([spec], Store(folder), compiled=False)
+    ...     [run.outcome.is_finished for run in Store(folder)]
+    [True]
     """
-    reject_impossible(specs, store, device, (*measuring.always, *measuring.milestones))
+    damaged = find_damaged(specs, store)
+    for spec, why in damaged.items():
+        report(Notice(run_name(spec), f"{run_name(spec)} is left alone: {why}; see `grokscope doctor`"))
+    sound = [spec for spec in specs if spec not in damaged]
+    reject_impossible(sound, store, device, (*measuring.always, *measuring.milestones))
     options = Options(device, keep, report, should_stop, compiled, stop_after_grokking, measuring)
     studies = made_for or {}
     for _, key, members in plan_stacks(specs):
-        left = _unfinished(members, store, studies)
+        left = _unfinished(members, damaged, store, studies)
         waiting = split_evenly(left, 1 if device == "cpu" else slots_that_fit(key, device)) if left else []
         while waiting:
             batch = waiting.pop(0)
-            if not _train_stack(batch, store, options, studies):
+            if not _train_stack(batch, store, options, studies, damaged):
                 if len(batch) == 1:
                     raise InputError(f"one run of {batch[0].task} does not fit into the memory of {device}")
                 half = len(batch) // 2  # the layout change is recorded with each run's outcome
                 waiting = [batch[:half], batch[half:], *waiting]
 
 
-def _unfinished(members: list[RunSpec], store: Store, studies: Studies) -> list[RunSpec]:
+def _unfinished(members: list[RunSpec], damaged: Container[RunSpec], store: Store, studies: Studies) -> list[RunSpec]:
     """Those to train; with the finished ones if some of the others have begun in the same stack.
 
     Then the others keep their slots, and with them every bit. Studies are noted of what is finished, too.
     """
-    left = [spec for spec in members if not store.is_finished(spec)]
-    for spec in set(members) - set(left):
+    sound = [spec for spec in members if spec not in damaged]
+    left = [spec for spec in sound if not store.is_finished(spec)]
+    for spec in set(sound) - set(left):
+        if store.locate(spec).path.is_symlink():  # nothing is written through it
+            continue
         _tidy(store.locate(spec))
         if spec in studies:
             store.add(spec, studies[spec])
@@ -75,12 +92,14 @@ def _tidy(folder: RunFolder) -> None:
             folder.tidy()
 
 
-def _train_stack(specs: Sequence[RunSpec], store: Store, options: Options, studies: Studies) -> bool:
+def _train_stack(
+    specs: Sequence[RunSpec], store: Store, options: Options, studies: Studies, damaged: Container[RunSpec] = ()
+) -> bool:
     """Train the runs of one stack; False if the accelerator's memory did not suffice, which is then free again."""
     stack: TrainingStack | None = None
     try:
         with ExitStack() as locks:
-            stack = _take_stack(specs, store, options, studies, locks)
+            stack = _take_stack(specs, damaged, store, options, studies, locks)
             if stack is not None:
                 stack.train()
         return True
@@ -96,7 +115,12 @@ def _train_stack(specs: Sequence[RunSpec], store: Store, options: Options, studi
 
 
 def _take_stack(
-    specs: Sequence[RunSpec], store: Store, options: Options, studies: Studies, locks: ExitStack
+    specs: Sequence[RunSpec],
+    damaged: Container[RunSpec],
+    store: Store,
+    options: Options,
+    studies: Studies,
+    locks: ExitStack,
 ) -> TrainingStack | None:
     """The runs of one stack, locked and ready to train; None if there is nothing to train for this process."""
     # Workers that share a plan take whole stacks: one that is split between two would round differently each time.
@@ -104,9 +128,12 @@ def _take_stack(
         locks.enter_context(store.claim_stack(specs))
     except BusyError:
         return None
-    _await_parents(specs, store, options.should_stop)
-    # What is finished, or another process's, leaves its slot empty: the others keep theirs, and with it every bit.
-    by_slot = [_take_run(store.add(spec, studies.get(spec, ())), locks) for spec in specs]
+    _await_parents([spec for spec in specs if spec not in damaged], store, options.should_stop)
+    # What is finished, damaged, or another process's, leaves its slot empty: the others keep theirs, and so every bit.
+    by_slot = [
+        None if spec in damaged or store.is_finished(spec) else _take_run(store.add(spec, studies.get(spec, ())), locks)
+        for spec in specs
+    ]
     return TrainingStack(specs, by_slot, store, options) if any(by_slot) else None
 
 

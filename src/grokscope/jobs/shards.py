@@ -6,12 +6,14 @@ while they are written, and finished once. So an executor may lose, repeat or mo
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from grokscope.errors import InputError
+from grokscope.jobs.preparation import find_damaged
+from grokscope.jobs.progress import StoredProgress
 from grokscope.jobs.stacks import plan_stacks, slots_in, slots_that_fit, split_evenly
 from grokscope.jobs.training_stack import Stopped
 from grokscope.jobs.worker import as_line, stop_requests, work
@@ -24,7 +26,7 @@ __all__ = ["Ended", "Line", "Report", "Shard", "UnfinishedError", "drive", "shar
 
 Report = Callable[[dict[str, Any]], None]
 Line = dict[str, Any]
-Ended = Iterator[tuple["Shard", list[Line] | Exception]]
+Ended = Iterator[tuple["Shard", list[Line] | Exception] | None]
 RUNS_PER_CORE = 16  # a worker takes seconds to load PyTorch, and that many small runs take minutes
 GPU_MEMORY = 40 * 2**30  # of an accelerator that is elsewhere and not described
 
@@ -90,32 +92,36 @@ def work_on(plan: str) -> list[Line]:
         except Stopped:
             raise UnfinishedError("it was asked to stop", requests, was_cancelled=not requests) from None
     with open_store(shard.out) as store:
-        left = [spec for spec in shard.runs if not store.is_finished(spec)]
+        damaged = find_damaged(shard.runs, store)
+        left = [spec for spec in shard.runs if spec not in damaged and not store.is_finished(spec)]
     if left:
         raise UnfinishedError(f"{len(left)} of its {len(shard.runs)} runs are being written by another process")
     return list(last.values())
 
 
 def drive(
+    plan: Plan,
     shards: Sequence[Shard],
-    start: Callable[[Sequence[Shard]], Iterable[tuple[Shard, list[Line] | Exception]]],
+    start: Callable[[Sequence[Shard]], Ended],
     report: Report,
     retries: int,
     pause: float = 5.0,
 ) -> bool:
-    """Work through all shards, wave by wave, and again through those that failed; whether everything is finished.
+    """Work through a plan's shards, wave by wave, and again through those that failed; whether everything is finished.
 
-    `start` hands some shards to whatever runs them, and gives each back as it ends, with its reports or what
-    failed. A shard that fails more than `retries` times ends the sweep with its last error; bad input at once.
+    `start` hands some shards to whatever runs them, and gives each back as it ends, with its reports or what failed;
+    while it waits it gives None every second or so, and what was logged meanwhile is reported. A shard that fails more
+    than `retries` times ends the sweep with its last error; bad input at once.
     """
     if retries < 0:
         raise InputError(f"retries must be 0 or more, got {retries}")
+    progress = StoredProgress(plan, report)
     for _, wave in groupby(shards, key=lambda shard: shard.wave):
         left = list(wave)
         for attempt in range(retries + 1):
-            failed = dict(_failures(start(left), report))
+            failed = dict(_failures(start(left), progress))
             left = [shard for shard in left if shard.number in failed]
-            if left and _is_cancelled(left[0].plan):
+            if left and _is_cancelled(plan):
                 return False
             if not left:
                 break
@@ -126,16 +132,20 @@ def drive(
     return True
 
 
-def _failures(ended: Iterable[tuple[Shard, list[Line] | Exception]], report: Report) -> Iterator[tuple[int, Exception]]:
-    for shard, result in ended:
+def _failures(ended: Ended, progress: StoredProgress) -> Iterator[tuple[int, Exception]]:
+    for end in ended:
+        progress.update()
+        if end is None:
+            continue
+        shard, result = end
         if isinstance(result, InputError):
             raise result
         if isinstance(result, Exception):
-            report({"shard": shard.number, "notice": f"shard {shard.number} is tried again: {result}"})
+            progress.report({"shard": shard.number, "notice": f"shard {shard.number} is tried again: {result}"})
             yield shard.number, result
         else:
             for line in result:
-                report(line)
+                progress.report(line)
 
 
 def _is_cancelled(plan: Plan) -> bool:

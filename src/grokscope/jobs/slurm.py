@@ -12,7 +12,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -95,7 +96,13 @@ def run_on_slurm(
         **parameters,
     )
     queue = Queue(report, ask_every) if executor.cluster == "slurm" else None
-    return drive(shards_of(plan, runs_per_shard, memory), partial(_ended_jobs, executor, queue), report, retries)
+    shards = shards_of(plan, runs_per_shard, memory)
+    try:
+        return drive(plan, shards, partial(_ended_jobs, executor, queue), report, retries)
+    except KeyboardInterrupt:
+        known = f"`grokscope status {plan.out}` counts their runs, `grokscope cancel {plan.out}` ends them"
+        report({"notice": f"the jobs that were submitted go on: {known}"})
+        raise
 
 
 class Queue:
@@ -113,7 +120,9 @@ class Queue:
         states = self._states()
         if states is None:
             return {}
-        gone = {job: states.get(job, "unknown") for job in jobs if states.get(job) not in LIVE}
+        mine = {job: states.get(job, ("UNKNOWN", "")) for job in jobs}
+        gone = {job: state for job, (state, _) in mine.items() if state not in LIVE}
+        self._report({"jobs": _count_states(state for job, state in mine.items() if job not in gone)})
         twice = {job: state for job, state in gone.items() if job in self._absent}
         self._absent = set(gone) - set(twice)
         return twice
@@ -126,10 +135,10 @@ class Queue:
                 raise InputError(f"SLURM's controller has not answered for {longest / 60:.0f} minutes")
             time.sleep(self._every)
 
-    def _states(self) -> dict[str, str] | None:
-        """The state of every job of this user; None while the controller does not answer."""
+    def _states(self) -> dict[str, tuple[str, str]] | None:
+        """The state of every job of this user, and why it waits; None while the controller does not answer."""
         self._asked = time.monotonic()
-        words = ["--noheader", "--array", "--states=all", f"--user={os.getuid()}", "--format=%i %T"]
+        words = ["--noheader", "--array", "--states=all", f"--user={os.getuid()}", "--format=%i %T %r"]
         try:
             answer = subprocess.run(["squeue", *words], capture_output=True, text=True, timeout=60, check=True).stdout
         except (OSError, subprocess.SubprocessError) as error:
@@ -141,11 +150,24 @@ class Queue:
         if not self._answered:
             self._report({"notice": "SLURM's controller answers again"})
         self._answered = True
-        return dict(line.split() for line in answer.splitlines() if len(line.split()) == 2)
+        lines = (line.split(maxsplit=2) for line in answer.splitlines())
+        return {job: (state, reason) for job, state, reason in (words for words in lines if len(words) == 3)}
+
+
+def _count_states(states: Iterable[tuple[str, str]]) -> str:
+    """Jobs by state and by the reason why they wait, in SLURM's words.
+
+    >>> _count_states([("RUNNING", "None"), ("PENDING", "BeginTime"), ("RUNNING", "None")])
+    'jobs: 2 running, 1 pending (BeginTime)'
+    """
+    reasons = ((state, reason.partition(",")[0] if state == "PENDING" else "None") for state, reason in states)
+    words = (f"{state.lower()}{'' if reason in ('', 'None') else f' ({reason})'}" for state, reason in reasons)
+    counts = ", ".join(f"{count} {word}" for word, count in Counter(words).items())
+    return counts and f"jobs: {counts}"
 
 
 def _ended_jobs(executor: Any, queue: Queue | None, shards: Sequence[Shard], every: float = 1.0) -> Ended:
-    """Each shard as its job ends."""
+    """Each shard as its job ends, and None every second while others are waited for."""
     jobs = []
     for start in range(0, len(shards), ARRAY):
         jobs += _submit(executor, queue, shards[start : start + ARRAY])
@@ -164,6 +186,7 @@ def _ended_jobs(executor: Any, queue: Queue | None, shards: Sequence[Shard], eve
                 del waiting[shard]
                 state = lost[job.job_id].lower().replace("_", " ")
                 yield shard, RuntimeError(f"job {job.job_id} left the queue without a result (state: {state})")
+        yield None
         time.sleep(every if waiting else 0)
 
 

@@ -39,7 +39,11 @@ def plan_stacks(specs: Sequence[RunSpec]) -> list[tuple[int, CohortKey, list[Run
 
 
 def stack_key(spec: RunSpec) -> Hashable:
-    """What runs share that could train in one stack; a user's table that has moved is a kind of its own."""
+    """What runs share that could train in one stack; a user's table that has moved is a kind of its own.
+
+    >>> stack_key(RunSpec("add_mod97").with_seed(0)) == stack_key(RunSpec("add_mod97").with_seed(1))
+    True
+    """
     try:
         return cohort_key(spec), _length(spec)
     except InputError:
@@ -82,12 +86,20 @@ def slots_that_fit(key: CohortKey, device: str) -> int:
 
 
 def slots_in(key: CohortKey, memory: int) -> int:
-    """How many runs to train at once in so many bytes, of which some are left free."""
+    """How many runs to train at once in so many bytes, of which some are left free.
+
+    >>> slots_in(cohort_key(RunSpec("add_mod97")), memory=0)  # at least one
+    1
+    """
     return max(1, min(MOST_SLOTS, int(HEADROOM * memory / bytes_per_run(key))))
 
 
 def bytes_per_run(key: CohortKey) -> int:
-    """Memory of one run in a stack: parameters, gradient, moments and activations."""
+    """Memory of one run in a stack: parameters, gradient, moments and activations.
+
+    >>> bytes_per_run(cohort_key(RunSpec("add_mod97"))) > bytes_per_run(cohort_key(RunSpec("add_mod23")))
+    True
+    """
     floats = 5 if key.gradient == "grokfast" else 4  # weights, two moments, gradient; Grokfast's average
     parameters = 4 * floats * layout_of(key.architecture, key.size).size
     return parameters + int(MIB_PER_RUN * 2**20 * key.batch / 512 * key.architecture.layers / 2)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, TextIO
 
 from grokscope.errors import InputError
-from grokscope.files import write_atomically
+from grokscope.files import DamagedError, read_json, write_atomically
 from grokscope.runs.following import FollowedRun, Follower
 
 __all__ = ["TRACKERS", "Tracker", "Word", "main", "mirror_logs", "reject_missing", "send"]
@@ -187,8 +187,8 @@ def send(tracker: Tracker, runs: Iterable[FollowedRun], sent: dict[str, int]) ->
 
 def _noted(path: Path) -> dict[str, int]:
     try:
-        return {str(name): int(step) for name, step in json.loads(path.read_bytes()).items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+        return {name: int(step) for name, step in read_json(path, dict).items()}
+    except (FileNotFoundError, DamagedError, ValueError, TypeError):
         return {}
 
 

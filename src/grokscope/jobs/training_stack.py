@@ -234,11 +234,13 @@ class TrainingStack:
 
     def finish(self, slot: int, failed_at: int | None, stopped_early: bool = False) -> None:
         """Write how a run ended."""
+        by_kernels = self.compiled is None and self.cohort.has_kernels
         layout = {
             "slots": len(self.cohort),
             "slot": slot,
             "padded_size": self.cohort.key.size,
-            "compiled": self.compiled is not False,
+            "compiled": self.compiled is not False and not by_kernels,
+            "kernels": by_kernels,
         }
         outcome = RunOutcome.from_evaluations(
             columns_from(self.logs[slot]),

@@ -3,7 +3,8 @@
 A plan that a store keeps is named instead by `--store DIR --plan NAME`. Any number of workers may share one plan and
 one store: each takes the runs that no other holds. A worker reports evaluations as JSON lines on standard output.
 Asked to stop (SIGTERM, SIGINT, SIGUSR1, SIGUSR2, or `grokscope cancel`) it stores everything and exits with status 75,
-which schedulers read as "try again later"; the same command then continues. Asked twice it exits at once.
+which schedulers read as "try again later"; the same command then continues. A second Ctrl-C ends it at once; what
+schedulers repeat (SLURM sends SIGTERM twice when it preempts a job) changes nothing.
 """
 
 import argparse
@@ -92,7 +93,11 @@ def work(
 
 
 def as_line(message: Progress | Notice) -> dict[str, Any]:
-    """What a worker reports, as it is written in a line of JSON."""
+    """What a worker reports, as it is written in a line of JSON.
+
+    >>> as_line(Progress("add_mod97_s0", step=100, last=8000, row={"fsd": float("nan")}))
+    {'run': 'add_mod97_s0', 'step': 100, 'last': 8000, 'row': {'fsd': None}}
+    """
     facts = asdict(message)
     if isinstance(message, Progress):
         facts["row"] = {key: value if isfinite(value) else None for key, value in message.row.items()}
@@ -113,7 +118,7 @@ def stop_requests() -> Iterator[list[int]]:
 
 def _listen(requests: list[int]) -> dict[signal.Signals, Any]:
     def note(number: int, frame: object) -> None:
-        if requests:  # the second time at once: the store survives a kill
+        if requests and number == signal.SIGINT:  # a person has waited long enough: the store survives a kill
             os._exit(TRY_AGAIN)
         requests.append(number)
 

@@ -18,6 +18,7 @@ class Aside:
         is_used = device.type == "cuda" and runs <= SMALL_STACK
         self.stream = torch.cuda.Stream(device) if is_used else None
         self.held: list[Tensor] = []
+        self.is_pending = False
 
     @contextlib.contextmanager
     def __call__(self, *read: Tensor) -> Iterator[None]:
@@ -27,11 +28,13 @@ class Aside:
             return
         self.stream.wait_stream(torch.cuda.current_stream())
         self.held += read
+        self.is_pending = True
         with torch.cuda.stream(self.stream):
             yield
 
     def join(self) -> None:
         """Let what is launched from now on wait for it."""
-        if self.stream is not None:
+        if self.stream is not None and self.is_pending:  # a graph must not wait for a stream that is not part of it
             torch.cuda.current_stream().wait_stream(self.stream)
             self.held.clear()
+            self.is_pending = False

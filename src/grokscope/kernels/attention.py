@@ -12,8 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from grokscope.kernels.norm import accumulator
-from grokscope.kernels.pieces import table_row
+from grokscope.kernels.pieces import accumulator, table_row
 
 __all__ = ["INPUTS", "Attention", "attend", "attend_gradient"]
 

@@ -4,7 +4,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from grokscope.kernels.norm import accumulator
+from grokscope.kernels.pieces import accumulator
 
 __all__ = ["loss_and_gradient", "loss_tiles", "scores"]
 

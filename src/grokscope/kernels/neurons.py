@@ -4,8 +4,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from grokscope.kernels.norm import accumulator
-from grokscope.kernels.pieces import activation, activation_slope
+from grokscope.kernels.pieces import accumulator, activation, activation_slope
 
 __all__ = ["activate", "activate_gradient", "column_parts", "tiles"]
 

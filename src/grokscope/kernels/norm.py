@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from grokscope.kernels.pieces import layer_norm, layer_norm_gradient, table_row
+from grokscope.kernels.pieces import accumulator, layer_norm, layer_norm_gradient, table_row
 
 __all__ = ["ROWS", "Source", "add_and_norm", "add_and_norm_gradient"]
 
@@ -99,11 +99,6 @@ def _add_and_norm_gradient(
     if AGAIN:
         tl.store(dx_again + place, grad, mask=here)
     tl.store(part + 2 * D, tl.sum(tl.where(here, grad, 0.0), axis=0), mask=d < D)
-
-
-def accumulator(dtype: torch.dtype) -> tl.dtype:
-    """What sums are taken in: float32, or float64 where weights are."""
-    return tl.float64 if dtype == torch.float64 else tl.float32
 
 
 def add_and_norm(

@@ -1,9 +1,10 @@
-"""What kernels are built from: LayerNorm of a tile and its gradient, activations, rows of the table."""
+"""What kernels are built from: LayerNorm of a tile, activations, rows of the table, the precision of sums."""
 
+import torch
 import triton
 import triton.language as tl
 
-__all__ = ["activation", "activation_slope", "layer_norm", "layer_norm_gradient", "table_row"]
+__all__ = ["accumulator", "activation", "activation_slope", "layer_norm", "layer_norm_gradient", "table_row"]
 
 LAYER_NORM_EPSILON = tl.constexpr(1e-5)
 
@@ -45,3 +46,8 @@ def table_row(tokens, run, position, i, here, inputs, V):
     """The row of the table over (token, position) that inputs i have at their positions: a's, b's, the separator's."""
     token = tl.load(tokens + (run * 3 + position) * inputs + i, mask=here, other=0)
     return tl.where(position == 2, 2 * V, token + position * V)
+
+
+def accumulator(dtype: torch.dtype) -> tl.dtype:
+    """What sums are taken in: float32, or float64 where weights are."""
+    return tl.float64 if dtype == torch.float64 else tl.float32

@@ -35,7 +35,7 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
         result = a.new_empty(runs, a.shape[1], b.shape[2])
     for start in range(0, runs, size):
         part = slice(min(start, runs - 2), start + size)  # never one alone
-        _multiply(a[part], b[part], result[part])
+        product(a[part], b[part], result[part])  # its own size is tried as well
     return result
 
 
@@ -54,7 +54,7 @@ def _known(find: Callable[[Tensor, Tensor, Tensor | None], int], a: Tensor, b: T
     kinds = tuple((x.shape, x.stride(), x.dtype, x.data_ptr() % ALIGNMENT) for x in (a, b, out) if x is not None)
     key = (a.device, kinds, torch.get_float32_matmul_precision())
     if key not in _FOUND:
-        _FOUND[key] = find(*_probe(a, b), None if out is None else torch.empty_like(out))
+        _FOUND[key] = find(*_probe(a, b), None if out is None else _like(out, len(out)))
     return _FOUND[key]
 
 

@@ -1,16 +1,16 @@
 """The table over (token, position), and gradients summed back onto its rows and onto the embeddings."""
 
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from grokscope.kernels.norm import accumulator
-from grokscope.kernels.pieces import table_row
+from grokscope.kernels.pieces import accumulator, table_row
 
 __all__ = ["embedding_gradient", "gather_rows", "order_inputs", "row_gradient", "row_table"]
 
 TOKENS = 32  # of a tile of the table
-ORDERED = 16  # inputs whose places one program finds
+ORDERED, COMPARED = 16, 4096  # inputs whose places one program finds; at most so many
 INPUTS, COLUMNS, WARPS = 8, 128, 1  # of a tile of gradients
 SEPARATORS, SHARES = 128, 8  # all inputs have the separator's row: more of them at once, and its columns shared out
 
@@ -152,6 +152,10 @@ def gather_rows(table: Tensor, tokens: Tensor) -> Tensor:
 def order_inputs(tokens: Tensor, vocabulary: int) -> tuple[Tensor, Tensor]:
     """Inputs in the order of a's and of b's tokens [runs, 2, inputs], and where each token's begin and end there."""
     runs, _, inputs = tokens.shape
+    if inputs > COMPARED:  # the kernel compares all with all
+        values, sorted_inputs = tokens[:, :2].sort(dim=2, stable=True)
+        wanted = torch.arange(vocabulary + 1, dtype=tokens.dtype, device=tokens.device).expand(runs, 2, -1)
+        return sorted_inputs.int(), torch.searchsorted(values, wanted.contiguous(), out_int32=True)
     order = tokens.new_empty(runs, 2, inputs)
     ends = tokens.new_empty(runs, 2, vocabulary + 1)
     _order_inputs[(triton.cdiv(max(inputs, vocabulary + 1), ORDERED), runs, 2)](

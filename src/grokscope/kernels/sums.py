@@ -5,8 +5,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from grokscope.kernels.norm import accumulator
-from grokscope.kernels.pieces import activation
+from grokscope.kernels.pieces import accumulator, activation
 
 __all__ = ["answer_sums", "dots", "finish_parts"]
 
@@ -35,7 +34,7 @@ def _finish_parts(
         tl.store(out + run * out_run + to + n, tl.sum(total, axis=0), mask=n < columns)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["a_run", "b_run"])  # else one run and a stack would add up in different orders
 def _dots(a, b, parts, numbers, a_run, b_run, BLOCK: tl.constexpr):
     """Σ a·b over a block of a run's numbers."""
     run, i = tl.program_id(1).to(tl.int64), tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from grokscope.kernels.norm import accumulator
+from grokscope.kernels.pieces import accumulator
 
 __all__ = ["SCALARS", "choose_batch", "count_step", "update"]
 

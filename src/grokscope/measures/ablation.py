@@ -51,6 +51,15 @@ def ablation(
 
     At every position by default: the paper replaces the component's whole output. At the last position only, what
     other positions took from the component still reaches the read position through attention.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import Architecture, RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small).with_seed(seed) for seed in (0, 1)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> [(one.component, one.accuracy_drop.shape) for one in ablation(subject)][:1]
+    [(Component(site='blocks.0.hook_attn_out', head=None), torch.Size([2]))]
     """
     original, rows = scores(subject), []
     for component in components_of(subject.architecture) if components is None else components:

@@ -31,10 +31,12 @@ ORDER = (
     "norms",
 )
 
+WITHOUT_MEASURES = ("catalogue", "kernel_snapshot")  # the second needs Triton
+
 
 def gather() -> dict[str, Measure]:
     """The `ENTRIES` of every module of the package: a measure is added by adding a file."""
-    others = sorted({module.name for module in iter_modules(package.__path__)} - {*ORDER, "catalogue"})
+    others = sorted({module.name for module in iter_modules(package.__path__)} - {*ORDER, *WITHOUT_MEASURES})
     modules = [import_module(f"{package.__name__}.{name}") for name in (*ORDER, *others)]
     return {name: entry for module in modules for name, entry in getattr(module, "ENTRIES", {}).items()}
 
@@ -66,6 +68,15 @@ def measure(question: Question, names: Iterable[str]) -> list[Row]:
 
     A value that is undefined is NaN, and the column `undefined` says why; neighbours are not touched by it. A subject
     of a single run whose activations are not numbers is rejected instead.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import Architecture, RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small).with_seed(seed) for seed in (0, 1)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> [sorted(row) for row in measure(Question(subject), ["rank"])]
+    [['r2_rank_1', 'rank', 'rank_one_share', 'undefined'], ['r2_rank_1', 'rank', 'rank_one_share', 'undefined']]
     """
     chosen, subject = select(names), question.subject
     for name, one in chosen.items():

@@ -20,6 +20,10 @@ def control_basis(task: Task, relabelling: int | None = None) -> Basis:
 
     The order of the elements matters and the paper does not state it: lexicographic if `relabelling` is None, else a
     random order from that seed.
+
+    >>> from grokscope.tasks import named_task
+    >>> control_basis(named_task("S5")).name, len(control_basis(named_task("S5")).modes)
+    ('additive', 60)
     """
     order = np.arange(task.symbols)
     if relabelling is not None:

@@ -43,6 +43,16 @@ def mode_filter(
     `input_pairs`: F(a, b) becomes (Π_K ⊗ Π_K) F; to remove, that part of F is subtracted, its overall mean excepted.
 
     Means are those of the unedited model. A number of modes stands for the site's `top_modes`.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import Architecture, RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small).with_seed(seed) for seed in (0, 1)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> edit = mode_filter(subject, "blocks.0.mlp.hook_post", modes=1)
+    >>> subject.logits({"blocks.0.mlp.hook_post": edit}).shape
+    torch.Size([2, 25, 5])
     """
     basis = basis or conditioning_basis(subject.task, by)
     chosen = chosen_modes(subject, site, modes, basis=basis, by=by)

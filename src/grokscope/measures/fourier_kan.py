@@ -96,6 +96,12 @@ def refitted(means: Float[Tensor, "*runs answers neurons"], fit: FourierKan) -> 
     """The frequencies that a fit has kept, without the penalty, which shrinks amplitudes and rotates phases.
 
     A frequency is kept if its cosine or its sine is, and gets both back. A trained fit keeps all: none is exactly 0.
+
+    >>> from grokscope.tasks import named_task
+    >>> s = 2 * torch.pi * torch.arange(5) / 5
+    >>> means = torch.cos(2 * s)[:, None].double()
+    >>> refitted(means, fourier_kan(means, named_task("add_mod5").basis())).r_squared.round(decimals=3)
+    tensor([1.], dtype=torch.float64)
     """
     problem = _problem(means, fit.basis, fit.coefficients.shape[-2])
     kept = (fit.coefficients != 0).any(dim=-3, keepdim=True)

@@ -113,7 +113,7 @@ class KernelReader(Reader):
         self.sums.zero_()
         self.squares.zero_()
         for runs in self._parts():
-            weights = self.layout.views(flat[runs])
+            weights = self.layout.strided_views(flat[runs])
             model = KernelPass(self.architecture, weights, weights, self.separators[runs])
             for first in self.chunks:
                 before, bias = model.hidden(self._chunk(self.tokens[runs], first))
@@ -131,8 +131,8 @@ class KernelReader(Reader):
     def _sum_scores(self, flat: Tensor) -> None:
         """Σ of right answers and losses, tile by tile."""
         for runs in self._parts():
-            weights = self.layout.views(flat[runs])
-            rounded = weights if self.compute is None else self.layout.views(flat[runs].to(self.compute))
+            weights = self.layout.strided_views(flat[runs])
+            rounded = weights if self.compute is None else self.layout.strided_views(flat[runs].to(self.compute))
             model = KernelPass(self.architecture, weights, rounded, self.separators[runs])
             for number, first in enumerate(self.chunks):
                 logits, part = model.logits(self._chunk(self.tokens[runs], first)), slice(first, first + PAIRS)

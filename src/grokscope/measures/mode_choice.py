@@ -54,6 +54,15 @@ def top_modes(
     Ties, and places left empty because no further mode has a neuron, go by total power, in which each mode is divided
     by its dimension. Ranked by that power alone at `logits`, these are the modes with the largest share of the logits.
     A run whose neurons do not vary, or are not numbers, has none.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import Architecture, RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small).with_seed(seed) for seed in (0, 1)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> top_modes(subject, "blocks.0.mlp.hook_post", count=1).sum(dim=-1)  # one mode of each run
+    tensor([1, 1])
     """
     require(count >= 1, "the number of modes must be at least 1", count)
     basis = basis or conditioning_basis(subject.task, by)
@@ -75,6 +84,15 @@ def key_modes(subject: Subject, site: str = "", *, basis: Basis | None = None) -
     four products, hold the largest share of its variance; every k with a vote is key. On a group, the terms of a mode
     are its functions of a, of b and their products, divided by their number 2d + d² where modes differ in dimension d.
     Pairs with a symbol outside the group (0, for multiplication) are left out; constant neurons are excluded.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import Architecture, RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small).with_seed(seed) for seed in (0, 1)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> key_modes(subject).shape  # two runs, two frequencies
+    torch.Size([2, 2])
     """
     basis, site = basis or subject.task.basis(), site or subject.hidden_sites[1]
     neurons = subject.read(site).flatten(2)

@@ -82,6 +82,10 @@ def uniform_null(
 
     The text's own test, shuffling the assignment across neurons, leaves participation as it is: its p-value is 1.
     Right for independent neurons on odd Z_n alone; elsewhere modes of small dimension win more often.
+
+    >>> null = uniform_null(neurons=512, modes=48)
+    >>> round(float(null.values.max()), 2)  # independent neurons seldom agree
+    0.03
     """
     draws = torch.arange(resamples, device=device)
     chosen = bits(torch.full_like(draws, seed), "null", draws, neurons).remainder(modes)
@@ -91,7 +95,13 @@ def uniform_null(
 
 
 def uniform_p_value(found: FsdResult, resamples: int = 1000, seed: int = 0) -> Float[Tensor, "*runs"]:
-    """Algorithm 1's p-value with p = (1 + count)/(1 + B), each run against as many neurons as vote in it."""
+    """Algorithm 1's p-value with p = (1 + count)/(1 + B), each run against as many neurons as vote in it.
+
+    >>> from grokscope.measures import fsd
+    >>> agreeing = fsd(torch.eye(4)[:, [0] * 64])  # 64 neurons, one frequency of four
+    >>> uniform_p_value(agreeing, resamples=999)
+    tensor(0.0010)
+    """
     _require_argmax(found)
     value = torch.full_like(found.fsd, torch.nan)
     for neurons in sorted(set(found.responding.flatten().tolist())):
@@ -119,6 +129,10 @@ def exact_test(
     """FSD against independent neurons that choose each mode with its chance: all alike, unless others are given.
 
     With `strongest_mode_chances` it is the exact Gaussian null of FSD_gen at K = 1.
+
+    >>> from grokscope.measures import fsd
+    >>> bool(exact_test(fsd(torch.eye(4)[:, [0] * 64])).p_value < 1e-30)
+    True
     """
     _require_argmax(found)
     modes = found.participation.shape[-1]
@@ -148,6 +162,10 @@ def gaussian_null(
 
     White noise has independent powers, χ² with each mode's dimension, whatever the group: these are drawn, not means.
     It supposes that every answer has equally many pairs, and independent neurons.
+
+    >>> null = gaussian_null(torch.full((48,), 2.0), neurons=512)
+    >>> round(float(null.values.max()), 2)
+    0.03
     """
     odd = (dimensions % 2 == 1).nonzero().flatten()
     halves = ((dimensions + 1) // 2).long()

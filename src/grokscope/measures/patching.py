@@ -60,7 +60,14 @@ class PatchEffect:
 
 
 def drawn_pairs(task: Task, count: int, seed: int) -> tuple[Int[Tensor, " pairs"], Int[Tensor, " pairs"]]:
-    """Rows of `task.inputs`: x drawn uniformly, x' uniformly among the inputs with another answer."""
+    """Rows of `task.inputs`: x drawn uniformly, x' uniformly among the inputs with another answer.
+
+    >>> from grokscope.tasks import named_task
+    >>> task = named_task("add_mod5")
+    >>> clean, other = drawn_pairs(task, count=100, seed=0)
+    >>> bool((task.answers[clean] != task.answers[other]).all())
+    True
+    """
     answers = torch.tensor(task.answers)
     counts = torch.bincount(answers)
     require(

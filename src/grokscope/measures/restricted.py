@@ -79,6 +79,16 @@ def filtered_loss(
     """The loss with modes kept or removed at any site, as `mode_filter` does it; a number means its `top_modes`.
 
     With 1 and "remove" at `blocks.0.mlp.hook_post`, what is left without block 0's dominant mode.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import Architecture, RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small).with_seed(seed) for seed in (0, 1)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> kept = filtered_loss(subject, "blocks.0.mlp.hook_post", modes=1)
+    >>> kept.loss.shape, kept.modes.sum(dim=-1)
+    (torch.Size([2]), tensor([1, 1]))
     """
     basis = basis or conditioning_basis(subject.task, by)
     chosen = chosen_modes(subject, site, modes, basis=basis, by=by)
@@ -103,6 +113,16 @@ def variant_loss(
 
     To keep modes is to use every pair's true answer: what was memorised of the training pairs with that answer reaches
     all others. With few modes little of it passes, with all of them a memorised task has a low restricted loss.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import Architecture, RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small).with_seed(seed) for seed in (0, 1)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> all_modes = torch.ones(2, 2, dtype=torch.bool)
+    >>> bool((variant_loss(subject, "trig", all_modes).loss > 0).all())
+    True
     """
     variant = VARIANTS.get(name)
     if variant is None:
@@ -125,7 +145,17 @@ def variant_loss(
 def excluded_loss_by_mode(
     subject: Subject, name: str = "excluded", *, basis: Basis | None = None, by: Conditioning = "answer"
 ) -> FilteredLoss:
-    """The excluded loss of every mode alone, as [runs, modes]: `excluded` (2D) or `cube_excluded` (3D)."""
+    """The excluded loss of every mode alone, as [runs, modes]: `excluded` (2D) or `cube_excluded` (3D).
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import Architecture, RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small).with_seed(seed) for seed in (0, 1)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> excluded_loss_by_mode(subject).loss.shape
+    torch.Size([2, 2])
+    """
     require(
         name in ("excluded", "cube_excluded"), "a loss for every mode is that of 'excluded' or of 'cube_excluded'", name
     )
@@ -140,7 +170,17 @@ def excluded_loss_by_mode(
 def loss_ratio(
     subject: Subject, modes: Choice = None, *, basis: Basis | None = None, by: Conditioning = "answer"
 ) -> Float[Tensor, " runs"]:
-    """Validation loss over the restricted loss `trig`: how much worse the model is than its key modes alone."""
+    """Validation loss over the restricted loss `trig`: how much worse the model is than its key modes alone.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import Architecture, RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small).with_seed(seed) for seed in (0, 1)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> loss_ratio(subject).shape
+    torch.Size([2])
+    """
     return scores(subject).validation_loss / variant_loss(subject, "trig", modes, basis=basis, by=by).loss
 
 

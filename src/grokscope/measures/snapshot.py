@@ -68,6 +68,12 @@ def snapshot(
     """Measure every run of a stack in training. The weights are only read.
 
     Without `scores`, accuracies, losses and norm are NaN, and only block 0 is computed: a sixth of the cost.
+
+    >>> from grokscope.specs import RunSpec
+    >>> from grokscope.training import initial_state
+    >>> cohort = Cohort([RunSpec("add_mod5").with_seed(seed) for seed in (0, 1)])
+    >>> snapshot(initial_state(cohort).weights, cohort, compiled=False).fsd.shape
+    torch.Size([2])
     """
     reader = _READERS.get(cohort)
     if reader is None or reader.asked != compiled:

@@ -1,7 +1,7 @@
 """Power of conditioned means in each mode of a basis."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -43,6 +43,11 @@ def spectrum(
     On Z_n, P_j(f) = 2|Â_f|²/n, and |Â_f|²/n at f = n/2. Computed in float64: the means vary by 1e-4 of their size.
     Whether they vary beyond rounding is judged by the size of what was averaged, `mean_square` of the activation: the
     means of a function of a plus one of b are 0 up to rounding, and nothing but rounding. Without it, by their own.
+
+    >>> from grokscope.tasks import named_task
+    >>> s = 2 * torch.pi * torch.arange(5) / 5
+    >>> spectrum(torch.cos(2 * s)[:, None], named_task("add_mod5").basis()).power.flatten().round(decimals=3)
+    tensor([0.0000, 2.5000], dtype=torch.float64)
     """
     answers, dimensions, own_waves, column_mode = _on_device(basis, means.device)
     over_group = means[..., answers, :].double()
@@ -69,9 +74,19 @@ def add_up(
     return (torch.arange(size, device=place.device)[:, None] == place).to(values.dtype) @ values
 
 
-@lru_cache(maxsize=64)
+# As long as a basis lives, so do its copies: CUDA graphs read them without asking.
+_COPIES: "WeakKeyDictionary[Basis, dict[torch.device, tuple[Tensor, ...]]]" = WeakKeyDictionary()
+
+
 def _on_device(basis: Basis, device: torch.device) -> tuple[Tensor, ...]:
     """Answers, dimensions, waves and the mode of each wave, copied to a device once."""
+    copies = _COPIES.setdefault(basis, {})
+    if device not in copies:
+        copies[device] = _copied(basis, device)
+    return copies[device]
+
+
+def _copied(basis: Basis, device: torch.device) -> tuple[Tensor, ...]:
     modes = basis.modes
     waves = (modes.basis[:, 1:], modes.column_mode) if not modes.is_fourier else (np.empty(0), np.empty(0))
     answers, *rest = (torch.tensor(part, device=device) for part in (basis.answers, modes.dimensions, *waves))

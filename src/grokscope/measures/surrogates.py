@@ -36,6 +36,10 @@ def phase_randomized(
     A[s, j] is F(f, ±f)/n, so every measure of power over answers, FSD included, is *unchanged*: this is a null for what
     reads waveforms or neurons together (losses, logits), and a proof that FSD reads no phases. For FSD's own null,
     permute the answers.
+
+    >>> activation = torch.randn(25, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    >>> bool(torch.isclose(phase_randomized(activation, 5).mean(), activation.mean()))
+    True
     """
     require(
         activation.shape[-2] == modulus**2,
@@ -60,6 +64,10 @@ def permuted_answers(
     every b once, so what depends on one token alone cancels in its mean as before; and since the tokens of an untrained
     network are exchangeable, its p-values are exact. `counts`: the answers in any order over the pairs. Only how often
     each occurs is kept: single tokens' effects leak into the means, and the null is too low.
+
+    >>> from grokscope.tasks import named_task
+    >>> permuted_answers(named_task("add_mod5"), draws=3).shape
+    torch.Size([3, 25])
     """
     answers = torch.tensor(condition_of(task, by))
     epochs, seeds = torch.arange(draws), torch.full((draws,), seed)
@@ -88,6 +96,12 @@ def answer_permutation_null(
     """A statistic of the same activations, read by permuted answers (see `permuted_answers`), for every run.
 
     For any task and group. Neurons keep what they share, for all are read by the same permutation.
+
+    >>> from grokscope.tasks import named_task
+    >>> task = named_task("add_mod5")
+    >>> neurons = torch.cos(2 * torch.pi * torch.tensor(task.answers) / 5)[None, :, None].expand(1, 25, 8)
+    >>> answer_permutation_null(neurons, task, draws=3).values.shape
+    torch.Size([1, 3])
     """
     read_in, size = conditioning_basis(task, by, basis), task.symbols
     values = activation.double()
@@ -115,6 +129,12 @@ def untrained_null(
 
     Neurons of one network share a residual stream, so they agree before anything is learnt, far beyond independent
     ones. `site` is where FSD is read, unless another is named; `at_once` networks are in memory together.
+
+    >>> from grokscope.specs import Architecture
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=64)
+    >>> null = untrained_null(RunSpec("add_mod23", architecture=small), draws=16)
+    >>> null.values.shape, bool((null.values > 0).all())  # an untrained network has an FSD above 0
+    (torch.Size([16]), True)
     """
     words = bits(torch.tensor(seed), "null", torch.tensor(0), draws)
     others = [

@@ -68,6 +68,15 @@ def neuron_logit_map(subject: RunStack) -> Float[Tensor, "runs answers neurons"]
     With a final LayerNorm, W_out is first centred over the residual stream and multiplied by the norm's w, as the norm
     does with whatever is added to its input. Its division by the stream's standard deviation belongs to each pair and
     is left out: the map is exact up to that one positive factor.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import Architecture, RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small).with_seed(seed) for seed in (0, 1)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> neuron_logit_map(subject).shape  # runs, answers, neurons
+    torch.Size([2, 5, 16])
     """
     require(subject.architecture.mlp == "on", "this model has no MLP, and so no map from neurons to logits")
     last = subject.architecture.layers - 1
@@ -79,7 +88,17 @@ def neuron_logit_map(subject: RunStack) -> Float[Tensor, "runs answers neurons"]
 
 
 def neuron_logit_spectrum(subject: RunStack, basis: Basis | None = None) -> Spectrum:
-    """Each last-MLP neuron's power over the answers' modes, in the map to the logits. Nanda et al.'s W_L."""
+    """Each last-MLP neuron's power over the answers' modes, in the map to the logits. Nanda et al.'s W_L.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import Architecture, RunSpec
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small).with_seed(seed) for seed in (0, 1)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> neuron_logit_spectrum(subject).power.shape  # runs, modes, neurons
+    torch.Size([2, 2, 16])
+    """
     return spectrum(neuron_logit_map(subject), _basis(subject, basis))
 
 

@@ -25,6 +25,12 @@ def initial_weights(
     `pytorch`: Embedding N(0, std²); Linear U(±1/√fan_in), biases too; attention's packed in-projection Xavier,
     U(±√(6/(fan_in + fan_out))), its bias and the out-projection's 0; LayerNorm 1 and 0. `normal`: every matrix
     N(0, 1/width), biases 0. Padded rows and columns are exactly 0; draws do not depend on them.
+
+    >>> from grokscope.specs import Architecture, Initialization
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> weights = initial_weights(small, Initialization(), symbols=5, size=8, seeds=torch.tensor([0, 1, 0]))
+    >>> bool((weights[0] == weights[2]).all()), bool((weights[0] == weights[1]).all())
+    (True, False)
     """
     layout = layout_of(architecture, size)
     flat = torch.zeros(len(seeds), layout.size, dtype=torch.float64, device=seeds.device)

@@ -56,6 +56,15 @@ class Layout:
             for name, place in self.places.items()
         }
 
+    def strided_views(self, flat: Float[Tensor, "runs size"]) -> Weights:
+        """`views` that keep the distance between runs where there is one run alone: kernels are chosen by it."""
+        return {
+            name: flat.as_strided(
+                (len(flat), *shape), (flat.stride(0), *_strides(shape)), flat.storage_offset() + place
+            )
+            for (name, shape), place in zip(self.shapes.items(), self.places.values(), strict=True)
+        }
+
     @staticmethod
     def real(name: str, symbols: int) -> tuple[Any, ...]:
         """The part of a parameter that is not padding: rows of tokens, columns of classes."""
@@ -99,3 +108,8 @@ def layout_of(architecture: Architecture, size: int) -> Layout:
     norm("ln_final")
     linear("unembed", "U", d, size)
     return Layout(shapes)
+
+
+def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Of numbers that lie side by side."""
+    return tuple(prod(shape[i + 1 :]) for i in range(len(shape)))

@@ -11,7 +11,11 @@ __all__ = ["pair_losses", "pair_scores"]
 def pair_losses(
     logits: Float[Tensor, "*runs inputs classes"], labels: Int[Tensor, "*runs inputs"]
 ) -> Float[Tensor, "*runs inputs"]:
-    """Cross-entropy of each pair in nats, ln Σ_c exp(l_c) − l_label."""
+    """Cross-entropy of each pair in nats, ln Σ_c exp(l_c) − l_label.
+
+    >>> pair_losses(torch.tensor([[0.0, 0.0]]), torch.tensor([1]))  # ln 2
+    tensor([0.6931])
+    """
     # A mask instead of a gather, whose gradient would be a scatter.
     is_label = torch.arange(logits.shape[-1], device=logits.device) == labels[..., None]
     return logits.logsumexp(dim=-1) - torch.where(is_label, logits, 0).sum(dim=-1)

@@ -22,7 +22,11 @@ SITES_WITH_HEADS = ("hook_q", "hook_k", "hook_v", "hook_z")  # their last axes a
 
 
 def site_names(architecture: Architecture) -> tuple[str, ...]:
-    """Every site of an architecture, in the order of the forward pass."""
+    """Every site of an architecture, in the order of the forward pass.
+
+    >>> [name for name in site_names(Architecture(layers=1)) if "mlp" in name]
+    ['blocks.0.mlp.hook_pre', 'blocks.0.mlp.hook_post', 'blocks.0.hook_mlp_out']
+    """
     names = ["hook_embed", "hook_pos_embed"]
     for i in range(architecture.layers):
         block = f"blocks.{i}."

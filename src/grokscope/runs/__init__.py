@@ -8,7 +8,7 @@ from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.plans import keep_plan, kept_plans
 from grokscope.runs.records import RunRecord
 from grokscope.runs.run_folder import Keep, RunFolder, run_name
-from grokscope.runs.runs import Run, Runs, open_runs
+from grokscope.runs.runs import DamagedRunWarning, Run, Runs, open_runs
 from grokscope.runs.store import Store
 from grokscope.runs.stores import is_remote, open_store, pull
 
@@ -23,6 +23,7 @@ else:
 __all__ = [
     "BusyError",
     "Checkpoint",
+    "DamagedRunWarning",
     "Keep",
     "Measuring",
     "Reading",

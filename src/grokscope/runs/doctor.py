@@ -1,28 +1,31 @@
-"""What is wrong with a store, file by file: checksums, gaps, leftovers; and what can be repaired.
+"""What is wrong with a store, and what can be repaired.
 
 Results are functions of their specs, so what is lost is computed again: a run with a damaged file is opened again
 before the damage, and `grokscope resume` writes the same bytes (same device, versions and slots).
 """
 
-import json
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass
-from itertools import chain, count
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from os.path import lexists
 from pathlib import Path
 
 from grokscope.errors import InputError
-from grokscope.files import DamagedError, named, write_atomically
+from grokscope.files import DamagedError, discard, free_place, named, read_json, write_atomically
+from grokscope.runs.damage import Damage, find_damages
+from grokscope.runs.index import INDEX
 from grokscope.runs.locks import BusyError
-from grokscope.runs.outcome import RunOutcome
-from grokscope.runs.plans import kept_plans
-from grokscope.runs.remote import Commit, Remote, RemoteStore
-from grokscope.runs.run_folder import CHECKPOINT, LOGS, RunFolder, reject_other_formats, run_name, spec_bytes
-from grokscope.runs.store import Store
-from grokscope.specs import RunSpec
-from grokscope.training.checkpoint import MANIFEST, load_tensors
+from grokscope.runs.outcome_file import OUTCOME
+from grokscope.runs.plans import FOLDER as PLANS
+from grokscope.runs.plans import read_plans
+from grokscope.runs.run_folder import FORMAT, UNBOUND, RunFolder, format_of, read_spec, spec_bytes
+from grokscope.runs.store import CANCELLED, Store
+from grokscope.specs import Membership, RunSpec
 
-__all__ = ["Finding", "damaged_runs", "examine", "examine_remote", "find_damage", "set_aside"]
+__all__ = ["Finding", "examine", "planned_runs", "set_aside"]
+
+AGAIN = "for `grokscope resume`"
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Finding:
     """One thing that is wrong."""
 
     run: str
-    """The run's folder."""
+    """The run's folder, or the file beside the runs."""
     problem: str
     """What is wrong, with the file's name."""
     remedy: str
@@ -39,191 +42,187 @@ class Finding:
     """Whether that was done."""
 
 
-def examine(store: Store, repair: bool = False) -> Iterator[Finding]:
-    """Every file of every run, checked; runs that are being written are left to their writers.
+@dataclass(frozen=True)
+class Planned:
+    """A run as the plans of a store name it."""
+
+    spec: RunSpec
+    made_for: tuple[Membership, ...]
+
+
+def examine(
+    store: Store, repair: bool = False, report: Callable[[str], None] = lambda sentence: None
+) -> Iterator[Finding]:
+    """Every file of every run, checked; runs that are being written are left to their writers, and reported.
 
     Nothing is written unless it is to be repaired.
     """
-    known = _planned_runs(store)
-    for path in sorted(store.path.iterdir()) if store.path.is_dir() else ():
-        is_run = (path / "spec.json").exists() or path.name in known
-        is_ours = path.name.isprintable() and not path.name.startswith(".")  # hidden is what was set aside
-        if is_ours and is_run and path.is_dir() and not path.is_symlink():
-            yield from _examine_run(path, known.get(path.name), repair)
+    yield from _examine_beside(store, repair)
+    planned = planned_runs(store)
+    for name in store.names():
+        try:
+            yield from _examine_run(store.path / name, planned.get(_hash_in(name)), repair)
+        except BusyError as error:
+            report(f"{error}; it was not examined")
+        except (InputError, OSError) as error:
+            yield Finding(name, f"it could not be {'repaired' if repair else 'examined'}: {error}", "")
 
 
-def _examine_run(path: Path, planned: RunSpec | None, repair: bool) -> Iterator[Finding]:
+def _hash_in(name: str) -> str:
+    return name.rpartition("-")[2]
+
+
+def _examine_beside(store: Store, repair: bool) -> Iterator[Finding]:
+    """The files beside the runs: plans, and what is no file where one should be."""
+    for path in (store.path / CANCELLED, store.path / INDEX):
+        if lexists(path) and (path.is_symlink() or not path.is_file()):
+            found = Finding(path.name, f"{named(path)} is not a file", "it is removed")
+            yield _mended(found, repair, partial(discard, path))
+    plans = store.path / PLANS
+    if lexists(plans) and not plans.is_dir():
+        found = Finding(PLANS, f"{named(plans)} is not a folder", "it is set aside")
+        yield _mended(found, repair, partial(_move_aside, plans))
+    problems: list[str] = []
+    damaged = [file for file, plan in read_plans(store, problems.append).items() if plan is None]
+    for file, problem in zip(damaged, problems, strict=True):
+        remedy = "it is set aside; runs that it alone names are forgotten, and what it measures of them"
+        yield _mended(Finding(f"{PLANS}/{file}", problem, remedy), repair, partial(_move_aside, plans / file))
+
+
+def _move_aside(path: Path) -> Path:
+    """Give it a hidden name; nothing is deleted."""
+    return path.rename(free_place(path.with_name(f".damaged-{path.name}")))
+
+
+def _mended(finding: Finding, repair: bool, mend: Callable[[], object]) -> Finding:
+    """The finding, repaired if that is wished and can be done."""
+    if not repair or not finding.remedy:
+        return finding
     try:
-        reject_other_formats(path)
-    except InputError as error:
-        yield Finding(path.name, str(error), "")
+        mend()
+    except (InputError, OSError) as error:
+        return replace(finding, problem=f"{finding.problem}; it could not be repaired: {error}")
+    return replace(finding, mended=True)
+
+
+def _examine_run(path: Path, planned: Planned | None, repair: bool) -> Iterator[Finding]:
+    if not path.is_dir():
+        remedy = f"it is set aside, {AGAIN}" if planned else ""
+        found = Finding(path.name, f"{named(path)} is not a folder", remedy)
+        yield _mended(found, repair, partial(_move_aside, path))
         return
-    try:
-        spec = RunSpec.from_json((path / "spec.json").read_text())
-        if run_name(spec).rpartition("-")[2] != path.name.rpartition("-")[2]:
-            raise InputError("it belongs to another run")
-    except (OSError, UnicodeDecodeError, InputError) as error:
-        if repair and planned is not None:
-            write_atomically(path / "spec.json", spec_bytes(planned))
-        remedy = "" if planned is None else "it is in a plan of this store, and is written again"
-        yield Finding(
-            path.name, f"{named(path / 'spec.json')} cannot be used: {error}", remedy, repair and bool(planned)
-        )
-        if not (repair and planned):
+    repair = repair and not path.is_symlink()  # its files lie elsewhere
+    for found in filter(None, (check(path, planned, repair) for check in (_examine_format, _examine_spec))):
+        yield found
+        if not found.mended:
             return
-        spec = planned
-    folder = RunFolder(path, spec)
+    folder = RunFolder(path, read_spec(path))
+    if folder.is_held():
+        raise BusyError(f"{folder.name} is being written by {folder.owner}")
     left = [half.name for half in path.glob(".*.partial")]
-    if not repair and folder.is_held():
-        return
-    try:
-        with folder.lock() if repair else nullcontext():  # the lock takes away what a killed writer left half written
-            if left:
-                yield Finding(path.name, f"a killed writer left {', '.join(left)}", "they are removed", repair)
-            yield from _examine_files(folder, repair)
-    except BusyError:
-        return
+    if repair and folder.path / "lock" in folder.misplaced():
+        discard(folder.path / "lock")
+    with folder.lock() if repair else nullcontext():  # the lock takes away what a killed writer left half written
+        if left:
+            yield Finding(path.name, f"a killed writer left {', '.join(map(ascii, left))}", "they are removed", repair)
+        damages = find_damages(folder, planned.made_for if planned else ())
+        yield from _repaired(folder, damages, planned, repair)
 
 
-def _examine_files(folder: RunFolder, repair: bool) -> Iterator[Finding]:
-    """Logs, checkpoints and outcome of a run that nobody writes."""
-    end, outcome, found = folder.path / "outcome.json", RunOutcome(), list(_damaged_checkpoints(folder))
+def _examine_format(path: Path, planned: Planned | None, repair: bool) -> Finding | None:
     try:
-        outcome = folder.outcome
+        format_of(path)
     except DamagedError as error:
-        found.append((str(error), folder.spec.training.steps + 1, end))
-    found += _damaged_logs(folder, outcome)
-    for problem, step, _ in found:
-        where = f"from before step {step}" if step < folder.spec.training.steps else "at its end"
-        # A run of somebody else was only watched: nobody here can train it again.
-        remedy = "" if folder.spec.model else f"the run is opened again {where}, for `grokscope resume`"
-        yield Finding(folder.name, problem, remedy, repair and bool(remedy))
-    if repair and found and not folder.spec.model:
-        for path in {end, *(path for *_, path in found)}:
-            path.unlink(missing_ok=True)
-        folder.rewind(min(step for _, step, _ in found) - 1)  # what follows is evaluated again, and so computed again
+        found = Finding(path.name, str(error), "it is written again")
+        return _mended(found, repair, partial(_write_format, path))
+    except InputError as error:  # of a newer grokscope
+        return Finding(path.name, str(error), "")
+    return None
 
 
-Damage = tuple[str, int, Path]  # what is wrong, the first step that has to be computed again, what is removed for it
-
-
-def _damaged_checkpoints(folder: RunFolder) -> Iterator[Damage]:
-    for path in sorted(folder.path.iterdir()):
-        if match := CHECKPOINT.fullmatch(path.name):
-            try:
-                load_tensors(path)
-            except DamagedError as error:
-                yield str(error), int(match[2]), path
+def _write_format(path: Path) -> None:
+    """The run's format: this version's, unless its outcome is one of those from before outcomes named their run."""
+    discard(path / "format")
     try:
-        listed = json.loads((folder.path / MANIFEST).read_bytes())
-    except (FileNotFoundError, ValueError):  # then no checkpoint is vouched for, and each was named above
-        return
-    for name in sorted(listed) if isinstance(listed, dict) else ():
-        match, path = CHECKPOINT.fullmatch(name), folder.path / name
-        if match and not path.exists() and (folder.path / "outcome.json").exists():
-            yield f"the checkpoint {named(path)} is missing", int(match[2]), path
+        is_old = "run" not in read_json(path / OUTCOME, dict)
+    except (FileNotFoundError, DamagedError):
+        is_old = False
+    write_atomically(path / "format", f"grokscope run {UNBOUND if is_old else FORMAT}\n".encode())
 
 
-def _damaged_logs(folder: RunFolder, outcome: RunOutcome) -> Iterator[Damage]:
-    first, end = folder.spec.fork.step if folder.spec.fork else 0, folder.path / "outcome.json"
-    due = [step for step in sorted({first, *folder.spec.evaluation_steps}) if step >= first]
-    for which in LOGS:
-        path = folder.path / f"{which}.jsonl"
-        bad, steps = folder.count_bad_rows(which), [row["step"] for row in folder.log(which)]
-        lost = [step for step in due if step not in set(steps)]
-        if bad:
-            yield f"{named(path)} has {bad} torn or altered records", min(lost, default=first), end
-        # A monitor evaluates whenever it is called, so nothing is known to be missing.
-        elif which == "log" and end.exists() and not folder.spec.model:
-            last = _last_evaluation(folder.spec, outcome, steps)
-            if lost := [step for step in lost if step <= last]:
-                yield f"{named(path)} lacks {len(lost)} of its records", lost[0], end
-
-
-def _last_evaluation(spec: RunSpec, outcome: RunOutcome, steps: list[int]) -> int:
-    """Until when a finished run was evaluated: its last step, unless it ended before."""
-    if outcome.failed_at is not None:
-        return outcome.failed_at - 1
-    return max(steps, default=0) if outcome.stopped_early else spec.training.steps
-
-
-def find_damage(store: Store, name: str) -> str | None:
-    """What is wrong with a finished run's spec, outcome or logs, which records are made of; None if they are whole."""
+def _examine_spec(path: Path, planned: Planned | None, repair: bool) -> Finding | None:
     try:
-        folder = store.folder(name)
-        outcome = folder.outcome
+        read_spec(path)
     except DamagedError as error:
-        return str(error)
-    return next((problem for problem, *_ in _damaged_logs(folder, outcome)), None) if outcome.is_finished else None
+        remedy = "" if planned is None else "it is in a plan of this store, and is written again"
+        return _mended(Finding(path.name, str(error), remedy), repair, partial(_write_spec, path, planned))
+    return None
 
 
-def damaged_runs(store: Store) -> dict[str, str]:
-    """The runs of a store of which no record can be made, by name, with what is wrong."""
-    return {name: why for name in store.names() if (why := find_damage(store, name)) is not None}
+def _write_spec(path: Path, planned: Planned | None) -> None:
+    assert planned is not None
+    discard(path / "spec.json")
+    write_atomically(path / "spec.json", spec_bytes(planned.spec))
+
+
+def _repaired(folder: RunFolder, damages: Sequence[Damage], planned: Planned | None, repair: bool) -> Iterator[Finding]:
+    """What is wrong with a run that nobody writes, as findings; repaired all together if that is wished."""
+    findings = [Finding(folder.name, damage.problem, _remedy(folder, damage)) for damage in damages]
+    # A run of somebody else was only watched: nobody here can train it again.
+    curable = [damage for damage, found in zip(damages, findings, strict=True) if found.remedy]
+    problem = None
+    if repair and curable:
+        try:
+            _repair(folder, curable, planned)
+        except (InputError, OSError) as error:
+            problem = f"; it could not be repaired: {error}"
+    for found in findings:
+        is_mended = repair and bool(found.remedy) and problem is None
+        yield replace(found, mended=is_mended, problem=f"{found.problem}{problem or ''}")
+
+
+def _remedy(folder: RunFolder, damage: Damage) -> str:
+    if damage.step is None:
+        return "it is written again" if damage.written else "what is damaged of it is removed"
+    if folder.spec.model:
+        return ""
+    where = f"from before step {damage.step}" if damage.step < folder.spec.training.steps else "at its end"
+    return f"the run is opened again {where}, {AGAIN}"
+
+
+def _repair(folder: RunFolder, damages: Sequence[Damage], planned: Planned | None) -> None:
+    steps = [damage.step for damage in damages if damage.step is not None]
+    if steps:
+        folder.reopen()  # first: what is killed from here on is a run that has not ended
+    known = _memberships(folder)
+    for path in {path for damage in damages for path in damage.discarded}:
+        discard(path)
+    for damage in damages:
+        if damage.written:
+            write_atomically(*damage.written)
+    if steps:
+        folder.rewind(min(steps) - 1)  # what follows is evaluated again, and so computed again
+    folder.add_memberships({*known, *(planned.made_for if planned else ())})
+
+
+def _memberships(folder: RunFolder) -> tuple[Membership, ...]:
+    try:
+        return folder.made_for
+    except DamagedError:
+        return ()
 
 
 def set_aside(store: Store, names: Sequence[str]) -> list[Path]:
-    """Move runs out of the way, so that they are trained again; nothing is deleted."""
-    return [(store.path / name).rename(_free_place(store.path / f".damaged-{name}")) for name in names]
+    """Move runs out of the way, so that they are trained again."""
+    return [_move_aside(store.path / name) for name in names]
 
 
-def _free_place(path: Path) -> Path:
-    numbered = (path.with_name(f"{path.name}.{number}") for number in count(2))
-    return next(place for place in chain([path], numbered) if not place.exists())
-
-
-def _planned_runs(store: Store) -> dict[str, RunSpec]:
-    """The runs of all plans, by name; plans that cannot be read are no reason to examine nothing."""
-    try:
-        return {run_name(spec): spec for plan in kept_plans(store) for spec in plan.runs}
-    except InputError:
-        return {}
-
-
-def examine_remote(remote: Remote, repair: bool = False) -> Iterator[Finding]:
-    """Every committed file of a remote place, fetched and checked; to repair is to forget the commits that are damaged.
-
-    A marker says that a run has ended, whatever became of its files: only without it `grokscope resume` goes on. That
-    has to find the run, so one that no whole commit and no plan names is committed anew, as its spec alone.
-    """
-    with RemoteStore(remote.address) as store:
-        planned = _planned_runs(store)
-        for run in remote.runs():
-            damaged, is_found = _damaged_commits(remote, run)
-            spec = None
-            if damaged and not is_found and run not in planned:
-                spec = _whole_spec(remote, run, [commit for commit, _ in damaged])
-                if spec is None:
-                    lost = "; nothing else here says what was run, so its commit is kept"
-                    yield from (Finding(run, problem + lost, "") for _, problem in damaged)
-                    continue
-                if repair:
-                    store.create(spec).commit(0, finished=False)
-            for commit, problem in damaged:
-                if repair:
-                    remote.remove(f"{run}/{commit.marker}")
-                rest = "its commit is forgotten" if spec is None else "of its commit the spec alone is kept"
-                yield Finding(run, problem, f"{rest}, for `grokscope resume`", repair)
-
-
-def _damaged_commits(remote: Remote, run: str) -> tuple[list[tuple[Commit, str]], bool]:
-    """The commits that would be believed before the first whole one, with what is wrong; and whether there is one."""
-    damaged = []
-    for commit in remote.commits(run):
-        try:
-            remote.content(run, commit)
-        except DamagedError as error:
-            damaged.append((commit, str(error)))
-        else:
-            return damaged, True
-    return damaged, False
-
-
-def _whole_spec(remote: Remote, run: str, commits: Sequence[Commit]) -> RunSpec | None:
-    """The run's spec, from whichever damaged commit still has it."""
-    for commit in commits:
-        with suppress(DamagedError, KeyError, UnicodeDecodeError, InputError):
-            spec = RunSpec.from_json(remote.content(run, commit, only=("spec.json",))["spec.json"].decode())
-            if run_name(spec) == run:
-                return spec
-    return None
+def planned_runs(store: Store) -> dict[str, Planned]:
+    """The runs of all plans that can be read, by content hash."""
+    found: dict[str, Planned] = {}
+    for plan in read_plans(store, lambda sentence: None).values():
+        for spec in plan.runs if plan else ():
+            studies = plan.memberships.get(spec, ()) if plan else ()
+            known = found.get(spec.content_hash)
+            found[spec.content_hash] = Planned(spec, (*(known.made_for if known else ()), *studies))
+    return found

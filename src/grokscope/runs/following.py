@@ -6,17 +6,20 @@ follower holds no lock and writes nothing but the index that lists of many runs 
 
 import os
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import nan
 from pathlib import Path
 
 from grokscope.errors import InputError
-from grokscope.runs.index import PAYS_FROM, Facts, Stamp, read_indexed, stamp_files
+from grokscope.files import DamagedError, named, open_file
+from grokscope.runs.index import PAYS_FROM, Stamp, stamp_files
 from grokscope.runs.logs import Row, columns_from, decode_rows
 from grokscope.runs.outcome import RunOutcome
+from grokscope.runs.outcome_file import LARGEST_LOG
 from grokscope.runs.records import RunRecord
 from grokscope.runs.run_folder import RunFolder
-from grokscope.runs.runs import Run
+from grokscope.runs.runs import Runs
 from grokscope.runs.store import Store
 from grokscope.specs import RunSpec
 from grokscope.timeline import Timeline
@@ -94,9 +97,11 @@ class Follower:
         self.store, self.only = Store(path), None if only is None else frozenset(only)
         self.sparing = sparing
         self.runs: dict[str, FollowedRun] = {}
+        self.damaged: dict[str, str] = {}
+        """The runs that were left out of the last update, with what is wrong."""
 
     def update(self) -> Sequence[FollowedRun]:
-        """Every run as it stands now, in the order of their names."""
+        """Every run that is not damaged as it stands now, in the order of their names."""
         everyone = self.store.names()
         names = [name for name in everyone if self.only is None or name in self.only]
         for gone in self.runs.keys() - set(names):
@@ -104,45 +109,39 @@ class Follower:
         new = set(names) - self.runs.keys()
         if self.sparing and len(new) >= PAYS_FROM:
             self.runs |= {run.name: run for run in self._finished(everyone) if run.name in new}
+        self.damaged = {}
         for name in names:
-            if name not in self.runs and (found := self._find(name)):
-                self.runs[name] = found
-            if name in self.runs:
+            try:
+                if name not in self.runs:
+                    self.runs[name] = self._find(name)
                 self._refresh(self.runs[name])
-        return [self.runs[name] for name in names if name in self.runs]
+            except (InputError, OSError) as error:
+                self.damaged[name] = str(error)
+        return [self.runs[name] for name in names if name not in self.damaged]
 
     def read(self, runs: Iterable[FollowedRun]) -> None:
         """Read the logs of runs whose logs were spared."""
         for run in runs:
             run.stamp = None
-            self._refresh(run)
+            with suppress(InputError):  # the next update names it
+                self._refresh(run)
 
     def _finished(self, names: Sequence[str]) -> Iterable[FollowedRun]:
         """The runs that have ended, by the index; nothing of them is read that the index knows."""
         folder = self.store.path
         stamps = [stamp_files(f"{folder}/{name}", ("spec.json", "outcome.json", "log.jsonl")) for name in names]
-        rows = read_indexed(folder, names, self._facts)
+        rows = Runs(folder).facts(complete=False, names=names)
         for name, (made, ended, log), facts in zip(names, stamps, rows, strict=True):
-            if facts is not None and facts["outcome"] != "unfinished" and made is not None:
+            if facts["problem"] is None and facts["outcome"] != "unfinished" and made is not None:
                 written = None if log is None else log[2] / 1e9
                 record = RunRecord.from_summary(facts)
                 yield FollowedRun(name, record, made[2] / 1e9, written, stamp=[ended], is_read=False)
 
-    def _facts(self, name: str, complete: bool) -> Facts | None:
-        """What an index keeps of a run; None if that cannot be read, which may pass."""
-        try:
-            return Run(self.store.folder(name)).facts(complete)
-        except (OSError, InputError):
-            return None
-
-    def _find(self, name: str) -> FollowedRun | None:
-        """A run seen for the first time; None if its spec cannot be read, which may pass."""
-        try:
-            folder = self.store.folder(name)
-            began = (folder.path / "spec.json").stat().st_mtime
-            return FollowedRun(name, RunRecord(folder.spec, RunOutcome(), {}, {}, folder.made_for), began)
-        except (OSError, InputError):
-            return None
+    def _find(self, name: str) -> FollowedRun:
+        """A run seen for the first time."""
+        folder = self.store.folder(name)
+        began = (folder.path / "spec.json").stat().st_mtime
+        return FollowedRun(name, RunRecord(folder.spec, RunOutcome(), {}, {}, folder.made_for), began)
 
     def _refresh(self, run: FollowedRun) -> None:
         folder = RunFolder(self.store.path / run.name, run.spec)
@@ -150,21 +149,24 @@ class Follower:
         if run.is_finished and run.stamp == now:  # it has ended, and still has
             return
         # The outcome is read first: a run that had ended by then wrote its last evaluation before.
-        try:
-            outcome = folder.outcome
-        except (OSError, InputError):  # being replaced, or damaged: it counts as going on
-            outcome = RunOutcome()
+        sealed = folder.sealed_outcome()
+        path = folder.path / "log.jsonl"
+        if has_ended := sealed.outcome.is_finished:  # its log is read anew, and has to be the one that it ended with
+            run.rows, run.offset, run.tail = {row["step"]: row for row in folder.log_with(sealed)}, 0, b""
+            run.written = path.stat().st_mtime if run.rows else None
         run.stamp, run.is_read = now, True
-        if _read(run, folder.path / "log.jsonl") or outcome != run.record.outcome:
+        if has_ended or _read(run, path) or sealed.outcome != run.record.outcome:
             evaluations = columns_from(run.rows[step] for step in sorted(run.rows))
-            run.record = replace(run.record, outcome=outcome, evaluations=evaluations)
+            run.record = replace(run.record, outcome=sealed.outcome, evaluations=evaluations)
 
 
 def _read(run: FollowedRun, path: Path) -> bool:
     """Add the evaluations that were appended to a log; whether anything changed."""
     before = len(run.rows)
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_file(path), "rb") as file:
+            if (size := os.fstat(file.fileno()).st_size) > LARGEST_LOG:
+                raise DamagedError(f"{named(path)} has {size:,} bytes, and at most {LARGEST_LOG:,} are read")
             file.seek(run.offset - len(run.tail))
             content = file.read()
             if not content.startswith(run.tail):
@@ -173,7 +175,7 @@ def _read(run: FollowedRun, path: Path) -> bool:
                 content = file.read()
             content = content[len(run.tail) :]
             whole = content[: content.rfind(b"\n") + 1]  # a last line without an end waits for it
-            rows, _ = decode_rows(whole)
+            rows, _ = decode_rows(whole, run.spec.identity)
             run.rows |= {row["step"]: row for row in rows}
             if whole:
                 run.offset, run.tail = run.offset + len(whole), whole.splitlines(keepends=True)[-1]

@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from grokscope.errors import InputError
-from grokscope.files import write_atomically
+from grokscope.files import DamagedError, read_file, write_atomically
 from grokscope.runs.run_folder import MADE_FOR
 
-__all__ = ["INDEX", "PAYS_FROM", "Facts", "Stamp", "read_indexed", "stamp_files"]
+__all__ = ["INDEX", "PAYS_FROM", "Facts", "Stamp", "names_to_read", "read_indexed", "stamp_files"]
 
 INDEX = ".index.sqlite"
-FORMAT = 2  # SQLite's user_version
+FORMAT = 3  # SQLite's user_version
+LARGEST = 2**30  # bytes of an index: of some million runs
 CHECKSUM = slice(68, 72)  # SQLite's application_id, four bytes that are ours: the CRC-32 of the file with zeros there
 PAYS_FROM = 200  # runs; fewer are read faster than anybody notices, and their folder stays as it is
 SETTLED = 2_000_000_000  # nanoseconds: a file younger than a clock's tick may change again and look the same
@@ -50,19 +51,24 @@ class _Entry:
     """The row itself."""
 
 
+def names_to_read(wanted: Sequence[str], everyone: Callable[[], Sequence[str]]) -> Sequence[str]:
+    """The runs to read for those that are wanted: where the index pays all of the folder, for it holds every run."""
+    return everyone() if len(wanted) >= PAYS_FROM else wanted
+
+
 def read_indexed(
-    folder: Path, names: Sequence[str], read: Callable[[str, bool], Facts | None], complete: bool = False
-) -> list[Facts | None]:
+    folder: Path, names: Sequence[str], read: Callable[[str, bool], Facts], complete: bool = False
+) -> list[Facts]:
     """`read(name, complete)` for each run of a folder, taken from the index wherever none of its files has changed.
 
     A complete row has what only a run's log says. Of a run that has not ended it is read each time, and so is a row
-    that is None. An index that has become stale is written anew if it can be.
+    that names a problem. An index that has become stale is written anew if it can be.
     """
     pays = len(names) >= PAYS_FROM
     known = _load(folder / INDEX) if pays else {}
     kept: dict[str, _Entry] = {}
     stamps: dict[str, Stamp] = {}
-    rows: list[Facts | None] = []
+    rows: list[Facts] = []
     for name in names:
         stamps[name] = stamp_files(f"{folder}/{name}", STAMPED)  # before reading: what changes meanwhile is seen later
         entry, now = known.get(name), str(stamps[name])
@@ -70,7 +76,7 @@ def read_indexed(
             kept[name] = entry
         if name not in kept or (complete and not kept[name].is_complete):
             facts = read(name, complete)
-            if facts is not None and (not complete or facts["outcome"] != "unfinished"):
+            if facts["problem"] is None and (not complete or facts["outcome"] != "unfinished"):
                 kept[name] = _Entry(now, complete, facts)
         else:
             facts = kept[name].facts
@@ -96,7 +102,7 @@ def stamp_files(folder: str, files: Sequence[str]) -> Stamp:
 def _load(path: Path) -> dict[str, _Entry]:
     """The rows of an index that is whole and of this version; none otherwise."""
     try:
-        content = bytearray(path.read_bytes())
+        content = bytearray(read_file(path, LARGEST))
         if len(content) < 100 or bytes(content[CHECKSUM]) != _checksum(content):
             return {}
         with contextlib.closing(sqlite3.connect(":memory:")) as database:
@@ -109,7 +115,7 @@ def _load(path: Path) -> dict[str, _Entry]:
             for facts in found:
                 facts["stopped_early"] = bool(facts["stopped_early"])  # SQLite has no booleans
             return {facts["run"]: _Entry(facts.pop("stamp"), bool(facts.pop("is_complete")), facts) for facts in found}
-    except (OSError, sqlite3.Error):
+    except (OSError, DamagedError, sqlite3.Error, KeyError):
         return {}
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from grokscope.errors import InputError
-from grokscope.files import disk_error
+from grokscope.files import DamagedError, disk_error, open_file
 
 __all__ = ["BusyError", "hold_lock", "lock_owner"]
 
@@ -32,7 +32,7 @@ def _take_lock(lock: Path, name: str) -> int:
     """The lock's descriptor, held by us alone; what is written into the file only tells others who we are."""
     while True:
         try:
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+            descriptor = open_file(lock, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise disk_error(lock, error) from None
         try:
@@ -64,14 +64,14 @@ def _owner(descriptor: int) -> str:
     try:
         found = json.loads(os.pread(descriptor, 1000, 0))
         return f"process {int(found['process'])} on {ascii(str(found['host']))[1:-1]}"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return "another process"
 
 
 def lock_owner(lock: Path) -> str | None:
     """Who holds a lock, as its file says; that of a process that died may still lie there. None if there is none."""
     try:
-        with lock.open("rb") as file:
+        with os.fdopen(open_file(lock), "rb") as file:
             return _owner(file.fileno())
-    except OSError:
+    except (OSError, DamagedError):
         return None

@@ -13,6 +13,8 @@ __all__ = ["EVENTS", "RunOutcome"]
 EVENTS = ("failed_at", "memorized", "grokked")  # of every outcome: a step, or None
 READING = ReadingSpec()  # the paper's thresholds, by which every outcome names its events
 ENDINGS = ("unfinished", "grokked", "unstable_after", "unstable", "never", "diverged")
+FIRED = ("fired_at", "restored_at")  # of a trigger: a step, or None
+LARGEST_STEP = 2**63
 MAPPINGS = ("trigger", "control", "layout", "undefined")  # or None
 OPTIONAL = ("control", "layout", "undefined")  # written only where there is something to write
 
@@ -65,12 +67,15 @@ class RunOutcome:
         if ending not in ENDINGS:
             raise ValueError(f"an outcome is one of {', '.join(ENDINGS)}, got {shown(ending)}")
         for name in EVENTS:
-            if not isinstance(step := parts.get(name), int | None) or isinstance(step, bool):
+            if not _is_step(parts.get(name)):
                 raise ValueError(f"an outcome's {name!r} is not a step")
         if not isinstance(parts.get("stopped_early", False), bool):
             raise ValueError("an outcome's 'stopped_early' is neither true nor false")
         if wrong := [name for name in MAPPINGS if not isinstance(parts.get(name), Mapping | None)]:
             raise ValueError(f"an outcome's {wrong[0]!r} is not an object with named fields")
+        trigger = parts.get("trigger") or {"fired_at": None}
+        if "fired_at" not in trigger or not all(_is_step(trigger.get(name)) for name in FIRED):
+            raise ValueError("an outcome's 'trigger' does not say at which steps it fired and restored")
         if not isinstance(parts.get("provenance", {}), Mapping):
             raise ValueError("an outcome's 'provenance' is not an object with named fields")
         return cls(**{name: parts[name] for name in cls.__dataclass_fields__ if name in parts})
@@ -89,3 +94,7 @@ class RunOutcome:
             grokked=first_step(taken, validation, READING.grokked),
             **facts,
         )
+
+
+def _is_step(value: Any) -> bool:
+    return value is None or (type(value) is int and 0 <= value < LARGEST_STEP)

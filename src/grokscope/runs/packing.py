@@ -5,17 +5,18 @@ Stores do not travel well; this file does. It needs the core packages only, and 
 
 import argparse
 import gzip
+import io
 import json
 import sys
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
 from grokscope.errors import InputError, shown
-from grokscope.files import named, write_atomically
+from grokscope.files import named, parse_json, read_given, write_atomically
 from grokscope.runs.logs import Columns
 from grokscope.runs.outcome import EVENTS, RunOutcome
 from grokscope.runs.plans import read_plan
@@ -32,6 +33,8 @@ COLUMNS = {
     "grokscope records 2": ("evaluations", "checkpoints"),
 }
 FORMAT = "grokscope records 2"
+LARGEST = 2**31  # bytes of a file of records
+TIMES, ALLOWED = 100, 2**24  # how often larger its text may be, and bytes that any text may have
 DIGITS = 7  # significant: what float32 holds
 NEEDED = ("step", "train_accuracy", "validation_accuracy")  # columns of all evaluations
 
@@ -53,16 +56,35 @@ def pack_records(records: Iterable[RunRecord]) -> bytes:
 
 
 def unpack_records(path: Path) -> list[RunRecord]:
-    """The records in a file that `pack_records` made, by this version or an earlier one."""
+    """The records in a file that `pack_records` made, by this version or an earlier one.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save_records(Path(folder, "none.records.gz"), [])
+    ...     unpack_records(Path(folder, "none.records.gz"))
+    []
+    """
+    content = read_given(path, f"the records {named(path)}", LARGEST)
     try:
-        with gzip.open(path, "rt", encoding="utf-8") as lines:  # the text of many records is larger than they are
-            head = json.loads(next(lines, "null"))
-            version = head.get("format") if isinstance(head, dict) else None
-            if not isinstance(version, str) or version not in COLUMNS:
-                raise ValueError(f"its format is {shown(version)}, and this version reads {' and '.join(COLUMNS)}")
-            return [_record(json.loads(line), *COLUMNS[version]) for line in lines]
+        lines = _unpacked_lines(content)  # one by one: the text of many records is larger than they are
+        head = parse_json(next(lines, b"null"), "the first line")
+        version = head.get("format") if isinstance(head, dict) else None
+        if not isinstance(version, str) or version not in COLUMNS:
+            raise ValueError(f"its format is {shown(version)}, and this version reads {' and '.join(COLUMNS)}")
+        return [_record(parse_json(line, "a record"), *COLUMNS[version]) for line in lines]
     except (OSError, EOFError, zlib.error, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise InputError(f"the records {named(path)} cannot be read: {error}") from None
+
+
+def _unpacked_lines(content: bytes) -> Iterator[bytes]:
+    """The lines of a compressed text, as long as it is not far larger than any records would be."""
+    left = ALLOWED + TIMES * len(content)
+    with gzip.open(io.BytesIO(content)) as lines:
+        while line := lines.readline(left + 1):
+            left -= len(line)
+            if left < 0:
+                raise ValueError(f"its text has more than {TIMES} times its {len(content):,} bytes")
+            yield line
 
 
 def save_records(path: Path, records: Iterable[RunRecord]) -> None:

@@ -4,6 +4,7 @@ import os
 import platform
 import subprocess
 from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,18 @@ def provenance(device: str) -> dict[str, Any]:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": numpy.__version__,
+        **_kernels_of(device),
     }
+
+
+def _kernels_of(device: str) -> dict[str, str]:
+    """What compiles kernels on CUDA: another version may add up in another order."""
+    if not device.startswith("cuda"):
+        return {}
+    try:
+        return {"triton": version("triton")}
+    except PackageNotFoundError:
+        return {}
 
 
 def device_name(device: str) -> str:

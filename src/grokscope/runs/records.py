@@ -19,7 +19,10 @@ from grokscope.specs import Membership, ReadingSpec, RunSpec
 if TYPE_CHECKING:
     from grokscope.timeline import Timeline
 
-__all__ = ["RunRecord", "is_group", "merge_records", "unite"]
+__all__ = ["DAMAGED", "RunRecord", "is_group", "merge_records", "unite"]
+
+
+DAMAGED = "damaged"  # stands for the outcome of a run of which no record can be made
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +130,14 @@ class RunRecord:
             "spec": spec.to_json(),
             "details": json.dumps(ended.to_dict()),
             "made_for": json.dumps([one.to_dict() for one in self.made_for]),
+            "problem": None,
         }
+
+    @classmethod
+    def damaged_summary(cls, problem: str) -> dict[str, Any]:
+        """The row of a run of which no record can be made, with what is wrong."""
+        unknown = dict.fromkeys(cls(RunSpec(), RunOutcome(), {}, {}).summary())
+        return unknown | {"outcome": DAMAGED, "stopped_early": False, "problem": problem}
 
     @classmethod
     def from_summary(cls, row: Mapping[str, Any]) -> Self:
@@ -167,7 +177,11 @@ def is_group(task: str) -> bool:
 
 
 def unite(*memberships: Iterable[Membership]) -> tuple[Membership, ...]:
-    """Memberships of several sources, each once, in order."""
+    """Memberships of several sources, each once, in order.
+
+    >>> unite([Membership("mine", "decay", "x3")], [Membership("mine", "decay", "x3")])
+    (Membership(study='mine', experiment='decay', name='x3'),)
+    """
     return tuple(sorted({one for part in memberships for one in part}))
 
 

@@ -30,8 +30,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from grokscope.errors import InputError, shown
-from grokscope.files import DamagedError
-from grokscope.runs.logs import decode_rows, encode_row
+from grokscope.files import DamagedError, parse_json
+from grokscope.runs.logs import decode_memberships, encode_row
 from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.run_folder import MADE_FOR, Keep, RunFolder, run_name
 from grokscope.runs.store import CANCELLED, Store
@@ -45,6 +45,7 @@ __all__ = ["Commit", "Remote", "RemoteFolder", "RemoteStore"]
 RUN = re.compile(r"[A-Za-z0-9_+.-]{1,80}-[0-9a-f]{16}")
 FILE = re.compile(r"[a-z][A-Za-z0-9_-]{0,60}(\.[a-z]{1,12})?")
 MARKER = re.compile(r"commit-([0-9]{8})-([0-9a-f]{16})\.json")
+DIGEST = re.compile(r"[0-9a-f]{64}")
 MEMBERSHIP = re.compile(r"made_for-[0-9a-f]{16}\.json")
 SCRATCH = "GROKSCOPE_SCRATCH"  # the environment's name for a folder with space; the system's temporary one otherwise
 COMMIT_EVERY = 60.0  # seconds between commits of one run that is not at its end
@@ -78,12 +79,18 @@ class Commit:
     def from_json(cls, content: bytes) -> Self | None:
         """The inverse; None if the marker is torn, altered, or names what no run has."""
         try:
-            outer = json.loads(content)
-            found = cls(**json.loads(outer["commit"]))
+            outer = parse_json(content, "a marker")
+            found = cls(**parse_json(outer["commit"], "a commit"))
             is_whole = hashlib.sha256(outer["commit"].encode()).hexdigest() == outer["sha256"]
-            return found if is_whole and all(FILE.fullmatch(name) for name in found.files) else None
+            return found if is_whole and found._makes_sense() else None
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
+
+    def _makes_sense(self) -> bool:
+        """Whether its parts are what they should be, and its files lie nowhere but in the run."""
+        is_of_run = type(self.step) is int and MARKER.fullmatch(self.marker) and type(self.finished) is bool
+        files = [(FILE.fullmatch(name), DIGEST.fullmatch(sha256), size) for name, (sha256, size) in self.files.items()]
+        return bool(is_of_run) and all(name and digest and type(size) is int for name, digest, size in files)
 
 
 class Remote:
@@ -141,7 +148,7 @@ class Remote:
     def memberships(self, run: str) -> set[Membership]:
         """The studies that a run is for; one that is half written does not count."""
         files = (self.read(f"{run}/{name}") for name in self.names(run) if MEMBERSHIP.fullmatch(name))
-        return {Membership.from_dict(row) for content in files for row in decode_rows(content or b"")[0]}
+        return {one for content in files for one in decode_memberships(content or b"")[0]}
 
     def add_memberships(self, run: str, made_for: Iterable[Membership]) -> None:
         """Note the studies that a run is for."""
@@ -265,6 +272,11 @@ class RemoteStore(Store):
         """Where it lies, as a plan names it."""
         return self.remote.address
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether every worker is to stop."""
+        return self.get(CANCELLED) is not None
+
     def reopen(self) -> None:
         """Undo `cancel`."""
         self.remote.remove(CANCELLED)
@@ -289,6 +301,10 @@ class RemoteStore(Store):
         """Whether anything of a run is committed yet."""
         return bool(self.remote.commits(run_name(spec)))
 
+    def damage_of(self, spec: RunSpec) -> str | None:
+        """Nothing: of a remote run each file is checked when it is fetched, and what is damaged is never continued."""
+        return None
+
     def create(self, spec: RunSpec) -> RemoteFolder:
         """The run's folder in the scratch folder, with its newest whole commit if there is one."""
         self.fetch(run_name(spec))
@@ -310,6 +326,10 @@ class RemoteStore(Store):
 
     def __iter__(self) -> Iterator[RunFolder]:
         return map(self.folder, self.remote.runs())
+
+    def survey(self, names: Iterable[str] | None = None) -> tuple[list[RunFolder], dict[str, str]]:
+        """The committed runs whose specs and outcomes can be used; and of the others why not."""
+        return super().survey(self.remote.runs() if names is None else names)
 
     def names(self, ending: str = "") -> list[str]:
         """Folders named like runs, in order; whether they hold a commit is seen when they are fetched."""

@@ -4,12 +4,15 @@ DIR/add_mod97_s42-0123456789abcdef/
 format               the version of all that follows
 spec.json            what was run
 made_for.jsonl       one line per study that the run was trained for, where there are any; append-only
-log.jsonl            one line per evaluation, each with its checksum; append-only
+log.jsonl            one line per evaluation, each with a checksum that is this run's alone; append-only
 measures.jsonl       the same for what was measured at the checkpoints while training, where that was asked for
 weights-00000500.safetensors, state-00001000.safetensors, manifest.json
 passing.json         steps of the states that only serve to continue; gone once the run has ended
-outcome.json         how it ended and where it was made, once it has
+outcome.json         how it ended and where it was made, once it has, with the digests of its logs and its manifest
 lock                 who is writing
+
+The folder's name ends in the content hash of the spec. Nothing is believed of a folder whose spec has another, and of
+what lies in it nothing that is no regular file.
 
 Listing runs must not wait for torch, so what handles tensors is imported where it is used.
 """
@@ -21,15 +24,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from grokscope.errors import InputError, shown
-from grokscope.files import DamagedError, disk_error, named, write_atomically
+from grokscope.files import DamagedError, discard, disk_error, named, open_file, read_file, read_json, write_atomically
 from grokscope.runs.locks import hold_lock, lock_owner
-from grokscope.runs.logs import Row, columns_from, decode_rows, encode_row
+from grokscope.runs.logs import Row, columns_from, decode_memberships, decode_rows, encode_row
 from grokscope.runs.outcome import RunOutcome
+from grokscope.runs.outcome_file import LARGEST_LOG, OUTCOME, SealedOutcome, encode_outcome, read_outcome
 from grokscope.runs.records import RunRecord, unite
 from grokscope.specs import Membership, RunSpec
 
@@ -43,7 +46,8 @@ __all__ = [
     "MADE_FOR",
     "Keep",
     "RunFolder",
-    "reject_other_formats",
+    "format_of",
+    "read_spec",
     "run_name",
     "spec_bytes",
 ]
@@ -52,9 +56,22 @@ Keep = Literal["weights", "state", "forks", "none"]
 Log = Literal["log", "measures"]
 LOGS: tuple[Log, ...] = ("log", "measures")
 MADE_FOR = "made_for.jsonl"
+PASSING = "passing.json"
 GENERATIONS = 2
-FORMAT = 1  # of logs, checkpoints and outcomes; folders from before it was written down are of the first
+LONGEST_FORMAT = 80  # bytes
+FORMAT = 2  # of logs, checkpoints and outcomes; folders from before it was written down are of the first
+UNBOUND = 1  # the format whose outcomes may lack the names of their run and files
 CHECKPOINT = re.compile(r"(weights|state)-([0-9]{8})\.safetensors")
+FILES = (
+    "format",
+    "spec.json",
+    MADE_FOR,
+    *(f"{which}.jsonl" for which in LOGS),
+    "manifest.json",
+    PASSING,
+    OUTCOME,
+    "lock",
+)
 
 
 def run_name(spec: RunSpec) -> str:
@@ -86,83 +103,102 @@ class RunFolder:
     @property
     def outcome(self) -> RunOutcome:
         """How it ended, and its provenance; `unfinished` while it has not."""
-        path = self.path / "outcome.json"
-        try:
-            content = path.read_bytes()
-        except (FileNotFoundError, ValueError):  # no file has a name with a NUL
-            return RunOutcome()
-        try:
-            found = json.loads(content)
-        except ValueError:
-            raise DamagedError(f"{named(path)} is not valid JSON") from None
-        if not isinstance(found, dict) or "outcome" not in found:
-            raise DamagedError(f"{named(path)} does not say how the run ended")
-        digest = found.pop("sha256", None)  # those from before it was written have none
-        if digest not in (None, _digest(found)):
-            raise DamagedError(f"{named(path)} is damaged: it does not have the sha256 that it names")
-        try:
-            return RunOutcome.from_dict(found)
-        except ValueError as error:
-            raise DamagedError(f"{named(path)} is damaged: {error}") from None
+        return self.sealed_outcome().outcome
+
+    def sealed_outcome(self) -> SealedOutcome:
+        """How it ended, and with which logs and manifest."""
+        return read_outcome(self.path, self.spec.identity, lambda: format_of(self.path) == UNBOUND)
 
     def finish(self, outcome: RunOutcome) -> None:
-        """Record how it ended."""
-        facts = json.loads(json.dumps(outcome.to_dict()))  # as it is read again: lists, and names that are texts
-        facts["sha256"] = _digest(facts)
-        write_atomically(self.path / "outcome.json", json.dumps(facts, indent=1).encode())
-        self.tidy()
+        """Record how it ended, once all that says so is on the disk in its last form."""
+        self._drop_passing()
+        self._flush_log()
+        write_atomically(self.path / OUTCOME, encode_outcome(outcome, self.path, self.spec.identity))
+
+    def reopen(self) -> None:
+        """Let it go on after its end: its outcome is of what it was then."""
+        discard(self.path / OUTCOME)
 
     @property
     def made_for(self) -> tuple[Membership, ...]:
         """The studies that it was trained for."""
-        return unite(map(Membership.from_dict, decode_rows(self._bytes_of(MADE_FOR))[0]))
+        return unite(decode_memberships(self._bytes_of(MADE_FOR), self.spec.identity)[0])
 
     def add_memberships(self, made_for: Iterable[Membership]) -> None:
         """Note the studies that it is trained for, each once; no lock is needed, for lines are only appended."""
         new = sorted({*made_for} - {*self.made_for})
         if new:
             begins = b"" if self._bytes_of(MADE_FOR)[-1:] in (b"", b"\n") else b"\n"  # after a torn line, on its own
-            self._append(MADE_FOR, begins + b"".join(encode_row(one.to_dict()) for one in new))
+            lines = (encode_row(one.to_dict(), self.spec.identity) for one in new)
+            self._append(MADE_FOR, begins + b"".join(lines))
 
     def record(self, with_logs: bool = True) -> RunRecord:
         """All that is known of it besides its weights, so far; without its logs nothing but small files is read."""
         # The outcome is read first: a run that had ended by then wrote its last evaluation before.
-        known = RunRecord(self.spec, self.outcome, {}, {}, self.made_for)
-        return self.add_logs(known) if with_logs else known
+        sealed = self.sealed_outcome()
+        known = RunRecord(self.spec, sealed.outcome, {}, {}, self.made_for)
+        return self._add_logs(known, sealed) if with_logs else known
 
     def add_logs(self, record: RunRecord) -> RunRecord:
         """The same record with what the logs say now."""
-        evaluations, checkpoints = (columns_from(self.log(which)) for which in LOGS)
+        return self._add_logs(record, self.sealed_outcome())
+
+    def _add_logs(self, record: RunRecord, sealed: SealedOutcome) -> RunRecord:
+        evaluations, checkpoints = (columns_from(self.log_with(sealed, which)) for which in LOGS)
         return replace(record, evaluations=evaluations, checkpoints=checkpoints)
 
     def tidy(self) -> None:
+        """Remove what an earlier version left when it was killed as its run had just ended."""
+        if not self.sealed_outcome().is_bound:
+            self._drop_passing()
+
+    def _drop_passing(self) -> None:
         """Remove the states that only served to continue: what is left does not show where the run was interrupted."""
-        if (self.path / "passing.json").exists():
+        if (self.path / PASSING).exists():
             from grokscope.training.checkpoint import drop_tensors
 
             drop_tensors(self.path, [_state_name(step) for step in self._passing()])
-            (self.path / "passing.json").unlink()
+            (self.path / PASSING).unlink()
 
     def log(self, which: Log = "log") -> list[Row]:
-        """Every whole row, by step; of repeated steps the last counts."""
-        rows = {row["step"]: row for row in decode_rows(self._bytes_of(f"{which}.jsonl"))[0]}
+        """Every whole row, by step; of repeated steps the last counts. An ended run's log has to be that of its end."""
+        return self.log_with(self.sealed_outcome(), which)
+
+    def log_with(self, sealed: SealedOutcome, which: Log = "log") -> list[Row]:
+        """Every whole row of a log, which has to be the one that this outcome names."""
+        path = self.path / f"{which}.jsonl"
+        content = self._bytes_of(path.name)
+        sealed.check(path, content)
+        return self._by_step(content)
+
+    def check_log(self, sealed: SealedOutcome, which: Log = "log") -> None:
+        """Reject a log that is not the one with which the run ended."""
+        path = self.path / f"{which}.jsonl"
+        sealed.check(path, self._bytes_of(path.name))
+
+    def whole_rows(self, which: Log = "log") -> tuple[list[Row], int]:
+        """The rows of a log that are whole, by step, whatever its run ended with, and how many lines are not."""
+        content = self._bytes_of(f"{which}.jsonl")
+        return self._by_step(content), self._decoded(content)[1]
+
+    def _by_step(self, content: bytes) -> list[Row]:
+        rows = {row["step"]: row for row in self._decoded(content)[0]}
         return [rows[step] for step in sorted(rows)]
 
-    def count_bad_rows(self, which: Log = "log") -> int:
-        """How many lines of a log are torn or altered, and so not believed."""
-        return decode_rows(self._bytes_of(f"{which}.jsonl"))[1]
+    def _decoded(self, content: bytes) -> tuple[list[Row], int]:
+        return decode_rows(content, self.spec.identity)
 
     def append(self, row: Mapping[str, Any], which: Log = "log") -> None:
         """Add one row."""
-        self._append(f"{which}.jsonl", encode_row(row))
+        self._append(f"{which}.jsonl", encode_row(row, self.spec.identity))
 
     def rewind(self, step: int) -> None:
         """Drop rows after a step (and a torn one), so that continuing from there writes the same bytes again."""
         for which in LOGS:
             path = self.path / f"{which}.jsonl"
             if which == "log" or path.exists():
-                kept = [row for row in decode_rows(self._bytes_of(path.name))[0] if row["step"] <= step]
-                write_atomically(path, b"".join(encode_row(row) for row in kept))
+                kept = [row for row in self._decoded(self._bytes_of(path.name))[0] if row["step"] <= step]
+                write_atomically(path, b"".join(encode_row(row, self.spec.identity) for row in kept))
 
     def checkpoints(self, kind: Literal["weights", "state"]) -> dict[int, Path]:
         """Stored checkpoints of a kind, by step. A full state holds weights too."""
@@ -189,31 +225,31 @@ class RunFolder:
         scheduled = is_fork_point or step in self.spec.checkpoints.steps(self.spec.training.steps)
         if keep == "weights" and scheduled:
             only = {n: t for n, t in tensors.items() if not n.startswith(("first.", "second.", "slow."))}
-            save_tensors(self.path / f"weights-{step:08d}.safetensors", only)
+            save_tensors(self.path / f"weights-{step:08d}.safetensors", only, self.spec.identity)
         stays = is_listed or (keep != "forks" and is_fork_point) or (keep == "state" and scheduled)
         passing = sorted({*self._passing()} - {step} if stays else {*self._passing(), step})
         if not stays:  # noted first: a state that is killed before it is noted would stay for ever
-            write_atomically(self.path / "passing.json", json.dumps(passing).encode())
-        save_tensors(self.path / _state_name(step), tensors)
+            write_atomically(self.path / PASSING, json.dumps(passing).encode())
+        save_tensors(self.path / _state_name(step), tensors, self.spec.identity)
         if stays and passing != self._passing():
-            write_atomically(self.path / "passing.json", json.dumps(passing).encode())
+            write_atomically(self.path / PASSING, json.dumps(passing).encode())
         for old in [s for s in passing if s <= step][:-GENERATIONS]:
             (self.path / _state_name(old)).unlink(missing_ok=True)
 
     def _passing(self) -> list[int]:
         """Steps whose full state serves only to continue, oldest first."""
         try:
-            steps = [int(step) for step in json.loads((self.path / "passing.json").read_bytes())]
-        except (FileNotFoundError, ValueError, TypeError):
+            steps = read_json(self.path / PASSING, list)
+        except (FileNotFoundError, DamagedError):  # then they stay, which harms nothing
             return []
-        return [step for step in steps if (self.path / _state_name(step)).exists()]
+        return [step for step in steps if type(step) is int and (self.path / _state_name(step)).exists()]
 
     def _flush_log(self) -> None:
         """The logs reach the disk before a state that follows them: continuing from there never misses a row."""
         for which in LOGS:
             path = self.path / f"{which}.jsonl"
             try:
-                with suppress(FileNotFoundError), path.open("rb") as file:
+                with suppress(FileNotFoundError), os.fdopen(open_file(path)) as file:
                     os.fsync(file.fileno())
             except OSError as error:
                 raise disk_error(path, error) from error
@@ -224,10 +260,11 @@ class RunFolder:
         """The newest full state that is whole, not after a step if one is given; a damaged one is reported."""
         from grokscope.training.checkpoint import load_tensors
 
+        self.check_manifest(self.sealed_outcome())
         for step, path in reversed(self.checkpoints("state").items()):
             if at_most is None or step <= at_most:
                 try:
-                    return step, load_tensors(path)
+                    return step, load_tensors(path, self.spec.identity)
                 except DamagedError as error:
                     report(f"{error}; an earlier state serves")
         return None
@@ -240,7 +277,12 @@ class RunFolder:
         if step not in stored:
             steps = ", ".join(map(str, stored)) or "none"
             raise InputError(f"{self.name} has no weights at step {step}; stored steps: {shown(steps)}")
-        return load_tensors(stored[step])
+        self.check_manifest(self.sealed_outcome())
+        return load_tensors(stored[step], self.spec.identity)
+
+    def check_manifest(self, sealed: SealedOutcome) -> None:
+        """Reject a manifest that is not the one with which the run ended."""
+        sealed.check(self.path / "manifest.json", self._bytes_of("manifest.json"))
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -258,8 +300,8 @@ class RunFolder:
     def is_held(self) -> bool:
         """Whether a living process writes this run."""
         try:
-            descriptor = os.open(self.path / "lock", os.O_RDONLY | os.O_NOFOLLOW)
-        except OSError:
+            descriptor = open_file(self.path / "lock")
+        except (OSError, DamagedError):
             return False
         with os.fdopen(descriptor):
             try:
@@ -268,16 +310,31 @@ class RunFolder:
                 return True
             return False
 
+    def misplaced(self) -> dict[Path, str]:
+        """What lies in the place of one of its files and is none, each with a sentence."""
+        found = {}
+        for entry in sorted(os.scandir(self.path), key=lambda entry: entry.name):
+            is_ours = entry.name in FILES or CHECKPOINT.fullmatch(entry.name)
+            if is_ours and not entry.is_file(follow_symlinks=False):
+                kind = "a link" if entry.is_symlink() else "a folder" if entry.is_dir() else "a pipe or a device"
+                path = self.path / entry.name
+                found[path] = f"{named(path)} is {kind}, not a file"
+        return found
+
+    def stored_checkpoints(self) -> list[Path]:
+        """Every checkpoint that lies here, whole or not, in the order of their names."""
+        return [path for path in sorted(self.path.iterdir()) if CHECKPOINT.fullmatch(path.name)]
+
     def _bytes_of(self, name: str) -> bytes:
         try:
-            return (self.path / name).read_bytes()
-        except (FileNotFoundError, ValueError):
+            return read_file(self.path / name, LARGEST_LOG)
+        except FileNotFoundError:
             return b""
 
     def _append(self, name: str, content: bytes) -> None:
         path = self.path / name
         try:
-            with path.open("ab") as file:
+            with os.fdopen(open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab") as file:
                 file.write(content)
         except OSError as error:
             raise disk_error(path, error) from error
@@ -288,23 +345,39 @@ def spec_bytes(spec: RunSpec) -> bytes:
     return (json.dumps(spec.to_dict(), indent=1, sort_keys=True) + "\n").encode()
 
 
-def reject_other_formats(folder: Path) -> None:
-    """Reject a run of another format, in a sentence that names both; there was none before this one, so it is newer."""
+def format_of(folder: Path) -> int:
+    """The format of a run's files; one of a newer grokscope is rejected in a sentence that names both."""
+    path = folder / "format"
     try:
-        words = (folder / "format").read_bytes()[:80].split()
+        content = read_file(path, most=LONGEST_FORMAT)
     except FileNotFoundError:
-        return
-    except OSError as error:
-        raise DamagedError(f"{named(folder / 'format')} cannot be read: {error.strerror}") from None
-    if words != [b"grokscope", b"run", str(FORMAT).encode()]:
-        found = shown(b" ".join(words).decode(errors="replace"))
-        writer = ", which a newer grokscope wrote" if words[:2] == [b"grokscope", b"run"] else ""
-        raise InputError(f"{named(folder)} is of format {found}{writer}; this version reads 'grokscope run {FORMAT}'")
+        return UNBOUND
+    if match := re.fullmatch(rb"grokscope run ([1-9][0-9]{0,8})\n?", content):
+        if (number := int(match[1])) <= FORMAT:
+            return number
+        raise InputError(
+            f"{named(folder)} is of format 'grokscope run {number}', which a newer grokscope wrote; this version reads "
+            f"'grokscope run {UNBOUND}' to 'grokscope run {FORMAT}'"
+        )
+    found = shown(content.decode(errors="replace"))
+    raise DamagedError(f"{named(path)} is damaged: it holds {found}, and not 'grokscope run {FORMAT}'")
 
 
-def _digest(outcome: dict[str, Any]) -> str:
-    """The checksum of all that is stored about a run's end."""
-    return sha256(json.dumps(outcome, sort_keys=True).encode()).hexdigest()
+def read_spec(folder: Path) -> RunSpec:
+    """The spec in a run's folder, if it is the one whose content hash the folder's name ends in."""
+    path = folder / "spec.json"
+    try:
+        spec = RunSpec.from_json(read_file(path))
+        run = spec.content_hash
+    except FileNotFoundError:
+        raise DamagedError(f"{named(path)} is missing") from None
+    except DamagedError:
+        raise
+    except InputError as error:
+        raise DamagedError(f"{named(path)} cannot be read: {error}") from None
+    if run != folder.name.rpartition("-")[2]:
+        raise DamagedError(f"{named(path)} is the spec of another run, with the content hash {run}")
+    return spec
 
 
 def _state_name(step: int) -> str:

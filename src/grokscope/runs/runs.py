@@ -3,13 +3,17 @@
 Listing runs must not wait for torch, so what handles weights is imported where it is used.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+import warnings
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 
-from grokscope.errors import InputError, did_you_mean, shown
-from grokscope.runs.index import Facts, read_indexed
+from grokscope.errors import InputError, did_you_mean, plural, require, shown
+from grokscope.files import DamagedError, named
+from grokscope.runs.index import Facts, names_to_read, read_indexed
+from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
 from grokscope.runs.run_folder import RunFolder
 from grokscope.runs.store import Store
@@ -22,18 +26,31 @@ if TYPE_CHECKING:
     from grokscope.model import ReferenceModule
     from grokscope.runs.checkpoints import Checkpoint
 
-__all__ = ["SUMMARIZED", "Run", "Runs", "open_runs"]
+__all__ = ["SUMMARIZED", "DamagedRunWarning", "Run", "Runs", "open_runs"]
 
 SUMMARIZED = ("spec.json", "outcome.json")  # what `Run.facts` without logs is made of, besides the studies
-TABLE = ("run", "task", "seed", "weight_decay", "study", "outcome", "memorized", "grokked", "fork_step")
+TABLE = ("run", "task", "seed", "weight_decay", "study", "outcome", "memorized", "grokked", "fork_step", "problem")
+STORED_AS_JSON = ("spec", "details", "made_for")  # columns of facts from which a record is read again
+LOGGED = {"last_step", "memorized", "synchronized", "grokked", "lead"}  # what only its log says of an unfinished run
 
 
-@dataclass(frozen=True)
+class DamagedRunWarning(UserWarning):
+    """Some of a folder's runs are damaged and were left out; `grokscope doctor` says what can be repaired."""
+
+
+@dataclass(frozen=True, repr=False)
 class Run:
     """One stored run."""
 
     folder: RunFolder
     """Where it is stored."""
+
+    def __repr__(self) -> str:
+        try:
+            outcome = self.folder.outcome.outcome.replace("_", " ")
+        except DamagedError:  # told by whatever reads it; a run can be printed all the same
+            outcome = "its outcome is damaged"
+        return f"<run {self.name}: {self.spec.training.decay_label}, {self.spec.training.steps:,} steps, {outcome}>"
 
     @property
     def name(self) -> str:
@@ -95,40 +112,134 @@ def _row(facts: Facts) -> dict[str, Any]:
 
 
 class Runs:
-    """All runs of a folder."""
+    """All runs of a folder, or some of them, by name.
 
-    def __init__(self, path: Path | str) -> None:
+    `runs[0]` is a run by its place, `runs["add_mod97_s42"]` by its name, `runs[:8]` the first eight, and
+    `runs.where(weight_decay=2)` those with that value.
+    """
+
+    def __init__(self, path: Path | str, names: Sequence[str] | None = None) -> None:
         self.store = Store(path)
+        self.chosen = names
+
+    def __repr__(self) -> str:
+        return f"<{plural(len(self), 'run')} of {named(self.store.path)}>"
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The runs' folders, in order; of a whole folder, as it is now."""
+        return self.store.names() if self.chosen is None else self.chosen
 
     def __iter__(self) -> Iterator[Run]:
-        return (Run(folder) for folder in self.store)
+        """The runs that are not damaged; of the others there is a warning that names them."""
+        runs, damaged = self.survey()
+        if damaged:
+            name, why = next(iter(damaged.items()))
+            warnings.warn(f"{plural(len(damaged), 'run')} left out, such as {name}: {why}", DamagedRunWarning, 2)
+        return iter(runs)
+
+    def survey(self) -> tuple[list[Run], dict[str, str]]:
+        """The runs that are not damaged, and the names of the others with what is wrong."""
+        folders, damaged = self.store.survey(self.chosen)
+        return [Run(folder) for folder in folders], damaged
 
     def __len__(self) -> int:
-        return len(self.store.names())
+        return len(self.names)
 
-    def __getitem__(self, name: str) -> Run:
-        """The run with this name, hash, or unambiguous beginning of either."""
-        return Run(self.store.find(name))
+    @overload
+    def __getitem__(self, key: slice) -> Self: ...
+    @overload
+    def __getitem__(self, key: str | int) -> Run: ...
+    def __getitem__(self, key: str | int | slice) -> Run | Self:
+        """The run at this place, or with this name, hash, or unambiguous beginning of either; a slice of the runs."""
+        if isinstance(key, slice):
+            return type(self)(self.store.path, self.names[key])
+        if isinstance(key, str):
+            return Run(self.store.find(key, self.chosen))
+        if not isinstance(key, SupportsIndex):
+            raise InputError(f"a run is chosen by its place or its name, got {shown(key)}")
+        names = self.names
+        try:
+            return Run(self.store.folder(names[key]))
+        except IndexError:  # an error of its own would end no `for` loop and no `zip`
+            raise IndexError(f"there is no run {key} among {plural(len(names), 'run')}") from None
+
+    def where(self, **values: object) -> Self:
+        """The runs that have these values; a list, set or range stands for any value in it, and None for none.
+
+        A field is a column of `facts`, or a setting of a spec's training or architecture:
+        `runs.where(task="add_mod97", weight_decay=[1, 2], learning_rate=0.001)`.
+        """
+        for name in values:
+            require(name in FIELDS, f"runs have no field {shown(name)}{did_you_mean(name, FIELDS)}")
+        known = self.facts(complete=not LOGGED.isdisjoint(values))
+        rows = [_fields(facts) for facts in known if facts["problem"] is None]
+        for name, value in values.items():
+            _reject_other_kinds(name, _alternatives(value), [row[name] for row in rows])
+        kept = [row for row in rows if all(row[name] in _alternatives(value) for name, value in values.items())]
+        return type(self)(self.store.path, [row["run"] for row in kept])
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The columns of `facts` that are one number, word or truth value for each run."""
+        rows = self.facts()
+        return {name: [facts[name] for facts in rows] for name in COLUMNS}
 
     def table(self) -> list[dict[str, Any]]:
-        """One row per run: run, task, seed, weight_decay, study, outcome, memorized, grokked, fork_step.
+        """One row per run: run, task, seed, weight_decay, study, outcome, memorized, grokked, fork_step, problem.
 
-        Of many runs, what was read before and has not changed since comes from an index beside them.
+        Of a run that is damaged, the outcome says so and the problem is a sentence. Of many runs, what was read before
+        and has not changed since comes from an index beside them.
         """
         return [_row(facts) for facts in self.facts(complete=False)]
 
-    def facts(self, complete: bool = True) -> list[Facts]:
-        """`Run.facts` of every run, likewise."""
+    def facts(self, complete: bool = True, names: Sequence[str] | None = None) -> list[Facts]:
+        """`Run.facts` of every run, or of those with these names, likewise."""
 
         def read(name: str, complete: bool) -> Facts:
-            return Run(self.store.folder(name)).facts(complete)
+            try:
+                return Run(self.store.folder(name)).facts(complete)
+            except InputError as error:
+                return {"run": name, **RunRecord.damaged_summary(str(error))}
 
-        found = read_indexed(self.store.path, self.store.names(), read, complete)
-        return [facts for facts in found if facts is not None]
+        wanted = self.names if names is None else names
+        places = names_to_read(wanted, self.store.names)
+        found = dict(zip(places, read_indexed(self.store.path, places, read, complete), strict=True))
+        return [found[name] for name in wanted if name in found]
+
+
+def _fields(facts: Facts) -> dict[str, Any]:
+    """All by which a run can be chosen: its columns, and what its spec sets of training and architecture."""
+    spec = json.loads(facts["spec"])
+    settings = {**spec["architecture"], **spec["training"], "shuffled_labels": spec["shuffled_labels"]}
+    del settings["weight_decay_schedule"]
+    return settings | {name: facts[name] for name in COLUMNS}
+
+
+UNTRAINED = {"run": "", **RunRecord(RunSpec(), RunOutcome(), {}, {}).summary()}
+COLUMNS = tuple(name for name in UNTRAINED if name not in STORED_AS_JSON)
+FIELDS = tuple(_fields(UNTRAINED))
+
+
+def _alternatives(value: object) -> Collection[object]:
+    return value if isinstance(value, list | tuple | set | frozenset | range) else (value,)
+
+
+def _reject_other_kinds(name: str, values: Collection[object], known: Sequence[object]) -> None:
+    """Reject a text for what is a number in every run, and the other way round: no run could ever have it."""
+    kinds = {isinstance(value, str) for value in known if value is not None}
+    for value in values:
+        if value is not None and len(kinds) == 1 and isinstance(value, str) not in kinds:
+            raise InputError(f"{name} is a {'text' if True in kinds else 'number'}, got {shown(value)}")
 
 
 def open_runs(path: Path | str) -> Runs:
-    """The runs stored in a folder."""
+    """The runs stored in a folder.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     len(open_runs(folder))
+    0
+    """
     if not Path(path).is_dir():
         others = [p.name for p in Path(path).parent.iterdir()] if Path(path).parent.is_dir() else []
         raise InputError(f"there is no folder {shown(str(path))}{did_you_mean(Path(path).name, others)}")

@@ -1,7 +1,7 @@
 """Where runs are stored, by address: a folder, or anything fsspec reaches."""
 
 import shutil
-from collections.abc import Container
+from collections.abc import Callable, Container
 from pathlib import Path
 
 from grokscope.errors import InputError
@@ -26,15 +26,24 @@ def open_store(address: str, only: Container[str] | None = None) -> Store:
     """The store at an address: `runs/sweep`, `s3://bucket/sweep`, `file:///mnt/share/sweep`.
 
     To list the runs of a remote one it suffices to fetch `only` some of their files.
+
+    >>> type(open_store("runs/first")).__name__
+    'Store'
     """
     return RemoteStore(address, only) if is_remote(address) else Store(address)
 
 
-def pull(address: str, to: Path) -> int:
-    """Copy every committed run of a remote place into a folder, checked; how many were new there or have gone on."""
+def pull(address: str, to: Path, report: Callable[[str], None] = lambda sentence: None) -> int:
+    """Copy every committed run of a remote place into a folder, checked; how many were new there or have gone on.
+
+    One that is damaged is reported and left out.
+    """
     copied = 0
     with RemoteStore(address) as store:
-        for folder in store:
+        folders, damaged = store.survey()
+        for name, why in damaged.items():
+            report(f"{name} is damaged and was not copied: {why}")
+        for folder in folders:
             target = to / folder.name
             if target.is_symlink():
                 raise InputError(f"{named(target)} points outside the folder of runs; nothing was changed")

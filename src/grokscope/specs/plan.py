@@ -23,9 +23,9 @@ class Membership(Spec):
     """What the experiment calls the run, `add_mod97_s42`."""
 
     def check(self) -> None:
-        """No part is empty."""
+        """No part is empty, and each can be printed."""
         for part in (self.study, self.experiment, self.name):
-            require(part != "", "a membership names study, experiment and run", self)
+            require(part != "" and part.isprintable(), "a membership names study, experiment and run", self)
 
 
 @dataclass(frozen=True)

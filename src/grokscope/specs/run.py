@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -302,9 +303,10 @@ class RunSpec(Spec):
     def check(self) -> None:
         """What concerns more than one part: the split, the trigger's decay, the steps named by fork and cadences."""
         require(0 < self.train_fraction < 1, "train_fraction must lie in (0, 1)", self.train_fraction)
-        require(self.task != "", "task must be a task's name", self.task)
+        require(self.task != "" and self.task.isprintable(), "task must be a task's name", self.task)
         is_known = self.training.weight_decay is not None or self.model
         require(is_known, "weight_decay must be a finite number, unless the run is only monitored", None)
+        require(self.model.isprintable(), "model must be a printable name", self.model)
         if self.trigger is not None:
             product = self.training.learning_rate * self.trigger.weight_decay
             require(product < 1, "learning_rate × the trigger's weight_decay must stay below 1", product)
@@ -333,7 +335,7 @@ class RunSpec(Spec):
         rule = "a run has a control, a trigger or a weight_decay_schedule, not two of them"
         require(others == (None, None), rule, next((other for other in others if other is not None), None))
 
-    @property
+    @cached_property
     def content_hash(self) -> str:
         """As every spec's, but a user's table counts by its digest alone: where its file lies changes no run."""
         if not self.task.startswith(TABLE):

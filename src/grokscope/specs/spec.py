@@ -10,6 +10,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from grokscope.errors import InputError, did_you_mean, require, shown
+from grokscope.files import parse_json
 
 __all__ = ["Spec", "require"]
 
@@ -70,22 +71,17 @@ class Spec:
         require(isinstance(values, Mapping), f"{cls.__name__} must be an object with named fields", values)
         known = _annotations(cls)
         for key in values:
-            require(key in known, f"{cls.__name__} has no field {shown(key)}{_elsewhere(cls, str(key))}")
+            if key not in known:  # only then is it worth a search for what was meant
+                raise InputError(f"{cls.__name__} has no field {shown(key)}{_elsewhere(cls, str(key))}")
         try:
             return cls(**values)
         except TypeError as error:  # a field without a default was left out
             raise InputError(f"{cls.__name__} is incomplete: {str(error).split('() ')[-1]}") from None
 
     @classmethod
-    def from_json(cls: type[SomeSpec], text: str) -> SomeSpec:
+    def from_json(cls: type[SomeSpec], text: str | bytes) -> SomeSpec:
         """The inverse of `to_json`; repeated keys and non-numbers (NaN, Infinity) are rejected."""
-        try:
-            values = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
-        except InputError:
-            raise
-        except (ValueError, RecursionError) as error:  # Python reads no integer of more than 4,300 digits
-            raise InputError(f"{cls.__name__} is not valid JSON: {error}") from None
-        return cls.from_dict(values)
+        return cls.from_dict(parse_json(text, cls.__name__))
 
     @property
     def content_hash(self) -> str:
@@ -128,18 +124,6 @@ def _chosen(spec: Spec) -> dict[str, Any]:
     named = ((f, getattr(spec, f.name)) for f in fields(spec))
     kept = ((f.name, value) for f, value in named if f.default is MISSING or value != f.default)
     return {name: _chosen(value) if isinstance(value, Spec) else _plain(value) for name, value in kept}
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        require(key not in found, "each JSON key must stand once", key)
-        found[key] = value
-    return found
-
-
-def _no_constant(name: str) -> float:
-    raise InputError(f"a spec holds finite numbers only, got {name}")
 
 
 def _accepted(name: str, value: Any, kind: Any) -> Any:

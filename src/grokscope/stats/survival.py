@@ -114,6 +114,9 @@ def logrank(times: Numbers, observed: Flags, groups: Sequence[Hashable]) -> LogR
 
     At each event's time t a group is expected to have d·nₖ/n of the d events; Z sums observed − expected, and its
     covariance is hypergeometric: d(n − d)/(n − 1) · (nₖ/n)(δₖₗ − nₗ/n). χ² = Zᵀ V⁻ Z with rank(V) degrees of freedom.
+
+    >>> logrank([1, 2, 3, 4], [True] * 4, ["a", "b", "a", "b"]).p_value > 0.05
+    True
     """
     when, happened = column(times, "times"), flags(observed)
     same_length(times=when, observed=happened, groups=groups)

@@ -39,12 +39,23 @@ def _average(row: dict[str, Tensor], spec: RunSpec) -> Tensor:
 
 
 def has_paired_run(spec: RunSpec) -> bool:
-    """Whether a run has to be trained beside another, whose norm it takes after every step."""
+    """Whether a run has to be trained beside another, whose norm it takes after every step.
+
+    >>> has_paired_run(RunSpec("add_mod97"))
+    False
+    """
     return spec.fork is not None and spec.fork.norm == "matched"
 
 
 def paired_run(spec: RunSpec, parent: RunSpec) -> RunSpec:
-    """The parent itself, going on from the fork's step to the fork's last: its data, its optimiser, a free norm."""
+    """The parent itself, going on from the fork's step to the fork's last: its data, its optimiser, a free norm.
+
+    >>> parent = RunSpec("add_mod97")
+    >>> from dataclasses import replace
+    >>> fork = replace(parent, fork=Fork(parent.content_hash, step=1000, norm="matched"))
+    >>> paired_run(fork, parent).fork.norm
+    'free'
+    """
     assert spec.fork is not None
     last = spec.training.steps
     schedule = tuple(change for change in parent.training.weight_decay_schedule if change[0] < last)

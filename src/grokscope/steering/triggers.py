@@ -52,7 +52,11 @@ def decision(
 
 
 def drawn_step(seed: int, last: int) -> int:
-    """The step of a random trigger: uniform in 1 … last, from the run's data-order seed."""
+    """The step of a random trigger: uniform in 1 … last, from the run's data-order seed.
+
+    >>> all(1 <= drawn_step(seed, last=10) <= 10 for seed in range(100))
+    True
+    """
     return 1 + int(float(uniform(torch.tensor(seed), "trigger", torch.tensor(0), 1)) * last)
 
 

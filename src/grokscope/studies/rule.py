@@ -108,27 +108,47 @@ def above(bound: float | int, part: str = "value", end: End = "value") -> Condit
 
 
 def at_least(bound: float | int, part: str = "value", end: End = "value") -> Condition:
-    """A part is at least a number."""
+    """A part is at least a number.
+
+    >>> at_least(0.8).holds(Measured.of(0.8))
+    True
+    """
     return Condition("compare", part, "≥", bound, end)
 
 
 def below(bound: float | int, part: str = "value", end: End = "value") -> Condition:
-    """A part is below a number."""
+    """A part is below a number.
+
+    >>> below(0.8).holds(Measured.of(0.8))
+    False
+    """
     return Condition("compare", part, "<", bound, end)
 
 
 def at_most(bound: float | int, part: str = "value", end: End = "value") -> Condition:
-    """A part is at most a number."""
+    """A part is at most a number.
+
+    >>> at_most(0.8).holds(Measured.of(0.9))
+    False
+    """
     return Condition("compare", part, "≤", bound, end)
 
 
 def equals(bound: float | int, part: str = "value") -> Condition:
-    """A part is exactly a number."""
+    """A part is exactly a number.
+
+    >>> equals(0).holds(Measured.of(0))
+    True
+    """
     return Condition("compare", part, "=", bound)
 
 
 def between(low: float | int, high: float | int, part: str = "value") -> Condition:
-    """A part lies in a closed interval."""
+    """A part lies in a closed interval.
+
+    >>> between(0.8, 1.2).holds(Measured.of(1.0))
+    True
+    """
     return all_of(at_least(low, part), at_most(high, part))
 
 
@@ -142,7 +162,11 @@ def within(tolerance: float, of: float | int, part: str = "value") -> Condition:
 
 
 def contains(bound: float | int, part: str = "value") -> Condition:
-    """A part's interval contains a number."""
+    """A part's interval contains a number.
+
+    >>> contains(1).holds(Measured.of(Estimate(1.1, 0.9, 1.3, 16)))
+    True
+    """
     return Condition("contains", part, bound=bound)
 
 
@@ -156,7 +180,11 @@ def more_than(share: float | int, part: str, of: str = "n", operator: str = ">")
 
 
 def every(condition: Condition, *parts: str) -> Condition:
-    """A condition on one part that all of these parts satisfy."""
+    """A condition on one part that all of these parts satisfy.
+
+    >>> every(at_least(0), "a", "b").holds(Measured({"a": 1, "b": -1}))
+    False
+    """
     return Condition("every", parts=parts, conditions=(condition,))
 
 
@@ -170,12 +198,20 @@ def falling(*parts: str, apart: bool = False) -> Condition:
 
 
 def all_of(*conditions: Condition) -> Condition:
-    """All conditions hold."""
+    """All conditions hold.
+
+    >>> all_of(at_least(0), below(1)).holds(Measured.of(2))
+    False
+    """
     return Condition("all", conditions=conditions)
 
 
 def any_of(*conditions: Condition) -> Condition:
-    """At least one condition holds."""
+    """At least one condition holds.
+
+    >>> any_of(below(0), at_least(1)).holds(Measured.of(2))
+    True
+    """
     return Condition("any", conditions=conditions)
 
 

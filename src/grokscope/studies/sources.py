@@ -1,5 +1,6 @@
 """Where records are read: a folder of runs, a packed file, or a folder of packed files."""
 
+from collections.abc import Container
 from pathlib import Path
 
 from grokscope.errors import InputError
@@ -32,9 +33,10 @@ def read_records(path: Path) -> list[RunRecord]:
     return merge_records(found)
 
 
-def stored_records(store: Store) -> list[RunRecord]:
-    """The records of all finished runs of a store, by name; runs that are not finished are left out."""
-    return [folder.record() for folder in sorted(store, key=lambda one: one.name) if folder.outcome.is_finished]
+def stored_records(store: Store, without: Container[str] = ()) -> list[RunRecord]:
+    """The records of all finished runs of a store but those with these names; a damaged one is rejected."""
+    folders = [store.folder(name) for name in store.names() if name not in without]
+    return [folder.record() for folder in folders if folder.outcome.is_finished]
 
 
 def read_evidence(study: Study, first: Path, *others: Path) -> Evidence:

@@ -234,7 +234,11 @@ def gather(sections: Iterable[ModuleType]) -> dict[str, Any]:
 
 
 def study_names() -> tuple[str, ...]:
-    """The studies of this package."""
+    """The studies of this package.
+
+    >>> study_names()
+    ('synchronization', 'bakeoff')
+    """
     return BUILT_IN
 
 

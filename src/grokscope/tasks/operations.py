@@ -90,7 +90,11 @@ def group_of(name: str) -> Group:
 
 
 def pinned_task_name(name: str) -> str:
-    """The name a spec should hold: for a table, with the digest of its content; any other as it is."""
+    """The name a spec should hold: for a table, with the digest of its content; any other as it is.
+
+    >>> pinned_task_name("add_mod97")
+    'add_mod97'
+    """
     return pinned_table(name) if name.startswith(TABLE) else name
 
 

@@ -49,7 +49,13 @@ def split(task: Task, train_fraction: float, seed: int) -> Split:
 
 
 def shuffled_labels(task: Task, seed: int) -> Int[np.ndarray, " inputs"]:
-    """The answers, permuted over all pairs: as frequent as before, and with nothing to generalise."""
+    """The answers, permuted over all pairs: as frequent as before, and with nothing to generalise.
+
+    >>> from grokscope.tasks import named_task
+    >>> task = named_task("add_mod5")
+    >>> sorted(shuffled_labels(task, seed=0)) == sorted(task.answers), (shuffled_labels(task, 0) == task.answers).all()
+    (True, np.False_)
+    """
     return task.answers[_drawn_order("labels", seed, len(task.answers))]
 
 

@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import io
-import json
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from grokscope.errors import InputError, did_you_mean, require, shown
+from grokscope.files import parse_json, read_given
 from grokscope.specs.run import PINNED_TABLE, TABLE
 from grokscope.tasks.group import Group
 
@@ -65,16 +65,7 @@ def _called(path: Path) -> str:
 
 
 def _content(path: Path) -> bytes:
-    try:
-        require(
-            not path.exists() or path.is_file(), f"the table {_called(path)} is not a regular file"
-        )  # a pipe or a device may have no end
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"the table {_called(path)} cannot be read: {error.strerror}") from None
-    require(len(content) <= MAX_BYTES, f"the table {_called(path)} is larger than {MAX_BYTES // 2**20} MiB")
-    return content
+    return read_given(path, f"the table {_called(path)}", MAX_BYTES)
 
 
 def _digest(content: bytes) -> str:
@@ -83,10 +74,7 @@ def _digest(content: bytes) -> str:
 
 def _from_json(content: bytes, path: Path) -> Contents:
     """Rows alone, or an object with `table` and, if wished, `elements`."""
-    try:
-        read = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"the table {_called(path)} is not valid JSON: {error}") from None
+    read = parse_json(content, f"the table {_called(path)}")
     if not isinstance(read, dict):
         return _rows(read, path), []
     for key in read:

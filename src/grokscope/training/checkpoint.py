@@ -16,30 +16,46 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from grokscope.files import DamagedError, named, write_atomically
+from grokscope.errors import shown
+from grokscope.files import DamagedError, named, read_file, read_json, write_atomically
 from grokscope.model import Layout
 
-__all__ = ["cut", "drop_tensors", "export_tensors", "load_tensors", "padded_row", "save_tensors"]
+__all__ = ["cut", "drop_tensors", "export_tensors", "load_tensors", "padded_row", "read_manifest", "save_tensors"]
 
 MANIFEST = "manifest.json"
+RUN = "run"  # the manifest's entry that names whose checkpoints they are; earlier versions wrote none
 FLAT = {"weights": "", "first": "first.", "second": "second.", "slow": "slow."}  # and the prefix of their tensors
 SCALARS = ("step", "age", "weight_decay", "held_norm", "alive")
 
 
-def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    """Write tensors as safetensors, and their digest into the folder's manifest."""
+def save_tensors(path: Path, tensors: dict[str, Tensor], run: str = "") -> None:
+    """Write tensors as safetensors, and their digest into the folder's manifest, which names the run they are of.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save_tensors(Path(folder, "one.safetensors"), {"weight": torch.ones(2)})
+    ...     load_tensors(Path(folder, "one.safetensors"))
+    {'weight': tensor([1., 1.])}
+    """
     content = _serialized(tensors)
     write_atomically(path, content)
     entry = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
     try:
-        manifest = _manifest(path.parent)
+        manifest = read_manifest(path.parent, run)
     except DamagedError:  # it vouches for nothing any more: what it listed counts as damaged until written again
         manifest = {}
-    _write_manifest(path.parent, {**manifest, path.name: entry})
+    _write_manifest(path.parent, {**manifest, path.name: entry} | ({RUN: run} if run else {}))
 
 
 def export_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    """Write tensors as one safetensors file that stands alone."""
+    """Write tensors as one safetensors file that stands alone.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     export_tensors(Path(folder, "one.safetensors"), {"weight": torch.ones(2)})
+    ...     safetensors.torch.load_file(Path(folder, "one.safetensors"))
+    {'weight': tensor([1., 1.])}
+    """
     write_atomically(path, _serialized(tensors))
 
 
@@ -52,43 +68,47 @@ def drop_tensors(folder: Path, names: Iterable[str]) -> None:
     for name in names:
         (folder / name).unlink(missing_ok=True)
     with contextlib.suppress(DamagedError):
-        _write_manifest(folder, _manifest(folder))
+        _write_manifest(folder, read_manifest(folder))
 
 
 def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    present = {name: entry for name, entry in manifest.items() if (folder / name).exists()}
+    present = {name: entry for name, entry in manifest.items() if name == RUN or (folder / name).exists()}
     write_atomically(folder / MANIFEST, json.dumps(present, indent=1, sort_keys=True).encode())
 
 
-def load_tensors(path: Path) -> dict[str, Tensor]:
-    """Read what `save_tensors` wrote, or say what is wrong with the file."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DamagedError(f"the checkpoint {named(path)} cannot be read: {error.strerror}") from None
-    expected = _manifest(path.parent).get(path.name)
-    if not isinstance(expected, dict):
+def load_tensors(path: Path, run: str = "") -> dict[str, Tensor]:
+    """Read what `save_tensors` wrote, of this run if one is given, or say what is wrong with the file."""
+    expected = read_manifest(path.parent, run).get(path.name)
+    if not isinstance(expected, dict) or type(size := expected.get("bytes")) is not int:
         raise DamagedError(f"the checkpoint {named(path)} is not in its folder's manifest")
+    try:
+        content = read_file(path, size)  # no more is read, and so allocated, than was written
+    except FileNotFoundError:
+        raise DamagedError(f"the checkpoint {named(path)} is missing") from None
+    except DamagedError as error:
+        raise DamagedError(f"the checkpoint is damaged: {error}") from None
     found, wanted = hashlib.sha256(content).hexdigest(), str(expected.get("sha256"))
-    if found != wanted or expected.get("bytes") != len(content):
-        size = f"{len(content):,} bytes, expected {expected.get('bytes')}"
+    if found != wanted:
         raise DamagedError(
-            f"the checkpoint {named(path)} is damaged: its sha256 is {found[:12]}… of {size} with {wanted[:12]}…"
+            f"the checkpoint {named(path)} is damaged: its sha256 is {found[:12]}… of {len(content):,} bytes, expected "
+            f"{size:,} with {shown(wanted[:12])}"
         )
     try:
         return safetensors.torch.load(content)
-    except SafetensorError as error:
-        raise DamagedError(f"{named(path)} is not a safetensors file: {error}") from None
+    except (SafetensorError, ValueError, KeyError) as error:  # KeyError: of a kind of number that torch lacks
+        raise DamagedError(f"{named(path)} is not a safetensors file: {shown(str(error))}") from None
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path, run: str = "") -> dict[str, Any]:
+    """The digests of a folder's checkpoints, empty if there are none; a manifest of another run is rejected."""
+    path = folder / MANIFEST
     try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
+        manifest = read_json(path, dict)
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
-        raise DamagedError(f"{named(folder / MANIFEST)} cannot be read: {error}") from None
-    return manifest if isinstance(manifest, dict) else {}
+    if run and manifest.get(RUN, run) != run:
+        raise DamagedError(f"{named(path)} is the manifest of another run")
+    return manifest
 
 
 def cut(row: dict[str, Tensor], layout: Layout, symbols: int) -> dict[str, Tensor]:
@@ -107,12 +127,15 @@ def cut(row: dict[str, Tensor], layout: Layout, symbols: int) -> dict[str, Tenso
 def padded_row(tensors: dict[str, Tensor], layout: Layout, symbols: int) -> dict[str, Tensor]:
     """The inverse of `cut`, for a full state or weights alone; padding is exactly zero."""
     row: dict[str, Tensor] = {}
-    example = tensors["embed.W_E"]
-    for name, prefix in FLAT.items():
-        if f"{prefix}embed.W_E" in tensors:
-            flat = torch.zeros(1, layout.size, dtype=example.dtype)
-            for parameter, view in layout.views(flat).items():
-                view[0][layout.real(parameter, symbols)] = tensors[f"{prefix}{parameter}"]
-            row[name] = flat[0]
-    row.update({name: value[0] for name, value in tensors.items() if name in SCALARS})
+    try:
+        example = tensors["embed.W_E"]
+        for name, prefix in FLAT.items():
+            if f"{prefix}embed.W_E" in tensors:
+                flat = torch.zeros(1, layout.size, dtype=example.dtype)
+                for parameter, view in layout.views(flat).items():
+                    view[0][layout.real(parameter, symbols)] = tensors[f"{prefix}{parameter}"]
+                row[name] = flat[0]
+        row.update({name: value[0] for name, value in tensors.items() if name in SCALARS})
+    except (KeyError, RuntimeError, IndexError):
+        raise DamagedError("a checkpoint does not hold the tensors of its run's architecture") from None
     return row

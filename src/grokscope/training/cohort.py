@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,9 @@ from grokscope.shapes import Bool, Float, Int
 from grokscope.specs import Architecture, RunSpec
 from grokscope.tasks import Task, named_task, shuffled_labels, split, train_size
 
-__all__ = ["Cohort", "CohortKey", "Tables", "cohort_key"]
+__all__ = ["OLDEST_TRITON", "Cohort", "CohortKey", "Tables", "cohort_key", "has_triton"]
+
+OLDEST_TRITON = "3.6"  # with 3.0 kernels give other numbers in the interpreter, and 3.2 aborts
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,11 @@ def holds_norm(spec: RunSpec) -> bool:
 
 
 def cohort_key(spec: RunSpec) -> CohortKey:
-    """The stack a run belongs to."""
+    """The stack a run belongs to.
+
+    >>> cohort_key(RunSpec("add_mod97").with_seed(0)) == cohort_key(RunSpec("add_mod97").with_seed(1))
+    True
+    """
     task = named_task(spec.task)
     train = train_size(task, spec.train_fraction)
     batch = min(spec.training.batch_size or train, train)
@@ -134,8 +139,10 @@ class Cohort:
 
     @property
     def has_kernels(self) -> bool:
-        """Whether steps and evaluations are made of kernels: on CUDA, with the Triton that torch's builds bring."""
-        return self.device.type == "cuda" and find_spec("triton") is not None
+        """Whether steps and evaluations are made of kernels: on CUDA, with Triton; they count in 32 bits."""
+        a = self.architecture
+        numbers = 3 * self.key.batch * max(a.mlp_width, 3 * a.width)  # of a run's largest activation
+        return self.device.type == "cuda" and has_triton() and numbers < 2**31
 
     @property
     def compute(self) -> torch.dtype | None:
@@ -200,6 +207,16 @@ class Cohort:
             drawn = initial_weights(self.architecture, initialization, symbols, self.key.size, seeds)
             flat[torch.tensor(slots, device=self.device)] = drawn.to(self.dtype).to(self.device)
         return flat
+
+
+def has_triton() -> bool:
+    """Whether Triton is there and new enough for our kernels: an older torch brings an older one."""
+    try:
+        from triton import __version__
+    except ImportError:
+        return False
+    found, oldest = ([int(part) for part in version.split(".")[:2]] for version in (__version__, OLDEST_TRITON))
+    return found >= oldest
 
 
 def _tables_of(spec: RunSpec, task: Task) -> tuple[np.ndarray, ...]:

@@ -38,10 +38,16 @@ def dots(a: Float[Tensor, "runs numbers"], b: Float[Tensor, "runs numbers"]) -> 
     return (a * b).sum(dim=1)
 
 
+def norms(x: Float[Tensor, "runs numbers"]) -> Float[Tensor, " runs"]:
+    """Length of each run's numbers."""
+    return x.norm(dim=1)
+
+
 def orthogonal(
     weights: Float[Tensor, "runs *shape"],
     gradient: Float[Tensor, "runs *shape"],
     dots: Callable[[Tensor, Tensor], Tensor] = dots,
+    norms: Callable[[Tensor], Tensor] = norms,
 ) -> Float[Tensor, "runs *shape"]:
     """⊥Grad (Prieto et al. 2025): g⊥ = g − (wᵀg / wᵀw) w, at the length of g; one parameter tensor at a time.
 
@@ -51,6 +57,6 @@ def orthogonal(
     w, g = weights.flatten(1), gradient.flatten(1)
     along = dots(w, g) / (dots(w, w) + TINY)
     rest = g - along.to(g.dtype)[:, None] * w
-    whole, left = dots(g, g).sqrt(), dots(rest, rest).sqrt()
+    whole, left = norms(g), norms(rest)
     scale = (whole / (left + TINY)).where(left > ROUNDING * torch.finfo(g.dtype).eps * whole, 0).to(g.dtype)[:, None]
     return (rest * scale).view_as(gradient)

@@ -18,6 +18,8 @@ from grokscope.training.state import State
 
 __all__ = ["KernelTrainer"]
 
+BATCHED = 2**23  # pairs of all batches that are made at once
+
 
 class KernelTrainer(Trainer):
     """What `Trainer` does, with a step of which no sum depends on the size of the stack."""
@@ -25,7 +27,8 @@ class KernelTrainer(Trainer):
     def __init__(self, state: State, cohort: Cohort) -> None:
         self.is_small = len(cohort) <= SMALL_STACK
         if self.is_small:  # steps are short: few launches and few calls of what makes the batches
-            self.room, self.steps_of_graphs = 8 * CHUNK, (8, 1)
+            self.steps_of_graphs = (8, 1)
+            self.room = min(8 * CHUNK, max(CHUNK, BATCHED // (len(cohort) * cohort.key.batch)))
         super().__init__(state, cohort, compiled=False)
         self.is_captured = self.device.type == "cuda"
         self.made_from = [-self.room] * len(cohort)
@@ -37,8 +40,8 @@ class KernelTrainer(Trainer):
         self.class_counts = self.classes.int()
         self.gradients = Gradients(layout, runs, state.weights)
         self.rounded = state.weights if self.compute is None else torch.empty_like(state.weights, dtype=self.compute)
-        views = layout.views(state.weights)
-        rounded = views if self.compute is None else layout.views(self.rounded)
+        views = layout.strided_views(state.weights)
+        rounded = views if self.compute is None else layout.strided_views(self.rounded)
         self.separators = self.tokens[:, -1, 0].contiguous()
         self.model = KernelPass(self.architecture, views, rounded, self.separators, self.gradients)
         self.columns = torch.stack([self.learning_rate, self.warmup, *self.betas, self.decays_vectors])
@@ -122,5 +125,5 @@ class KernelTrainer(Trainer):
         layout = self.layout
         views = zip(self.parameters, layout.views(gradients).values(), layout.views(changed).values(), strict=True)
         for (weights, _, _), gradient, to in views:
-            to.copy_(orthogonal(weights, gradient, dots))
+            to.copy_(orthogonal(weights, gradient, dots, lambda x: dots(x, x).sqrt()))
         return changed

@@ -41,6 +41,14 @@ def advance(state: State, cohort: Cohort, steps: int, compiled: bool | None = No
     The state's tensors are changed in place. On CUDA a step is made of kernels whose work for one run does not depend
     on the others, unless `compiled` is given: then it is the reference, compiled or not, whose bits do. On a CPU, where
     runs are trained alone, compiling pays after some thousand steps.
+
+    >>> from grokscope.specs import Architecture, RunSpec, Training
+    >>> from grokscope.training import initial_state
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> cohort = Cohort([RunSpec("add_mod5", architecture=small, training=Training(steps=4, batch_size=4))])
+    >>> state, info = advance(initial_state(cohort), cohort, steps=3, compiled=False)
+    >>> state.step.tolist(), info.loss.shape
+    ([3], torch.Size([1, 3]))
     """
     trainer = trainer_of(state, cohort, compiled)
     first_step, was_alive = state.step.tolist(), state.alive.tolist()

@@ -45,7 +45,13 @@ class State:
 
 
 def initial_state(cohort: Cohort) -> State:
-    """Every run at step 0."""
+    """Every run at step 0.
+
+    >>> from grokscope.specs import RunSpec
+    >>> state = initial_state(Cohort([RunSpec("add_mod5").with_seed(0), RunSpec("add_mod5").with_seed(1)]))
+    >>> state.step.tolist(), state.weight_decay.tolist()
+    ([0, 0], [1.0, 1.0])
+    """
     weights = cohort.initial()
     zeros = torch.zeros(len(cohort), dtype=torch.int64, device=cohort.device)
     return State(

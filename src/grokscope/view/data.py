@@ -4,39 +4,65 @@ What was undefined (NaN, null in a log) is null. Needs pyarrow, and for SQL duck
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from grokscope.errors import InputError, shown
-from grokscope.files import make_folder, named, write_atomically
-from grokscope.runs import Run, Runs
+from grokscope.files import DamagedError, make_folder, named, write_atomically
+from grokscope.runs import DamagedRunWarning, Run, Runs
 from grokscope.view import require_module
 
 __all__ = ["TABLES", "query", "tables_of", "write_parquet"]
 
 TABLES = ("runs", "log", "measures")
 Row = Mapping[str, Any]
+ReportDamage = Callable[[str, str], None]
+"""Is called with each damaged run's name and what is wrong with it."""
 
 
-def tables_of(runs: Runs | Sequence[Run], names: Iterable[str] = TABLES) -> dict[str, Any]:
+def warn_of_damage(name: str, why: str) -> None:
+    """Warn that a run is damaged."""
+    warnings.warn(f"{name} is damaged: {why}", DamagedRunWarning, stacklevel=2)
+
+
+def tables_of(
+    runs: Runs | Sequence[Run], names: Iterable[str] = TABLES, report: ReportDamage = warn_of_damage
+) -> dict[str, Any]:
     """The Arrow tables with these names; others are not read.
 
     `runs` has a row per run, `log` one per evaluation, `measures` one per checkpoint that was measured
-    while training; both begin with the run's name and the step.
+    while training; both begin with the run's name and the step. A damaged run is reported; it has a row in `runs`, with
+    its problem, and none in the others.
     """
     arrow = require_module("pyarrow", "data")
-    return {name: _table(arrow, _rows(runs, name)) for name in names}
+    return {name: _table(arrow, _rows(runs, name, report)) for name in names}
 
 
-def _rows(runs: Runs | Sequence[Run], table: Any) -> Sequence[Row]:
+def _rows(runs: Runs | Sequence[Run], table: Any, report: ReportDamage) -> Sequence[Row]:
     if table == "runs":
-        return runs.facts() if isinstance(runs, Runs) else [run.facts() for run in runs]
-    return [{"run": run.name, **row} for run in runs for row in run.folder.log(table)]
+        rows = runs.facts() if isinstance(runs, Runs) else [run.facts() for run in runs]
+        for row in rows:
+            if row["problem"] is not None:
+                report(row["run"], row["problem"])
+        return rows
+    whole, damaged = runs.survey() if isinstance(runs, Runs) else (runs, {})
+    found = []
+    for run in whole:
+        try:
+            found += [{"run": run.name, **row} for row in run.folder.log(table)]
+        except DamagedError as error:
+            damaged[run.name] = str(error)
+    for name, why in damaged.items():
+        report(name, why)
+    return found
 
 
-def write_parquet(runs: Sequence[Run], folder: Path, replace: bool = False) -> list[Path]:
+def write_parquet(
+    runs: Runs | Sequence[Run], folder: Path, report: ReportDamage = warn_of_damage, replace: bool = False
+) -> list[Path]:
     """Write runs.parquet, log.parquet and measures.parquet into a folder, which must not hold them unless replaced."""
     parquet, arrow = require_module("pyarrow.parquet", "data"), require_module("pyarrow", "data")
     paths = {name: folder / f"{name}.parquet" for name in TABLES}
@@ -44,14 +70,16 @@ def write_parquet(runs: Sequence[Run], folder: Path, replace: bool = False) -> l
         if path.exists() and not (replace and path.is_file()):
             raise InputError(f"{named(path)} exists already; nothing was overwritten (--force replaces it)")
     make_folder(folder)
-    for name, table in tables_of(runs).items():
+    for name, table in tables_of(runs, report=report).items():
         stream = arrow.BufferOutputStream()
         parquet.write_table(table, stream, compression="zstd")
         write_atomically(paths[name], stream.getvalue().to_pybytes())
     return list(paths.values())
 
 
-def query(runs: Runs | Sequence[Run], sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+def query(
+    runs: Runs | Sequence[Run], sql: str, report: ReportDamage = warn_of_damage
+) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The result of one SELECT over the tables: its columns and rows.
 
     The database is in memory and sees the tables alone: no file, no network, no extension, no setting.
@@ -69,7 +97,7 @@ def query(runs: Runs | Sequence[Run], sql: str) -> tuple[list[str], list[tuple[A
             raise InputError(f"a query is one SELECT over {', '.join(TABLES)}, got {kinds}")
         database.execute("SET enable_external_access = false")
         mentioned = ask(database.get_table_names, sql)
-        for name, table in tables_of(runs, [name for name in TABLES if name in mentioned]).items():
+        for name, table in tables_of(runs, [name for name in TABLES if name in mentioned], report).items():
             database.register(name, table)
         database.execute("SET lock_configuration = true")
         answer = ask(database.execute, sql)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from grokscope.files import DamagedError
 from grokscope.law import Ending, Family, fork_families, law_of
 from grokscope.runs import Run
 from grokscope.runs.records import RunRecord
@@ -16,12 +17,17 @@ def summarize(runs: Sequence[Run]) -> str:
     """Runs and then forks, a few sentences each, and the law of every family of forks.
 
     A step is that of the first evaluation at which something was seen, so times are as exact as the evaluations.
+
+    >>> print(summarize([]))
+    Nothing has been trained here yet.
     """
     if not runs:
         return "Nothing has been trained here yet."
-    records = [run.record for run in runs]
+    records, damaged = _records_of(runs)
+    runs = [run for run in runs if run.name not in damaged]
     names = {run.spec.content_hash: _short_name(run) for run in runs}
-    parts = [_describe(run, record) for run, record in zip(runs, records, strict=True) if run.spec.fork is None]
+    parts = [f"{name} is damaged: {why}; see `grokscope doctor`." for name, why in damaged.items()]
+    parts += [_describe(run, record) for run, record in zip(runs, records, strict=True) if run.spec.fork is None]
     forks: dict[tuple[str, int], list[RunRecord]] = {}
     for record in records:
         if record.spec.fork is not None:
@@ -42,13 +48,25 @@ def summarize(runs: Sequence[Run]) -> str:
     return "\n\n".join(parts)
 
 
+def _records_of(runs: Sequence[Run]) -> tuple[list[RunRecord], dict[str, str]]:
+    """The records of the runs whose logs are whole, and the names of the others with what is wrong."""
+    records, damaged = [], dict[str, str]()
+    for run in runs:
+        try:
+            records.append(run.record)
+        except DamagedError as error:
+            damaged[run.name] = str(error)
+    return records, damaged
+
+
 def summarize_run(run: Run) -> str:
     """One run in one sentence, with its norm and FSD at each event."""
     record = run.record
     timeline = record.timeline_or_none
     if timeline is None:
         return f"{run.name}: not begun"
-    return f"{run.name}: {', '.join([*_milestones(record, timeline), _ended(record, timeline)])}, {_decay_of(run)}"
+    facts = [*_milestones(record, timeline), _ended(record, timeline), run.spec.training.decay_label]
+    return f"{run.name}: {', '.join(facts)}"
 
 
 def _milestones(record: RunRecord, timeline: Timeline) -> list[str]:
@@ -74,14 +92,9 @@ def _ended(record: RunRecord, timeline: Timeline) -> str:
     return f"{unstable.get(ending, '')}{'stopped early' if early else 'ended'} at step {timeline.last:,}"
 
 
-def _decay_of(run: Run) -> str:
-    decay = run.spec.training.weight_decay
-    return "λ unknown" if decay is None else f"λ = {decay:g}"
-
-
 def _describe(run: Run, record: RunRecord) -> str:
     timeline = record.timeline_or_none
-    who = f"{_short_name(run)} ({_decay_of(run)})"
+    who = f"{_short_name(run)} ({run.spec.training.decay_label})"
     if timeline is None:
         return f"{who} has not begun."
     known = f"{who} has not memorised its training data by step {timeline.last:,}."

@@ -74,29 +74,49 @@ class Table:
 
 
 def text(value: Value) -> Cell:
-    """A cell that says what its row is."""
+    """A cell that says what its row is.
+
+    >>> text("add_mod97").ours
+    'add_mod97'
+    """
     return Cell(value)
 
 
 def estimated(estimate: Estimate, paper: Value = None) -> Cell:
-    """An estimate as a cell; without an interval where it has none."""
+    """An estimate as a cell; without an interval where it has none.
+
+    >>> estimated(Estimate(1.0, 0.9, 1.1, 16)).interval
+    (0.9, 1.1)
+    """
     known = estimate.low == estimate.low and estimate.high == estimate.high
     interval = (float(estimate.low), float(estimate.high)) if known else None
     return Cell(estimate.value, paper, interval, estimate.items)
 
 
 def not_trained(missing: Iterable[str]) -> tuple[str, ...]:
-    """The note that names missing runs; none if none is."""
+    """The note that names missing runs; none if none is.
+
+    >>> not_trained(["add_mod97_s1", "add_mod97_s0"])
+    ('Not trained, so left empty: add_mod97_s0, add_mod97_s1.',)
+    """
     return _named("Not trained, so left empty", missing)
 
 
 def not_measured(what: str, runs: Iterable[str]) -> tuple[str, ...]:
-    """The note that names runs of which something was not measured; none if there are none."""
+    """The note that names runs of which something was not measured; none if there are none.
+
+    >>> not_measured("FSD was", ["add_mod97_s0"])
+    ('FSD was not measured, so left empty: add_mod97_s0.',)
+    """
     return _named(f"{what} not measured, so left empty", runs)
 
 
 def cut_short(runs: Iterable[str]) -> tuple[str, ...]:
-    """The note that names runs that were ended soon after grokking; none if there are none."""
+    """The note that names runs that were ended soon after grokking; none if there are none.
+
+    >>> cut_short(["add_mod97_s0"])
+    ('Stopped early after grokking, so that their leads are biased: add_mod97_s0.',)
+    """
     return _named("Stopped early after grokking, so that their leads are biased", runs)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grokscope.errors import InputError
-from grokscope.files import named, write_atomically
+from grokscope.files import named, read_json, write_atomically
 
 __all__ = ["FILE", "Speed", "read_speed", "save_speed"]
 
@@ -32,7 +32,7 @@ def save_speed(speed: Speed, path: Path) -> None:
 def read_speed(path: Path) -> Speed | None:
     """The speed in a file that `save_speed` wrote; None if there is no such file."""
     try:
-        found = json.loads(path.read_bytes())
+        found = read_json(path, dict, follow_links=True)
         seconds = {str(name): float(x) for name, x in found["seconds_per_step"].items()}
         return Speed(seconds, str(found["place"]), dict(found.get("made_with", {})))
     except FileNotFoundError:

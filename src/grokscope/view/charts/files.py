@@ -4,14 +4,17 @@ import io
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grokscope.view.charts.drawing import draw
 from grokscope.view.charts.figure import Figure
 from grokscope.view.charts.style import house_style
 from grokscope.view.render import csv_lines, csv_text, csv_value, write_files
 
-__all__ = ["PICTURES", "figure_csv", "pictures_of", "write_figure"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+__all__ = ["PICTURES", "figure_csv", "pictures_of", "png_of", "write_figure"]
 
 DOTS = 180  # per inch of a PNG
 PATH = re.compile(rb' d="[^"]*"')
@@ -46,10 +49,21 @@ def pictures_of(figure: Figure, endings: Iterable[str] = PICTURES) -> dict[str, 
     with house_style():
         drawn = draw(figure)
         for ending in endings:
-            file = io.BytesIO()
-            drawn.savefig(file, format=ending, dpi=DOTS, metadata=PICTURES[ending])
-            found[ending] = _tidied(file.getvalue()) if ending == "svg" else file.getvalue()
+            content = _saved(drawn, ending)
+            found[ending] = _tidied(content) if ending == "svg" else content
     return found
+
+
+def png_of(drawn: "Canvas") -> bytes:
+    """A figure that is drawn already as PNG."""
+    with house_style():
+        return _saved(drawn, "png")
+
+
+def _saved(drawn: "Canvas", ending: str) -> bytes:
+    file = io.BytesIO()
+    drawn.savefig(file, format=ending, dpi=DOTS, metadata=PICTURES[ending])
+    return file.getvalue()
 
 
 def _tidied(svg: bytes) -> bytes:

@@ -53,7 +53,7 @@ def _described(run: ShownRun) -> str:
     """A run by its name, and by what tells it from others of its seed."""
     spec = run.record.spec
     fork = f", forked at {spec.fork.step:,}" if spec.fork else ""
-    return f"{ascii(run.name)[1:-1]} (λ = {spec.training.weight_decay:g}{fork})"
+    return f"{ascii(run.name)[1:-1]} ({spec.training.decay_label}{fork})"
 
 
 def detail_of(run: Run) -> dict[str, Any]:

@@ -48,6 +48,7 @@ class Watch:
         self.path, self.title = path, title
         self.seen: dict[str, Stamp] = {}
         self.sent: dict[str, ShownRun] = {}
+        self.problems: set[str] = set()
         self.pace = Pace()
         self.progress = ""
         self.wait_until = self.progress_at = 0.0
@@ -56,7 +57,9 @@ class Watch:
     def news(self) -> list[tuple[str, str]]:
         """Events to send now, each a name and its data; empty where nothing is new."""
         more, changed = [], self._changed()
-        runs, _ = read_runs(self.path, changed) if self.sent else ([], [])  # at first everything is sent, and read once
+        # At first everything is sent, and read once.
+        runs, problems = read_runs(self.path, changed) if self.sent else ([], [])
+        self.is_stale |= not {*problems} <= self.problems
         for name in {*changed} - {run.name for run in runs} if self.sent else ():
             del self.seen[name]  # being written, or damaged: it is read again
         for run in runs:
@@ -101,7 +104,7 @@ class Watch:
             source = source_of(self.path, self.title)
         except InputError:  # nothing yet
             return []
-        self.sent = {run.name: run for run in source.runs}
+        self.sent, self.problems = {run.name: run for run in source.runs}, {*source.problems}
         embedded = embedded_data(source)
         now = time.monotonic()
         self.wait_until, self.is_stale = now + (now - start) / SHARE, False

@@ -1,26 +1,24 @@
 """What a page shows: a folder of runs, finished or not, or a folder of packed records with its claims."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from grokscope import files
 from grokscope.errors import InputError, shown
 from grokscope.files import named
-from grokscope.runs.index import PAYS_FROM, Facts, read_indexed
 from grokscope.runs.packing import unpack_records
 from grokscope.runs.records import RunRecord, merge_records
 from grokscope.runs.run_folder import RunFolder, run_name
-from grokscope.runs.runs import Run
+from grokscope.runs.runs import Run, Runs
 from grokscope.runs.store import Store
 from grokscope.specs import RunSpec
 
 __all__ = ["ShownRun", "Source", "read_json", "read_runs", "source_of", "wanted_names"]
 
 MOST_RUNS = 10_000  # of one page: reading ten thousand logs takes a minute
-LARGEST_TEXT = 64 * 2**20  # bytes of a claims or provenance file that is still read
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +98,17 @@ def _is_wanted(name: str, match: str) -> bool:
     return not name.startswith(".") and (name.startswith(match) or fnmatchcase(name, match))
 
 
-def _of_records(path: Path, files: Sequence[Path], match: str) -> tuple[list[ShownRun], list[str]]:
+def _of_records(path: Path, packed: Sequence[Path], match: str) -> tuple[list[ShownRun], list[str]]:
     """Runs of packed records; one that stands in several files is shown once, as the last of them has it."""
-    records = merge_records(record for file in files for record in unpack_records(file))
-    found = [ShownRun(name, one) for one in records if _is_wanted(name := _name_of(one.spec), match)]
+    records, problems = [], []
+    for file in packed:
+        try:
+            records += unpack_records(file)
+        except InputError as error:
+            problems.append(f"{shown(file.name)} is left out: {error}")
+    found = [ShownRun(name, one) for one in merge_records(records) if _is_wanted(name := _name_of(one.spec), match)]
     _reject_more_than_fit(len(found), path)
-    return found, []
+    return found, problems
 
 
 def read_runs(path: Path, wanted: Sequence[str]) -> tuple[list[ShownRun], list[str]]:
@@ -113,27 +116,19 @@ def read_runs(path: Path, wanted: Sequence[str]) -> tuple[list[ShownRun], list[s
 
     Specs, outcomes and studies come from the index where the runs are many; logs are read for the curves.
     """
-    store, problems, runs = Store(path), dict[str, str](), []
-
-    def read(name: str, complete: bool) -> Facts | None:
-        try:
-            return Run(store.folder(name)).facts(complete)
-        except (InputError, OSError, ValueError) as error:
-            problems[name] = f"{shown(name)} is left out: {error}"
-            return None
-
-    # The index holds all runs, whatever is wanted of them.
-    names = store.names() if len(wanted) >= PAYS_FROM else wanted
-    rows = dict(zip(names, read_indexed(path, names, read), strict=True))
+    problems, runs = [], []
+    rows = {facts["run"]: facts for facts in Runs(path).facts(complete=False, names=wanted)}
     for name in wanted:
-        if (facts := rows.get(name)) is not None:
+        if name in rows:
             try:
-                known = RunRecord.from_summary(facts)
+                if rows[name]["problem"] is not None:
+                    raise InputError(rows[name]["problem"])
+                known = RunRecord.from_summary(rows[name])
                 folder = RunFolder(path / name, known.spec)
                 runs.append(ShownRun(name, folder.add_logs(known), Run(folder)))
-            except (InputError, OSError, ValueError) as error:
-                problems[name] = f"{shown(name)} is left out: {error}"
-    return runs, [problems[name] for name in wanted if name in problems]
+            except ValueError as error:
+                problems.append(f"{shown(name)} is left out: {error}; see `grokscope doctor`")
+    return runs, problems
 
 
 def _name_of(spec: RunSpec) -> str:
@@ -146,13 +141,6 @@ def _name_of(spec: RunSpec) -> str:
 def read_json(path: Path, kind: type) -> Any:
     """A JSON file's list or table, empty if it is not there; one that cannot be used is rejected."""
     try:
-        if path.stat().st_size > LARGEST_TEXT:
-            raise InputError(f"{named(path)} is larger than {LARGEST_TEXT:,} bytes")
-        found = json.loads(path.read_text())
+        return files.read_json(path, kind, follow_links=True)
     except FileNotFoundError:
         return kind()
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{named(path)} cannot be read: {error}") from None
-    if not isinstance(found, kind):
-        raise InputError(f"{named(path)} must hold a {'list' if kind is list else 'table'} as JSON")
-    return found

@@ -97,12 +97,21 @@ function begin() {
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
 
+function follow(hash) {
+  state = parsed(hash);
+  show();
+  scrollTo(0, 0);
+}
+
 addEventListener("hashchange", () => {
-  if (data && location.hash !== "#main") {
-    state = parsed(location.hash);
-    show();
-    scrollTo(0, 0);
-  }
+  if (data && location.hash !== "#main") follow(location.hash);
+});
+addEventListener("click", event => {
+  const link = hasAddress || !data ? null : event.target.closest('a[href^="#"]');
+  if (!link) return;
+  event.preventDefault();
+  if (link.hash === "#main") document.getElementById("main").focus();
+  else follow(link.hash);
 });
 addEventListener("popstate", () => {
   if (data && location.hash !== "#main") {

@@ -38,11 +38,14 @@ function address(changes = {}) {
   return `#/${next.view}${String(query) ? `?${query}` : ""}`;
 }
 
+// Inside a notebook the page has no address: links would lead away from it, and its history is the notebook's.
+const hasAddress = location.protocol !== "about:";
+
 function go(changes) {
   const from = state.view;
   state = { ...state, ...(changes.view && changes.view !== from ? { zoom: "" } : {}), ...changes };
-  if (state.view !== from) history.pushState(null, "", address());
-  else history.replaceState(null, "", address());
+  if (hasAddress && state.view !== from) history.pushState(null, "", address());
+  else if (hasAddress) history.replaceState(null, "", address());
   show();
 }
 
