@@ -39,7 +39,11 @@ def test_every_curve_and_the_null_is_in_it() -> None:
 
 def test_a_null_that_was_measured_is_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"step": 0, "untrained_95": 0.25}
-    Store("runs").find("add_mod7_s0").append(row, "measures")
+    folder = Store("runs").find("add_mod7_s0")
+    outcome = folder.outcome
+    folder.reopen()
+    folder.append(row, "measures")
+    folder.finish(outcome)
     monkeypatch.setattr(surrogates, "untrained_null", lambda *_, **__: pytest.fail("networks were drawn"))
     seen = []
     monkeypatch.setattr(run_chart, "run_chart", _noted(run_chart.run_chart, seen))
