@@ -6,10 +6,10 @@ INSTALLED := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint type contracts fast triton slow gpu interop faults cluster oldest release bench docs gap chromium script npm clean
+.PHONY: help setup demo demo-full test lint type contracts fast triton slow gpu interop faults cluster oldest release bench docs gap chromium script npm clean
 
 help: ## list these commands
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: $(INSTALLED) ## create .venv and install grokscope with its development tools
 
@@ -23,15 +23,32 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,data]'
 	@touch $@
 
-demo: setup ## train three seeds of addition mod 97, fork one run at several weight decays, summarise them, write a report
-	@$(BIN)/grokscope tasks add_mod97
-	@$(BIN)/grokscope train add_mod97 --seeds 42,0,1 --steps 6000 --stop-after-grokking 0 --fork-points 1000 --out runs/demo
-	@$(BIN)/grokscope fork runs/demo add_mod97_s42 --at 1000 --weight-decay 2 3 --stop-after-grokking 0
+SMALL := --layers 1 --width 64 --heads 2 --mlp-width 128 --batch-size 128 --learning-rate 0.003 --train-fraction 0.6 \
+  --steps 3000 --evaluate-every 25 --checkpoint-every 250
+
+demo: setup ## minutes: three small networks learn addition mod 31, one is forked at other weight decays; then a report
+	@$(BIN)/grokscope train add_mod31 --seeds 42,0,1 $(SMALL) --stop-after-grokking 200 --fork-points 200 --out runs/demo
+	@$(BIN)/grokscope fork runs/demo add_mod31_s42 --at 200 --weight-decay 2 3 --stop-after-grokking 200
+	@echo
 	@$(BIN)/grokscope list runs/demo
 	@echo
 	@$(BIN)/grokscope show runs/demo
 	@echo
-	@$(BIN)/grokscope report runs/demo --detail add_mod97_s42 --out runs/demo/report.html
+	@$(BIN)/grokscope report runs/demo --detail add_mod31_s42 --out runs/demo/report.html
+	@printf '%s\n' '' 'What next:' '  source .venv/bin/activate' \
+	  '  grokscope plot runs/demo add_mod31_s42 --out curves.pdf' \
+	  '  grokscope fork runs/demo add_mod31_s42 --at 200 --weight-decay 0.5 5' \
+	  '  make demo-full   # the network and task of the paper'
+
+demo-full: setup ## ten minutes: the same with the network and task of the paper, addition mod 97
+	@$(BIN)/grokscope train add_mod97 --seeds 42,0,1 --steps 6000 --stop-after-grokking 0 --fork-points 1000 --out runs/full
+	@$(BIN)/grokscope fork runs/full add_mod97_s42 --at 1000 --weight-decay 2 3 --stop-after-grokking 0
+	@echo
+	@$(BIN)/grokscope list runs/full
+	@echo
+	@$(BIN)/grokscope show runs/full
+	@echo
+	@$(BIN)/grokscope report runs/full --detail add_mod97_s42 --out runs/full/report.html
 
 test: lint type contracts fast ## lint, types, import contract and the fast tests
 

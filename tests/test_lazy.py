@@ -15,7 +15,7 @@ from grokscope.cli import COMMANDS as ALL_COMMANDS
 from grokscope.runs import RunOutcome, Store
 from grokscope.specs import RunSpec
 
-LAZY = ["grokscope", "grokscope.runs", "grokscope.jobs", "grokscope.tasks"]
+LAZY = ["grokscope", "grokscope.runs", "grokscope.jobs", "grokscope.tasks", "grokscope.studies"]
 HEAVY = ["torch", "scipy", "numpy", "rich.console", "matplotlib", "grokscope.studies", "grokscope.jobs.runner"]
 WHAT_IS_LOADED = f"print('loaded:', *[name for name in {HEAVY} if name in sys.modules])"
 COMMAND = f"""
@@ -49,7 +49,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("arguments", "sentence"),
     [
         (["--version"], "grokscope 0."),
-        (["list", "RUNS"], "2 runs: 1 unstable after, 1 unfinished"),
+        (["list", "RUNS"], "2 runs: 1 grokked, then unstable, 1 unfinished"),
         (["list", "RUNS", "--json"], '"outcome": "unstable_after"'),
         (["status", "RUNS"], "2 runs: 1 finished (1 unstable after), 1 in progress, 0 pending"),
         (["--help"], "grokscope train add_mod97"),
@@ -70,15 +70,31 @@ def test_what_trains_nothing_loads_nothing_that_trains(arguments, sentence: str,
         (["--bogus"], []),
         (["train", "add_mod97", "--sedes", "1"], []),
         (["reproduce", "--claims", "--remake"], []),
-        (["train", "add_mod97", "--out", "x", "--partition", "p"], ["numpy"]),
+        (["train", "add_mod97"], []),
+        (["train", "add_mod97", "--out", "x", "--partition", "p"], []),
+        (["train", "add_mod97", "--out", "x", "--measures", "fsdd"], ["numpy"]),
+        (["train", "add_mod97", "--out", "x", "--train-fraction", "0.0001"], ["numpy"]),
+        (["train", "add_mod97", "--out", "x", "--weight-decay", "-1"], ["numpy"]),
         (["train", "ad_mod97", "--out", "x"], ["numpy"]),
         (["tasks", "ad_mod97"], ["numpy"]),
         (["train", "add_mod97", "--seeds", "x", "--out", "x"], ["numpy"]),
-        (["show", "nowhere"], []),
+        (["reproduce", "synchronisation"], ["grokscope.studies"]),  # its names alone
+        (["measure", "--measures", "fsdd"], []),
+        (["import", "none.pt"], []),
+        *(
+            ([name, "nowhere"], [])
+            for name in ("show", "list", "watch", "report", "serve", "status", "doctor", "resume")
+        ),
+        *(([name, "nowhere", "x"], []) for name in ("query", "measure", "export", "plot")),
+        *(([name, "RUNS", "x"], []) for name in ("show", "measure", "export", "plot")),
+        (["measure", "RUNS", "add_mod97_s0", "--measures", "fsdd"], []),
+        (["fork", "RUNS", "x", "--at", "1"], []),
+        (["report", "RUNS", "--detail", "x"], []),
     ],
 )
-def test_a_rejection_does_not_wait_for_torch(arguments: list[str], loaded: list[str]) -> None:
-    assert fresh(COMMAND, *arguments).splitlines()[-1].split() == ["loaded:", *loaded]
+def test_a_rejection_does_not_wait_for_torch(arguments: list[str], loaded: list[str], runs: Path) -> None:
+    printed = fresh(COMMAND, *(word.replace("RUNS", str(runs)) for word in arguments))
+    assert printed.splitlines()[-1].split() == ["loaded:", *loaded]
 
 
 def test_what_is_loaded_is_told() -> None:

@@ -71,9 +71,9 @@ def test_every_python_block_is_run_by_a_test(page: Path) -> None:
         assert f"def {name}(" in (ROOT / (file or "tests/test_pages.py")).read_text(encoding="utf-8")
 
 
-def small(seed: int) -> RunSpec:
+def small(seed: int, task: str = "add_mod97") -> RunSpec:
     return RunSpec(
-        task="add_mod97",
+        task=task,
         architecture=Architecture(layers=1, width=16, heads=2, mlp_width=32),
         training=Training(steps=10, batch_size=32),
         checkpoints=Cadence(every=10),
@@ -82,7 +82,7 @@ def small(seed: int) -> RunSpec:
 
 
 def test_the_quick_start_reads_what_the_demo_leaves(alone: Path) -> None:
-    run_all([small(42), small(0)], Store("runs/demo"), compiled=False)
+    run_all([small(42, "add_mod31"), small(0, "add_mod31")], Store("runs/demo"), compiled=False)
     names = run_blocks(ROOT / "docs" / "quick-start.md")
     assert names["rows"][-1]["validation_accuracy"] == pytest.approx(names["log"]["validation_accuracy"][-1])
     assert names["rows"][-1]["fsd"] == pytest.approx(names["log"]["fsd"][-1])

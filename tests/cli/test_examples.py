@@ -123,7 +123,8 @@ def test_every_example_runs(
             return
     monkeypatch.chdir(tmp_path)
     words = shlex.split(example)[1:]
-    idle = ["--plan-only", "plan.json"] if command == "train" and "--dry-run" not in words else []
+    is_idle = command != "train" or {"--dry-run", "--write-spec"} & {*words}
+    idle = [] if is_idle else ["--plan-only", "plan.json"]
     for name in PREPARED:
         if re.search(rf"(^|[\s'\"]){re.escape(name)}($|[\s/'\"])", example) and not idle:
             (shutil.copytree if prepared(name).is_dir() else shutil.copy)(prepared(name), tmp_path / name)
@@ -131,23 +132,41 @@ def test_every_example_runs(
     assert capsys.readouterr().out.strip()
 
 
+@pytest.mark.parametrize(
+    ("target", "folder", "name", "step"),
+    [("demo", "runs/demo", "add_mod31_s42", "200"), ("demo-full", "runs/full", "add_mod97_s42", "1000")],
+)
 def test_the_demo_is_made_of_commands_that_run(
-    prepared: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    target: str,
+    folder: str,
+    name: str,
+    step: str,
+    prepared: Callable[[str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    recipe = re.search(r"^demo:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    small = re.search(r"^SMALL := (.*)\\\n(.*)\n", makefile, re.MULTILINE)
+    recipe = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
     assert recipe is not None
-    lines = [shlex.split(line)[1:] for line in recipe[1].splitlines() if "grokscope" in line]
-    assert [words[0] for words in lines] == ["tasks", "train", "fork", "list", "show", "report"]
+    assert small is not None
+    text = recipe[1].replace("$(SMALL)", f"{small[1]} {small[2]}")
+    lines = [shlex.split(line)[1:] for line in text.splitlines() if "/grokscope" in line]
+    assert [words[0] for words in lines] == ["train", "fork", "list", "show", "report"]
     monkeypatch.chdir(tmp_path)
-    assert cli.run([*lines[1], "--plan-only", "plan.json"]) == 0
+    assert cli.run([*lines[0], "--plan-only", "plan.json"]) == 0
     plan = Plan.from_json(Path("plan.json").read_text())
     assert [spec.seeds.data_order for spec in plan.runs] == [42, 0, 1]
-    assert all(1000 in spec.checkpoints.at for spec in plan.runs), "so that forking need not train up to there again"
-    shutil.copytree(prepared("runs/demo"), "runs/demo")
+    assert all(int(step) in spec.checkpoints.at for spec in plan.runs), (
+        "so that forking need not train up to there again"
+    )
+    shutil.copytree(prepared("runs/demo"), folder)
     capsys.readouterr()
-    for words in lines[2:]:  # on the small runs, whose seeds are others
-        assert cli.run([word.replace("add_mod97_s42", "add_mod97_s0") for word in words]) == 0
+    for words in lines[1:]:  # on the small runs, whose tasks and seeds are others
+        found = {name: "add_mod97_s0", step: "1000"}
+        assert cli.run([found.get(word, word) for word in words]) == 0
     said = capsys.readouterr().out
     assert "Forks of add_mod97_s0 at step 1,000:" in said
-    assert "wrote runs/demo/report.html" in said
+    assert f"wrote {folder}/report.html" in said
+    assert f"open {(tmp_path / folder).as_uri()}/report.html" in said

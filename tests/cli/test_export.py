@@ -20,6 +20,19 @@ def test_an_export_touches_no_other_file(here: Path) -> None:
     assert (here / "weights.safetensors").exists()
 
 
+def test_an_export_replaces_a_file_only_if_that_is_asked_for(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(words("train add_mod7 --spec tiny.json --out runs"))
+    assert run(words("export runs add_mod7_s0 --out x.safetensors")) == 0
+    first = (here / "x.safetensors").read_bytes()
+    sentence = "'x.safetensors' exists already; nothing was overwritten (--force replaces it)"
+    rejected(words("export runs add_mod7_s0 --at 4 --out x.safetensors"), sentence, here, capsys)
+    assert run(words("export runs add_mod7_s0 --at 4 --out x.safetensors --force")) == 0
+    assert (here / "x.safetensors").read_bytes() != first
+    assert run(words("export runs --format parquet")) == 0
+    rejected(words("export runs --format parquet"), "'parquet/runs.parquet' exists already; nothing", here, capsys)
+    assert run(words("export runs --format parquet --force")) == 0
+
+
 def test_bad_input(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(words("train add_mod7 --seeds 0:2 --spec tiny.json --out runs"))
     name = run_name(TINY)
@@ -42,4 +55,4 @@ def test_bad_input(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_pt_file_becomes_safetensors(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.save({"embed.weight": torch.ones(2, 2)}, here / "a.pt")
     assert run(words("import a.pt --out b.safetensors")) == 0
-    assert capsys.readouterr().out == "wrote b.safetensors: 1 tensors\n"
+    assert capsys.readouterr().out == "wrote b.safetensors: 1 tensor\n"

@@ -17,8 +17,9 @@ from small_commands import rejected, words
 
 import grokscope
 from grokscope.cli import run
+from grokscope.cli.measure_names import measure_names
 from grokscope.jobs import run_all
-from grokscope.measures import fsd_null
+from grokscope.measures import MEASURES, fsd_null
 from grokscope.runs import (
     Reading,
     Run,
@@ -104,18 +105,57 @@ def test_a_table_has_a_row_for_every_checkpoint_and_reads_back_exactly(capsys: p
     assert json.loads(Path("one.json").read_text()) == rows
 
 
-def test_without_a_name_the_table_is_called_after_the_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(words("measure runs add_mod7_s0")) == 0
-    assert f"wrote {NAME}-measures.csv" in capsys.readouterr().out
-    assert sorted(path.name for path in here.iterdir()) == [f"{NAME}-measures.csv", "runs"]
-    assert list(read_csv(f"{NAME}-measures.csv")[0]) == list(expected(["fsd", "rank", "memorization", "norms"])[0])
+def test_without_a_file_nothing_is_written_and_measuring_again_prints_the_same(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = contents(here)
+    printed = []
+    for _ in range(2):
+        assert run(words("measure runs add_mod7_s0")) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+    assert "wrote" not in printed[0]
+    assert contents(here) == before
+
+
+def test_a_file_is_replaced_only_if_that_is_asked_for(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = "measure runs add_mod7_s0 --measures norms --out x.csv"
+    Path("x.csv").write_text("mine")
+    rejected(words(line), "'x.csv' exists already; nothing was overwritten (--force replaces it)", here, capsys)
+    assert run(words(f"{line} --force")) == 0
+    assert list(read_csv("x.csv")[0]) == list(expected(["norms"])[0])
+
+
+def test_each_measure_has_one_main_column_and_fsd_is_held_against_the_null_that_decides(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    names = ["fsd", "fsd_null", "rank", "paper_restricted", "ablation", "memorization"]
+    assert run(["measure", "runs", "add_mod7_s0", "--measures", *names]) == 0
+    header, *lines = capsys.readouterr().out.splitlines()
+    main = ["fsd", "p_untrained", "rank", "paper_restricted", "drop_mlp0_mean", "validation_accuracy"]
+    assert header.split() == ["step", *main]
+    for line, row in zip(lines, expected(names), strict=False):
+        assert [float(cell) for cell in line.split()[1:]] == pytest.approx([row[name] for name in main], rel=1e-3)
+    assert lines[3] == f"{len(expected(names)[0]) - 9} more columns: --all prints them, --out FILE.csv writes them"
+
+
+def test_every_measure_has_a_main_column() -> None:
+    names = [name for name in MEASURES if name not in ("hidden_restricted", "hidden_excluded", "fourier_kan")]
+    found = expected(names, Reading(steps=(8,)))[0]
+    assert all(MEASURES[name].headline_of(found) in found for name in names)
+    assert all(one.headline in ("", one.headline_of(found)) for one in map(MEASURES.get, names) if one)
+
+
+def test_the_names_of_measures_are_known_without_them() -> None:
+    assert sorted(measure_names()) == sorted(MEASURES)
 
 
 def test_what_is_printed_is_what_is_written(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    assert run(words("measure runs add_mod7_s0 --measures fsd rank --out x.csv")) == 0
+    assert run(words("measure runs add_mod7_s0 --measures fsd rank --all")) == 0
     shown = capsys.readouterr().out
     names = ["step", "fsd", "fsd_mode", "constant_share", "answer_share", "rank", "rank_one_share", "r2_rank_1"]
     header, *lines = [line.split() for line in shown.splitlines()[:4]]
@@ -126,20 +166,22 @@ def test_what_is_printed_is_what_is_written(
 
 
 @pytest.mark.parametrize("width", [20, 60, 80, 150])
-def test_as_many_columns_are_printed_as_fit(
+def test_all_columns_are_printed_in_tables_that_fit(
     width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    assert run(words("measure runs add_mod7_s0 --measures fsd rank memorization norms --out x.csv")) == 0
-    header, *lines = capsys.readouterr().out.splitlines()
+    assert run(words("measure runs add_mod7_s0 --measures fsd rank memorization norms --all")) == 0
+    lines = capsys.readouterr().out.splitlines()
     every = [
         column for column in expected(["fsd", "rank", "memorization", "norms"])[0] if column not in ("run", "undefined")
     ]
-    assert header.split() == every[: len(header.split())], "whole names, in their order"
-    assert all(len(line) <= width for line in (header, *lines[:3]))
-    assert len(lines[0].split()) == len(header.split())
-    assert f"and {len(every) - len(header.split())} more columns in the file" in " ".join(lines[3:])
-    assert len(header) + len(every[len(header.split())]) + 2 > width, "no other column would fit"
+    headers = lines[::4]  # a table for each part, with three checkpoints
+    assert all(header.split()[0] == "step" for header in headers)
+    assert [name for header in headers for name in header.split()[1:]] == every[1:], "each once, in their order"
+    assert all(len(line) <= width or len(line.split()) == 2 for line in lines)
+    for place, header in enumerate(headers[1:], 1):
+        next_column = max(len(line.split()[1]) for line in lines[4 * place : 4 * place + 4])
+        assert len(headers[place - 1]) + next_column + 2 > width, f"{header} would fit above"
 
 
 @pytest.mark.parametrize(
@@ -251,6 +293,11 @@ def test_a_single_checkpoint_that_is_not_a_number_is_rejected(here: Path, capsys
         ("S3 --basis isotpic", "S3 has no basis 'isotpic'; did you mean 'isotypic'?"),
         ("add_mod7_s0 --seed -1", "the seed must lie in [0, 2^63), got -1"),
         ("add_mod7_s0 --device cuda", "device cuda is not available; use cpu"),
+        ("add_mod7_s0 --measures fsd rnk --out mine.csv", "there is no measure 'rnk'; did you mean 'rank'?"),
+        ("add_mod7_s0 --condition product", "--condition takes one of answer, sum, got 'product'"),
+        ("add_mod7_s0 --at many", "--at takes a whole number, got 'many'"),
+        ("add_mod7_s0 --force", "--force has no effect without --out"),
+        ("add_mod7_s0 --out folder.csv --force", "'folder.csv' exists already; nothing was overwritten"),
         ("add_mod7_s0 --out x.txt", "a table is written as .csv or .json, got 'x.txt'"),
         ("add_mod7_s0 --out x", "a table is written as .csv or .json, got 'x'"),
         ("add_mod7_s0 --out .csv", "a table is written as .csv or .json, got '.csv'"),
@@ -282,7 +329,7 @@ def test_a_name_that_no_file_can_have_is_rejected(name: str, here: Path, capsys:
     rejected(["measure", "runs", "add_mod7_s0", "--out", name], "", here, capsys)
 
 
-@pytest.mark.parametrize("arguments", ["measure a b --condition product", "measure a b --at many", "measure a b c"])
+@pytest.mark.parametrize("arguments", ["measure a b c", "measure a b --at 1 -- c d"])
 def test_words_that_make_no_command_exit_with_status_2(arguments: str, here: Path) -> None:
     with pytest.raises(SystemExit) as stop:
         run(words(arguments))
@@ -300,12 +347,9 @@ def test_a_hostile_run_name_harms_nothing(
     before = contents(here / "others")
     told = []
     monkeypatch.setattr(MODULE, "Progress", _recorded(MODULE.Progress, told))
-    assert run(["measure", "--measures", "fsd", "--", "others", name]) == 0
+    assert run(["measure", "--measures", "fsd", "--out", "x.csv", "--", "others", name]) == 0
     assert contents(here / "others") == before
-    path = here / f"{name}-measures.csv"
-    assert path.exists()
-    assert {row["run"] for row in read_csv(path)} == {name}
-    assert f"wrote {name}-measures.csv" in capsys.readouterr().out
+    assert {row["run"] for row in read_csv("x.csv")} == {name}
     assert told == [f"measuring {name}"], "the name is shown as it is, not read as markup"
 
 

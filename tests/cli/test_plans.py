@@ -33,7 +33,7 @@ def test_a_dry_run_prints_the_cost_and_trains_nothing(here: Path, capsys: pytest
 def test_an_estimate_is_one_sentence() -> None:
     assert estimate(Plan("runs", (RunSpec(),))).startswith("1 run, 15,000 optimiser steps in all: about ")
     assert estimate(Plan("runs", (RunSpec(), RunSpec().with_seed(1)))).startswith("2 runs, 30,000 ")
-    assert ": about 1 minute on" in estimate(Plan("runs", (replace(RunSpec(), training=Training(steps=1)),)))
+    assert ": about 1 min on 1 core " in estimate(Plan("runs", (replace(RunSpec(), training=Training(steps=1)),)))
 
 
 def test_interrupted_it_says_how_to_continue_and_resuming_ends_where_a_straight_run_does(

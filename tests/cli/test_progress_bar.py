@@ -87,6 +87,39 @@ def test_it_says_what_runs_have_reached_and_how_the_jobs_are(bar: TrainingBar) -
     assert "jobs" not in facts()
 
 
+def test_a_run_that_ended_early_counts_in_full_and_leaves_no_time(tmp_path: Path) -> None:
+    times = iter(range(0, 1000, 10))
+    bar = TrainingBar(Plan(str(tmp_path), (TINY, OTHER)), "", lambda: next(times))
+    store = Store(tmp_path)
+    for spec in (TINY, OTHER):
+        store.add(spec)
+    bar.report(line(2))
+    assert bar.bar.tasks[0].fields["facts"].endswith("  0 run-steps/s, 1 min left")
+    (store.locate(TINY).path / "outcome.json").write_text("{}")
+    bar.report(line(2, OTHER))
+    assert (bar.bar.tasks[0].completed, bar.left) == (10, {run_name(TINY): 0, run_name(OTHER): 6})
+    assert bar.bar.tasks[0].fields["facts"].endswith(", 30 s left"), "of the six steps of the other, at 4 in 20 s"
+    bar.report(line(8, OTHER))
+    assert bar.bar.tasks[0].completed == 16
+    assert "left" not in bar.bar.tasks[0].fields["facts"]
+
+
+def test_it_ends_with_what_is_finished_and_how_long_that_took(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = Plan(str(tmp_path), (TINY, OTHER))
+    times = iter([0.0, 1.0, 449.4])
+    bar = TrainingBar(plan, "", lambda: next(times))
+    bar.report(line(8))
+    bar.conclude()
+    assert capsys.readouterr().err == "1 of 2 runs finished in 7:29\n"
+    run_all(plan.runs, Store(tmp_path))
+    bar = TrainingBar(plan, "")
+    bar.fill()
+    bar.conclude()
+    assert capsys.readouterr().err == "all 2 runs were finished before; nothing was trained\n"
+
+
 def test_a_notice_is_printed_as_it_is(bar: TrainingBar, capsys: pytest.CaptureFixture[str]) -> None:
     bar.report({"notice": "a [red]note[/red]"})
     bar.warn("a warning")

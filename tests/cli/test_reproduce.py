@@ -12,6 +12,7 @@ from small_commands import rejected
 
 from grokscope.cli import run
 from grokscope.studies import find_study, rules_digest, study_names
+from grokscope.view.charts.figure import Panel
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_study"
 
@@ -76,6 +77,18 @@ def test_its_results_are_made_again_from_records_or_runs(own: Path) -> None:
         assert run(["reproduce", str(own), "--remake", "--from", str(own / source), "--out", "again"]) == 0
         for name in ("claims.json", "tables/tab-norm.md", *names):
             assert Path("again", name).read_bytes() == (own / "results" / name).read_bytes()
+
+
+def test_a_figure_without_any_of_the_runs_says_so_and_fails(
+    own: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Panel, "has_runs", False)
+    with pytest.raises(SystemExit) as stop:
+        run(["reproduce", str(own), "--figure", "all", "--from", str(own / "results"), "--out", "f"])
+    assert stop.value.code == 1
+    assert capsys.readouterr().err.endswith(
+        "none of these runs is in it: it shows what is reported, and nothing else\n"
+    )
 
 
 def test_its_figures_are_drawn(own: Path, capsys: pytest.CaptureFixture[str]) -> None:

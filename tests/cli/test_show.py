@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from small_commands import TINY, rejected, words
 
 import grokscope
 from grokscope.cli import run
-from grokscope.runs import run_name
+from grokscope.runs import RunOutcome, Store, run_name
+from grokscope.specs import Fork
 
 pytestmark = pytest.mark.usefixtures("here", "in_process")
 
@@ -45,6 +47,58 @@ def test_a_list_has_every_run(trained: None, capsys: pytest.CaptureFixture[str])
     assert run(words("list runs")) == 0
     listed = capsys.readouterr().out
     assert all(run_name(TINY.with_seed(seed)) in listed for seed in (0, 1))
+
+
+def test_a_list_shows_what_varies_and_forks_after_their_parent(
+    trained: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(words("train add_mod7 --spec tiny.json --width 32 --out runs"))
+    run(words("fork runs add_mod7_s1 --at 4 --weight-decay 3 2"))
+    wide = TINY.with_values({"width": 32})
+    Store("runs").add(wide.with_seed(9))
+    capsys.readouterr()
+    assert run(words("list runs")) == 0
+    header, *rows = capsys.readouterr().out.partition("\n\n")[0].splitlines()
+    assert header.split() == ["run", "λ", "width", "outcome", "memorised", "grokked", "forked", "at"]
+    found = [re.split(r"  +", row) for row in rows]
+    assert [(row[0].partition("-")[0], row[1]) for row in found[2:]] == [
+        ("add_mod7_s1", "0.5"),
+        ("add_mod7_s1", "2"),
+        ("add_mod7_s1", "3"),
+        ("add_mod7_s9", "0.5"),
+    ]
+    assert sorted(row[2] for row in found[:2]) == ["16", "32"]
+    assert {row[3] for row in found[:5]} == {"not memorised"}
+    assert found[-1][3] == "unfinished"
+
+
+def test_an_unfinished_run_is_listed_as_far_as_its_log_goes(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Store("runs").add(TINY)
+    folder.append({"step": 0, "train_accuracy": 0.0, "validation_accuracy": 0.0})
+    folder.append({"step": 2, "train_accuracy": 1.0, "validation_accuracy": 0.0})
+    with folder.lock():
+        assert run(words("list runs")) == 0
+    assert re.search(r"  training +2 +–\n", capsys.readouterr().out)
+    assert run(words("list runs")) == 0
+    assert re.search(r"  unfinished +2 +–\n", capsys.readouterr().out)
+
+
+def test_a_fork_that_had_memorised_is_listed_so(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for spec, memorized in ((TINY, 2), (replace(TINY, fork=Fork(TINY.content_hash, 4)), 4)):
+        Store("runs").add(spec).finish(RunOutcome("never", memorized=memorized))
+    assert run(words("list runs")) == 0
+    parent, fork = capsys.readouterr().out.splitlines()[1:3]
+    assert re.search(r"never within the budget +2 +– +–$", parent)
+    assert re.search(r"never within the budget +before the fork +– +4$", fork)
+
+
+def test_two_runs_of_one_name_are_told_apart(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(words("train add_mod7 --weight-decay 1 2 --spec tiny.json --out runs"))
+    names = "add_mod7_s0:weight_decay=1 and add_mod7_s0:weight_decay=2"
+    for command in ("show runs add_mod7_s0", "fork runs add_mod7_s0 --at 4", "measure runs add_mod7_s0"):
+        rejected(words(command), f"'add_mod7_s0' names 2 runs, such as {names}", here, capsys)
+    assert run(words("show runs add_mod7_s0:weight_decay=2")) == 0
+    assert "λ = 2" in capsys.readouterr().out
 
 
 def test_an_empty_folder_has_no_runs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

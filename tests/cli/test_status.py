@@ -18,7 +18,7 @@ def test_a_folder_is_cancelled_and_resumed(capsys: pytest.CaptureFixture[str]) -
     assert run(words("cancel runs")) == 0
     assert Store("runs").is_cancelled
     assert run(words("status runs")) == 0
-    assert "1 runs: 0 finished, 0 in progress, 1 pending\ncancelled; continue with" in capsys.readouterr().out
+    assert "1 run: 0 finished, 0 in progress, 1 pending\ncancelled; continue with" in capsys.readouterr().out
     assert run(words("resume runs")) == 0
     assert not Store("runs").is_cancelled
     assert Store("runs").is_finished(TINY)

@@ -127,7 +127,7 @@ def test_runs_are_found_by_name_word_hash_and_beginning(tmp_path: Path) -> None:
         assert store.find(run.spec.content_hash).name == run.name
         assert store.find(run.spec.content_hash[:10]).name == run.name
     assert store.find("add_mod97_s1").name == runs[0].name, "seed 1 is meant, not the beginning of 10 and 11"
-    with pytest.raises(InputError, match=r"'add_mod97_s' names 3 runs, such as add_mod97_s1-.* and add_mod97_s10-"):
+    with pytest.raises(InputError, match=r"'add_mod97_s' names 3 runs, such as add_mod97_s1, add_mod97_s10 and add"):
         store.find("add_mod97_s")
     with pytest.raises(InputError, match=r"there is no run 'ad_mod97_s11' in .*; did you mean 'add_mod97_s11'"):
         store.find("ad_mod97_s11")

@@ -107,17 +107,41 @@ def test_an_empty_folder_has_a_summary_too() -> None:
 
 def test_one_sentence_for_a_run(store: Store) -> None:
     assert summarize_run(parent(store)).endswith(
-        "memorised at step 300 (‖W‖ 30.0, FSD 0.10), grokked at step 4,000 (‖W‖ 30.0, FSD 0.95), grokked at step "
+        "memorised at step 300 (‖W‖ 30.0, FSD 0.10), grokked at step 4,000 (‖W‖ 30.0, FSD 0.95), ended at step "
         "4,000, λ = 1"
     )
 
 
-def test_runs_that_were_stopped_early_are_named_once(store: Store) -> None:
-    run = parent(store)
-    assert "early" not in summarize([run]) + summarize_run(run)
-    run.folder.finish(RunOutcome("grokked", stopped_early=True))
-    assert "Stopped early after grokking: add_mod97_s42." in summarize([run])
-    assert "grokked, stopped early at step 4,000" in summarize_run(run)
+def test_runs_that_were_stopped_early_are_counted_once_at_the_end_with_what_a_lead_is(store: Store) -> None:
+    runs = [parent(store), fork(store, 2.0, 2500)]
+    assert "lead" not in summarize(runs) + summarize_run(runs[0])
+    for run in runs:
+        run.folder.finish(RunOutcome("grokked", stopped_early=True))
+    found = summarize(runs)
+    assert found.count("stopped") == found.count("A lead is") == 1
+    assert found.rpartition("\n\n")[2].startswith("2 runs were stopped soon after grokking (--stop-after-grokking).")
+    assert ", stopped early at step 4,000, λ = 1" in summarize_run(runs[0])
+
+
+@pytest.mark.parametrize(
+    ("outcome", "rows", "end"),
+    [
+        ("unstable", ((0, 0, 0, 0), (10, 0.5, 0, 0)), ": not memorised, ended at step 10, λ = 1"),
+        ("unstable", ((0, 1, 0, 0), (10, 0.5, 0, 0)), ", not grokked, unstable, ended at step 10, λ = 1"),
+        ("unstable_after", ((0, 1, 1, 0), (10, 1, 0, 0)), "FSD 0.00), then unstable, ended at step 10, λ = 1"),
+        ("never", ((0, 1, 0, 0), (10, 1, 0, 0)), ", not grokked, ended at step 10, λ = 1"),
+        ("diverged", ((0, 1, 0, 0), (10, 1, 0, 0)), ", not grokked, diverged at step 10, λ = 1"),
+    ],
+)
+def test_the_end_of_a_run_is_said_once(
+    outcome: str, rows: tuple[tuple[int, float, float, float], ...], end: str, store: Store
+) -> None:
+    assert summarize_run(ended(evaluated(store.add(SPEC), *rows), outcome)).endswith(end)
+
+
+def test_a_fork_that_had_memorised_did_so_before_it(store: Store) -> None:
+    parent(store)
+    assert ": memorised before the fork, grokked at step 2,500 (" in summarize_run(fork(store, 2.0, 2500))
 
 
 def test_a_parent_that_the_law_leaves_out_is_no_branch(store: Store) -> None:

@@ -11,6 +11,8 @@ from itertools import takewhile, zip_longest
 import tyro
 
 from grokscope.cli.commands import GROUPS, RENAMED, Command, Commands, arguments_of, examples_of
+from grokscope.cli.lists import separate
+from grokscope.cli.values import check_values
 from grokscope.errors import InputError, did_you_mean, nearest, shown
 from grokscope.files import DamagedError
 from grokscope.version import __version__
@@ -21,6 +23,22 @@ BAD_INPUT = 2
 CTRL_C = 130  # as shells report a process that SIGINT has ended
 COMMANDS = Commands({name: place for group in GROUPS.values() for name, place in group.items()})
 CONFIG = (tyro.conf.HelptextFromCommentsOff, tyro.conf.OmitArgPrefixes)
+SYNONYMS = {  # options as other programs call them
+    "bs": "batch-size",
+    "d-mlp": "mlp-width",
+    "d-model": "width",
+    "epochs": "steps",
+    "eta": "learning-rate",
+    "frac-train": "train-fraction",
+    "lambda": "weight-decay",
+    "lr": "learning-rate",
+    "n-heads": "heads",
+    "n-layers": "layers",
+    "output": "out",
+    "seed": "seeds",
+    "to": "out",
+    "wd": "weight-decay",
+}
 SHELLS = ("bash", "zsh", "fish")
 TITLE = "Measure grokking as it happens, test its causes, and intervene."
 START = """
@@ -77,6 +95,8 @@ def parse(words: list[str]) -> Callable[[], object]:
     if name in COMMANDS:
         command = COMMANDS[name]
         _check_options(name, command, rest)
+        rest = separate(rest, arguments_of(command))
+        check_values(rest, arguments_of(command))
         try:
             return tyro.cli(_postponed(command), prog=f"grokscope {name}", args=rest, config=CONFIG)
         except SystemExit as stop:
@@ -117,11 +137,12 @@ def _check_options(name: str, command: Command, words: list[str]) -> None:
 
 def _elsewhere(option: str, known: Sequence[str] | dict[str, bool]) -> str:
     """The option that may be meant: one of this command, or one of another."""
-    found = nearest(option[2:], [one[2:] for one in known if one.startswith("--")])
+    asked = SYNONYMS.get(option[2:], option[2:])
+    found = nearest(asked, [one[2:] for one in known if one.startswith("--")])
     if found:
         return f"; did you mean '--{found}'?"
     owners = {one.written: name for name in reversed([*COMMANDS]) for one in arguments_of(COMMANDS[name])}
-    found = nearest(option[2:], [one[2:] for one in owners if one.startswith("--")])
+    found = nearest(asked, [one[2:] for one in owners if one.startswith("--")])
     return f"; `grokscope {owners[f'--{found}']} --help` has '--{found}'" if found else ""
 
 

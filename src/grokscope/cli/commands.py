@@ -24,6 +24,7 @@ GROUPS = {
         "list": "listing:list_runs",
         "show": "show:show",
         "watch": "watch:watch",
+        "plot": "plot:plot",
         "report": "report:report",
         "serve": "report:serve",
         "query": "query:query",
@@ -83,6 +84,10 @@ class Argument:
     """The command, or the group of options, that declares it."""
     takes_value: bool
     """Whether a value follows; a flag has none."""
+    kind: Any
+    """The type of its value."""
+    is_list: bool
+    """Whether several values may follow; paths, which may have commas, do not count."""
     meaning: str | None
     """What it means, where that is declared with its type."""
 
@@ -100,7 +105,8 @@ def arguments_of(owner: Any) -> Iterator[Argument]:
                 for key in ("name", "metavar", "help")
             )
             written = (metavar or name.upper()) if is_positional else f"--{(own or name).replace('_', '-')}"
-            yield Argument(written, name, owner, plain is not bool, meaning)
+            is_list = get_origin(plain) is tuple and Path not in get_args(plain)
+            yield Argument(written, name, owner, plain is not bool, plain, is_list, meaning)
 
 
 def examples_of(text: str) -> list[str]:

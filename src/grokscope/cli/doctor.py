@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from grokscope.cli.options import Flag, JsonFlag, Place
-from grokscope.errors import InputError
+from grokscope.errors import InputError, plural
 from grokscope.files import named
 from grokscope.runs import is_remote, open_store
 from grokscope.runs.remote import Remote
@@ -27,6 +27,8 @@ def doctor(folder: Place, repair: Flag = False, as_json: JsonFlag = False) -> No
     Examples:
         grokscope doctor runs/decays --repair
     """
+    if not is_remote(folder) and not Path(folder).is_dir():
+        raise InputError(f"there is no folder {named(Path(folder))}")
     from grokscope.runs.doctor import examine
     from grokscope.runs.remote_doctor import examine_remote
 
@@ -34,8 +36,6 @@ def doctor(folder: Place, repair: Flag = False, as_json: JsonFlag = False) -> No
     if is_remote(folder):
         findings = list(examine_remote(Remote(folder), repair))
     else:
-        if not Path(folder).is_dir():
-            raise InputError(f"there is no folder {named(Path(folder))}")
         findings = list(examine(open_store(folder), repair, skipped.append))
     for sentence in skipped:
         print(sentence, file=sys.stderr)
@@ -46,7 +46,7 @@ def doctor(folder: Place, repair: Flag = False, as_json: JsonFlag = False) -> No
             remedy = f"; {'repaired: ' if finding.mended else ''}{finding.remedy}" if finding.remedy else ""
             print(f"{finding.run}: {finding.problem}{remedy}")
         repaired = sum(finding.mended for finding in findings)
-        counts = f"{len(findings)} findings, {repaired} repaired"
+        counts = f"{plural(len(findings), 'finding')}, {repaired} repaired"
         every = f"every file in {folder}{' but those of the runs above' if skipped else ''}"
         print(counts if findings else f"{every} is as it was written")
         if left := sum(bool(finding.remedy) for finding in findings if not finding.mended):

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import tyro
 
 from grokscope.cli.damage import describe_damage
-from grokscope.cli.options import File, Folder, Whole, reject
-from grokscope.errors import InputError
+from grokscope.cli.options import File, Folder, Force, Whole, reject
+from grokscope.errors import InputError, plural
 from grokscope.files import make_folder, named
 from grokscope.runs import is_remote, open_runs, pull
 
@@ -21,13 +21,15 @@ def export(
     format: Literal["safetensors", "parquet"] = "safetensors",
     at: Whole = None,
     out: File = None,
+    force: Force = False,
 ) -> None:
     """Write a run's weights as safetensors, or the logs of all runs as Parquet.
 
     The weights are the state dict of a plain PyTorch module.
 
     Args:
-        run: The run's name, its hash, or the beginning of either; parquet takes all runs if it is not given.
+        run: The run's name, its hash, or the beginning of either; add_mod97_s0:weight_decay=2 tells runs apart; parquet
+            takes all runs if it is not given.
         format: safetensors: the weights at one step; parquet: the tables runs, log and measures.
         at: A step with stored weights; the last if not given.
         out: The file to write, RUN-STEP.safetensors if not given; for parquet the folder, `parquet` if not given.
@@ -44,7 +46,7 @@ def export(
 
         damaged: dict[str, str] = {}
         chosen_runs = runs if run is None else [runs[run]]
-        for path in write_parquet(chosen_runs, out or Path("parquet"), damaged.__setitem__):
+        for path in write_parquet(chosen_runs, out or Path("parquet"), damaged.__setitem__, replace=force):
             print(f"wrote {path}")
         if damage := describe_damage(damaged, folder):
             print(damage, file=sys.stderr)
@@ -57,7 +59,8 @@ def export(
     reject(
         {
             f"{found.name} has no stored weights": not found.steps,
-            f"{named(path)} exists already; nothing was overwritten": path.exists(),
+            f"{named(path)} exists already; nothing was overwritten (--force replaces it)": path.exists()
+            and not (force and path.is_file()),
         }
     )
 
@@ -91,9 +94,11 @@ def import_source(
             raise InputError("name the folder for the runs with --out")
         make_folder(out)
         copied = pull(source, out, lambda sentence: print(sentence, file=sys.stderr))
-        print(f"copied {copied} runs to {out}")
+        print(f"copied {plural(copied, 'run')} to {out}")
         return
+    if not Path(source).exists():
+        raise InputError(f"there is no file {named(Path(source))}")
     from grokscope.attach.checkpoints import convert, read_weights
 
     path = convert(Path(source), out)
-    print(f"wrote {path}: {len(read_weights(path))} tensors")
+    print(f"wrote {path}: {plural(len(read_weights(path)), 'tensor')}")

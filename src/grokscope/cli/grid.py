@@ -1,15 +1,17 @@
 """Which runs a command line describes: specs from files, seeds, and every combination of the values given."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from grokscope.cli.options import reject
 from grokscope.errors import InputError, shown
-from grokscope.files import named, read_given
+from grokscope.files import named, read_given, write_atomically
 from grokscope.specs import RunSpec
 
-__all__ = ["combinations", "parse_seeds", "read_specs", "read_text"]
+__all__ = ["combinations", "parse_seeds", "read_specs", "read_text", "write_specs"]
 
 MOST_SEEDS = 100_000
 
@@ -53,6 +55,25 @@ def read_specs(path: Path) -> list[RunSpec]:
         except InputError as error:
             raise InputError(f"line {number} of {named(path)}: {error}") from None
     return found
+
+
+def write_specs(specs: Sequence[RunSpec], path: Path) -> None:
+    """Write specs as `read_specs` reads them, a single one in lines that are easy to edit."""
+    lines = [spec.to_json() for spec in specs]
+    reject(
+        {
+            f"a spec is written as .json, or several as .jsonl, got {named(path)}": path.suffix
+            not in (".json", ".jsonl"),
+            f"{named(path)} would hold one run, and these are {len(specs):,}; write them to a .jsonl file": path.suffix
+            == ".json"
+            and len(specs) > 1,
+            f"{named(path)} exists already; nothing was overwritten": path.exists(),
+        }
+    )
+    if path.suffix == ".json":
+        lines = [json.dumps(specs[0].to_dict(), indent=1)]
+    write_atomically(path, "".join(f"{line}\n" for line in lines).encode())
+    print(f"wrote {path}: edit it, and train it with: grokscope train --spec {path} --out DIR")
 
 
 def combinations(

@@ -8,29 +8,49 @@ from grokscope.cli.columns import align
 from grokscope.cli.damage import describe_damage
 from grokscope.cli.nearby import describe_absence
 from grokscope.cli.options import Folder, JsonFlag
-from grokscope.errors import shown
-from grokscope.runs import open_runs
+from grokscope.errors import InputError, shown
+from grokscope.runs import Runs, open_runs
+from grokscope.runs.records import DAMAGED
+from grokscope.runs.settings import differing
+from grokscope.specs import ReadingSpec, RunSpec
+from grokscope.view.outcomes import BEFORE, describe_ending, memorized_before
 
 __all__ = ["list_runs"]
+
+SHOWN = ("task", "weight_decay", "fork")  # settings with a column of their own
+REACHED = {
+    "memorized": ("train_accuracy", ReadingSpec().memorized),
+    "grokked": ("validation_accuracy", ReadingSpec().grokked),
+}
+MOST_VARIED = 4  # other settings that are shown
+MOST_COMPARED = 1000  # runs whose settings are compared
+MOST_FOLLOWED = 200  # unfinished runs whose logs are read
 
 
 def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
     """List the runs of a folder with their outcomes.
 
-    Columns: the run, its weight decay λ, its outcome, the steps at which it memorised and grokked, and where it was
-    forked. A run that is damaged is listed as such, with the reason below the table.
+    Columns: the run, named by its task and seed; its weight decay λ and whatever else the runs differ in; its outcome;
+    the steps at which it memorised and grokked, and at which it was forked. Forks follow their parent. A run that is
+    damaged is listed as such, with the reason below the table.
 
     Examples:
         grokscope list runs/first
     """
-    rows = open_runs(folder).table()
+    runs = open_runs(folder)
     if as_json:
-        print(json.dumps(rows))
+        print(json.dumps(runs.table()))
         return
+    rows = runs.facts(complete=False)
     if not rows:
         print(describe_absence(folder))
         return
-    columns = {"run": "run", "λ": "weight_decay", "outcome": "outcome", "memorised": "memorized", "grokked": "grokked"}
+    whole = [row for row in rows if row["problem"] is None]
+    varied = _add_varied(whole)
+    _follow_unfinished(runs, [row for row in whole if row["outcome"] == "unfinished"])
+    rows.sort(key=_place)
+    columns = {"run": "run", "λ": "weight_decay", **dict(zip(varied, varied, strict=True))}
+    columns |= {"outcome": "outcome", "memorised": "memorized", "grokked": "grokked"}
     if any(row["fork_step"] is not None for row in rows):
         columns["forked at"] = "fork_step"
     cells = [[_cell(row, name) for name in columns.values()] for row in rows]
@@ -42,9 +62,44 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
         print(f"\n{damage}")
 
 
+def _place(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Runs by task and seed, each before its forks, which stand in the order of their steps and λ."""
+    return row["task"] or "", row["seed"] or 0, row["fork_step"] or -1, row["weight_decay"] or 0.0, row["run"]
+
+
+def _add_varied(rows: list[dict[str, Any]]) -> list[str]:
+    """Add to each row the settings without a column of their own in which the runs differ; their names."""
+    if not 1 < len(rows) <= MOST_COMPARED:
+        return []
+    columns = differing([RunSpec.from_json(row["spec"]) for row in rows])
+    names = [name for name in columns if name not in SHOWN and not name.startswith(("seeds.", "fork."))][:MOST_VARIED]
+    for name in names:
+        for row, value in zip(rows, columns[name], strict=True):
+            row[name] = value if isinstance(value, int | float | str | None) else json.dumps(value)
+    return names
+
+
+def _follow_unfinished(runs: Runs, rows: list[dict[str, Any]]) -> None:
+    """Whether an unfinished run is being trained, and what it has reached so far, which only its log says."""
+    for row in rows if len(rows) <= MOST_FOLLOWED else ():
+        run = runs[row["run"]]
+        row["outcome"] = "training" if run.folder.is_held() else "unfinished"
+        try:
+            log = run.folder.log()
+        except InputError as error:
+            row |= {"outcome": DAMAGED, "problem": str(error)}
+            continue
+        for event, (column, threshold) in REACHED.items():
+            steps = (one["step"] for one in log if (one.get(column) or 0.0) >= threshold)
+            row[event] = min(steps, default=None)
+
+
 def _cell(row: dict[str, Any], column: str) -> str:
-    value = "–" if row[column] is None else row[column]
+    if column == "memorized" and memorized_before(row["memorized"], row["fork_step"]):
+        return BEFORE
+    if column == "outcome" and row["problem"] is None:
+        return describe_ending(row["outcome"], row["memorized"])
+    value = "–" if row.get(column) is None else row[column]
     if isinstance(value, int | float):
         return f"{value:,}" if isinstance(value, int) else f"{value:g}"
-    words = str(value).replace("_", " ") if column == "outcome" else str(value)
-    return words if words.isprintable() else shown(words)
+    return str(value) if str(value).isprintable() else shown(str(value))

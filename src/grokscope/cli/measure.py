@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 import tyro
 
-from grokscope.cli.options import File, JsonFlag, Whole, reject
+from grokscope.cli.measure_names import reject_unknown_measures
+from grokscope.cli.options import File, Flag, Force, JsonFlag, Whole, reject
 from grokscope.errors import InputError
 from grokscope.files import disk_error, named
 from grokscope.runs import open_runs
@@ -39,17 +40,20 @@ def measure(
         Literal["cpu", "cuda", "mps"] | None,
         tyro.conf.arg(metavar="{cpu,cuda,mps}", help_behavior_hint="(default: cpu)"),
     ] = None,
+    all_: Annotated[Flag, tyro.conf.arg(name="all", help_behavior_hint="")] = False,
     out: File = None,
+    force: Force = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Measure a run at its checkpoints; without a run, list the measures.
 
-    The table has a row for each checkpoint. An undefined value is nan in a .csv file and null in a .json file, and the
-    column `undefined` gives the reason. Without a run, --measures explains the measures it names: formula, source,
-    cost, null, columns and a worked example.
+    The table has a row for each checkpoint and the main column of each measure, such as the p-value against untrained
+    networks of fsd_null; --all prints the others too. An undefined value is nan in a .csv file and null in a .json
+    file, and the column `undefined` gives the reason. Without a run, --measures explains the measures it names:
+    formula, source, cost, null, columns and a worked example.
 
     Args:
-        run: The run's name, its hash, or the beginning of either.
+        run: The run's name, its hash, or the beginning of either; add_mod97_s0:weight_decay=2 tells runs apart.
         measures: Measures by name.
         at: Steps with stored weights; all if not given.
         condition: Average activations over pairs with the same answer, or with the same a + b as in the paper.
@@ -59,7 +63,8 @@ def measure(
             paper_restricted and fourier_kan.
         seed: The seed of nulls, resampled inputs and trained fits.
         device: Where to compute.
-        out: The file to write, .csv or .json; RUN-measures.csv if not given.
+        all_: Print every column, not only the main ones.
+        out: The file to write with every column, .csv or .json; none if not given.
 
     Examples:
         grokscope measure
@@ -76,9 +81,12 @@ def measure(
             "device": device,
             "at": at or None,
             "out": out,
+            "all": all_ or None,
+            "force": force or None,
         }
         useless = " has no effect without a run; name one as in: grokscope measure DIR RUN"
         reject({f"--{name}{useless}": value is not None for name, value in options.items()})
+        reject_unknown_measures(measures)
         from grokscope.cli.catalogue import print_catalogue
 
         print_catalogue(measures, as_json)
@@ -86,8 +94,10 @@ def measure(
     if run is None:
         raise InputError(f"name a run, as `grokscope list {folder}` lists them")
     found = open_runs(folder)[run]
-    path = out or Path(f"{found.name}-measures.csv")
-    _reject_bad_place(path)
+    reject_unknown_measures(measures)
+    reject({"--force has no effect without --out": force and out is None})
+    if out is not None:
+        _reject_bad_place(out, force)
 
     from grokscope.cli.measure_table import measure_run, read_reading
     from grokscope.runs import Reading
@@ -95,10 +105,10 @@ def measure(
     chosen = Reading(
         at, condition or "answer", basis or "", reference, read_reading(reading), seed or 0, device or "cpu"
     )
-    measure_run(found, measures or DEFAULT, chosen, path, as_json)
+    measure_run(found, measures or DEFAULT, chosen, out, all_, as_json)
 
 
-def _reject_bad_place(path: Path) -> None:
+def _reject_bad_place(path: Path, force: bool) -> None:
     """Measuring may take hours: a place where the table cannot be written is rejected before."""
     try:
         is_there, has_folder = path.exists(), path.parent.is_dir()
@@ -108,7 +118,8 @@ def _reject_bad_place(path: Path) -> None:
         {
             f"a table is written as .csv or .json, got {named(path)}": path.suffix not in (".csv", ".json"),
             f"a table needs a printable name, got {named(path)}": not path.name.isprintable(),
-            f"{named(path)} exists already; nothing was overwritten": is_there,
+            f"{named(path)} exists already; nothing was overwritten (--force replaces it)": is_there
+            and not (force and path.is_file()),
             f"there is no folder {named(path.parent)} to write {named(Path(path.name))} in": not has_folder,
         }
     )

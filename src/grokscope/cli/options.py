@@ -20,6 +20,7 @@ __all__ = [
     "File",
     "Flag",
     "Folder",
+    "Force",
     "HardwareOptions",
     "JsonFlag",
     "Place",
@@ -42,6 +43,11 @@ JsonFlag = Annotated[
     tyro.conf.FlagCreatePairsOff,
     tyro.conf.arg(name="json", help="Print JSON.", help_behavior_hint=""),
 ]
+Force = Annotated[
+    bool,
+    tyro.conf.FlagCreatePairsOff,
+    tyro.conf.arg(help="Replace the file if it exists already.", help_behavior_hint=""),
+]
 Folder = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR", help="A folder of runs.")]
 Place = Annotated[
     str, tyro.conf.Positional, tyro.conf.arg(metavar="DIR", help="A folder of runs, or a remote address.")
@@ -49,7 +55,10 @@ Place = Annotated[
 RunName = Annotated[
     str,
     tyro.conf.Positional,
-    tyro.conf.arg(metavar="RUN", help="The run's name, its hash, or the beginning of either."),
+    tyro.conf.arg(
+        metavar="RUN",
+        help="The run's name, its hash, or the beginning of either; add_mod97_s0:weight_decay=2 tells runs apart.",
+    ),
 ]
 File = Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
 Whole = Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="")]

@@ -71,19 +71,31 @@ def print_cost(plan: Plan, executor: ExecutorOptions) -> None:
     unit = "one core" if plan.device == "cpu" else "one H200"
     print(f"time      about {duration(cost.device_seconds)} of {unit}, by measured speeds")
     if executor.executor == "local" and plan.device == "cpu":
-        print(f"          {duration(cost.device_seconds / cores())} on the {plural(cores(), 'core')} of this machine")
-    print(f"disk      about {cost.bytes_stored / 1e9:,.3f} GB in {plan.out}")
+        used = _used_cores(plan)
+        print(f"          {duration(cost.device_seconds / used)} on {plural(used, 'core')} of this machine")
+    print(f"disk      about {_size(cost.bytes_stored)} in {plan.out}")
 
 
 def estimate(plan: Plan) -> str:
     """What a plan costs, in one sentence."""
     cost, on_cores = cost_of(plan), plan.device == "cpu"
-    minutes = max(round(cost.device_seconds / (cores() if on_cores else 1) / 60), 1)
-    place = plural(cores(), "core") if on_cores else "an accelerator like the H200"
+    used = _used_cores(plan) if on_cores else 1
+    place = plural(used, "core") if on_cores else "an accelerator like the H200"
     return (
-        f"{plural(len(plan.runs), 'run')}, {cost.steps:,} optimiser steps in all: about {plural(minutes, 'minute')} on "
-        f"{place} by measured speeds, without compiling and expensive measures, and {cost.bytes_stored / 1e6:,.0f} MB"
+        f"{plural(len(plan.runs), 'run')}, {cost.steps:,} optimiser steps in all: about "
+        f"{duration(max(cost.device_seconds / used, 60))} on {place} by measured speeds, without compiling "
+        f"and expensive measures, and {_size(cost.bytes_stored)}"
     )
+
+
+def _used_cores(plan: Plan) -> int:
+    """A run takes one core, so that a few runs leave some idle."""
+    return min(cores(), len(plan.runs))
+
+
+def _size(count: float) -> str:
+    """Bytes for people."""
+    return f"{count / 1e6:,.0f} MB" if count < 1e9 else f"{count / 1e9:,.1f} GB"
 
 
 def run_with_progress(plan: Plan, track: Sequence[Word] = (), executor: ExecutorOptions = LOCAL) -> bool:
@@ -109,6 +121,7 @@ def run_with_progress(plan: Plan, track: Sequence[Word] = (), executor: Executor
     with bar.shown(), mirror_logs(track, plan.out, waiting_runs, bar.warn):
         if is_finished := execute(plan, bar.report):
             bar.fill()
+    bar.conclude()
     return is_finished
 
 

@@ -1,11 +1,14 @@
 """`grokscope report` and `serve`: runs on a page, in one file or live."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
 from grokscope.cli.options import Folder
+from grokscope.errors import plural
+from grokscope.runs import open_runs
 from grokscope.view import require_module
 
 __all__ = ["report", "serve"]
@@ -33,6 +36,7 @@ def report(
     Examples:
         grokscope report runs/first --out report.html --detail add_mod97_s0
     """
+    _reject_unknown(folder, detail)
     from rich.console import Console
     from rich.markup import escape
 
@@ -45,7 +49,15 @@ def report(
         size = write_page(out, source, detail, lambda name: status.update(f"measuring {escape(name)}"))
     for problem in source.problems:
         console.print(escape(problem), soft_wrap=True)
-    print(f"wrote {out}: {len(source.runs):,} runs, {size / 1e6:.2f} MB")
+    print(f"wrote {out}: {plural(len(source.runs), 'run')}, {size / 1e6:.2f} MB\nopen {out.resolve().as_uri()}")
+
+
+def _reject_unknown(folder: Path, detail: Sequence[str] = ()) -> None:
+    """Reject a folder and runs that are not there, before anything heavy is imported."""
+    runs = open_runs(folder)
+    if not any(folder.glob("*.records.gz")):  # whose runs are known only once they are read
+        for name in detail:
+            runs.store.find(name)
 
 
 def serve(folder: Folder, port: int = 8642, title: Title = "") -> None:
@@ -59,6 +71,7 @@ def serve(folder: Folder, port: int = 8642, title: Title = "") -> None:
     Examples:
         grokscope serve runs/first --port 8642
     """
+    _reject_unknown(folder)
     for module in ("jinja2", "starlette", "uvicorn"):
         require_module(module, "report,live")
     from grokscope.view.page.live import serve_live

@@ -104,6 +104,10 @@ def reproduce(
         }
     )
     executor.check()
+    if study is not None:
+        from grokscope.studies.names import reject_unknown_study
+
+        reject_unknown_study(study)
 
     from grokscope.cli import study_runs
     from grokscope.studies import find_study, study_names

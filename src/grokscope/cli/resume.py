@@ -44,11 +44,11 @@ def resume(
         grokscope resume runs/first
     """
     executor.check()
-    from grokscope.jobs import find_damaged
-
     with open_store(folder, only=("format", *SUMMARIZED)) as store:
         if not is_remote(folder):
             open_runs(folder)  # rejects what is not there
+        from grokscope.jobs import find_damaged
+
         damaged_plans: list[str] = []
         known = kept_plans(store, damaged_plans.append)
         stored, damaged = store.survey()

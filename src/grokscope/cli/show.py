@@ -1,6 +1,7 @@
 """`grokscope show`: a folder's summary, or everything that is known of one run."""
 
 import json
+import textwrap
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
@@ -30,7 +31,8 @@ def show(
     outcome, its evaluations and where its weights are stored.
 
     Args:
-        run: The run's name, its hash, or the beginning of either; the whole folder if not given.
+        run: The run's name, its hash, or the beginning of either; add_mod97_s0:weight_decay=2 tells runs apart. The
+            whole folder if not given.
 
     Examples:
         grokscope show runs/first
@@ -47,9 +49,19 @@ def show(
 
         whole, damaged = runs.survey()
         if whole or not damaged:
-            print(summarize(whole))
+            print(_wrapped(summarize(whole)))
         if damaged:
             print(f"\n{describe_damage(damaged, folder)}")
+
+
+def _wrapped(text: str) -> str:
+    """The text with its lines broken between words where the window ends."""
+    from rich.console import Console
+
+    width = Console().width
+    return "\n".join(
+        textwrap.fill(line, width, subsequent_indent=" " * 4 * line.startswith(" ")) for line in text.split("\n")
+    )
 
 
 def _show_run(run: "Run", as_json: bool) -> None:
@@ -66,6 +78,10 @@ def _show_run(run: "Run", as_json: bool) -> None:
     shown = [rows[i] for i in sorted({round(k * last / (SHOWN_ROWS - 1)) for k in range(SHOWN_ROWS)}) if i < len(rows)]
     cells = [[f"{row['step']:,}", *(_number(row.get(name)) for name in COLUMNS[1:])] for row in shown]
     print(align([column.replace("_", " ") for column in COLUMNS], cells))
+    if len(shown) < len(rows):
+        print(f"{len(shown)} of {len(rows)} evaluations; --json prints all")
+    if device := run.folder.outcome.provenance.get("device"):
+        print(f"\ntrained on {device}; another processor rounds differently, and its steps will differ")
     if run.steps:
         print(f"\nweights at {len(run.steps)} steps: {run.steps[0]:,} … {run.steps[-1]:,}")
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 from grokscope.cli.damage import describe_damage
 from grokscope.cli.options import JsonFlag, Place
-from grokscope.errors import InputError
+from grokscope.errors import InputError, plural
 from grokscope.runs import Run, Store, is_remote, kept_plans, open_runs, open_store
 from grokscope.runs.index import Facts
 from grokscope.runs.locks import lock_owner
@@ -47,7 +47,8 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
     counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(outcomes.items()))
     ended = f"{facts['finished']} finished{f' ({counts})' if counts else ''}"
     broken = f", {len(damaged)} damaged" if damaged else ""
-    print(f"{facts['planned']} runs: {ended}, {facts['begun']} in progress, {facts['waiting']} pending{broken}")
+    going = f"{facts['begun']} in progress, {facts['waiting']} pending"
+    print(f"{plural(facts['planned'], 'run')}: {ended}, {going}{broken}")
     if facts["stopped_early"]:
         print(f"{facts['stopped_early']} ended early after grokking: leads computed from them are biased")
     if writers:

@@ -33,6 +33,7 @@ from grokscope.view.table import Table
 
 __all__ = ["draw", "print_claims", "remake", "train_study"]
 
+NO_RUNS = 1
 RUNS, MARK = "runs", "reproduction.json"
 NEEDED = {"name", "reported", "value", "n", "verdict"}  # of a claim that was judged
 
@@ -112,10 +113,15 @@ def draw(study: Study, name: str, sources: Sequence[Path], out: Path) -> None:
     require_module("matplotlib", "report")
     with Console(stderr=True).status("reading the records"):
         evidence = read_evidence(study, *sources)
+    has_runs = False
     for one in figures if name == "all" else (name,):
         drawn = study.build(figures[one], evidence, Figure)
         paths = write_figure(drawn, out)
+        has_runs |= any(panel.has_runs for panel in drawn.panels)
         print("\n  ".join([drawn.title, *drawn.notes, f"wrote {', '.join(map(str, paths))}"]))
+    if not has_runs:
+        print("none of these runs is in it: it shows what is reported, and nothing else", file=sys.stderr)
+        sys.exit(NO_RUNS)
 
 
 def print_claims(study: Study, sources: Sequence[Path], as_json: bool) -> None:
@@ -198,7 +204,12 @@ def _print_rows(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
     is_judged = "verdict" in rows[0]
     columns = {"claim": "name", "paper": "reported"}
     columns |= {"ours": "value", "n": "n", "verdict": "verdict"} if is_judged else {"rule": "rule"}
-    print_columns([*columns], [[str(row[name]) for name in columns.values()] for row in rows], frozenset({"n"}))
+    print_columns(
+        [*columns],
+        [[str(row[name]) for name in columns.values()] for row in rows],
+        frozenset({"n"}),
+        frozenset({"claim"}),
+    )
     if is_judged:
         counts = Counter(row["verdict"] for row in rows)
         print(f"{len(rows)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))

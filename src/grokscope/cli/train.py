@@ -1,12 +1,12 @@
 """`grokscope train`: which runs, where they are trained, and what it costs."""
 
-import sys
 from dataclasses import replace
 from typing import Annotated
 
 import tyro
 
-from grokscope.cli.grid import combinations, parse_seeds, read_specs
+from grokscope.cli.grid import combinations, parse_seeds, read_specs, write_specs
+from grokscope.cli.measure_names import reject_unknown_measures
 from grokscope.cli.options import (
     ExecutorOptions,
     File,
@@ -30,7 +30,7 @@ def train(
         tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[TASK ...]", help_behavior_hint="")
     ] = (),
     *,
-    out: str,
+    out: Annotated[str | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None,
     seeds: Annotated[str | None, tyro.conf.arg(metavar="SEEDS", help_behavior_hint="(default: 0)")] = None,
     spec: File = None,
     run: RunOptions,
@@ -43,6 +43,7 @@ def train(
     track: Track = (),
     dry_run: Flag = False,
     plan_only: File = None,
+    write_spec: File = None,
 ) -> None:
     """Train runs: every combination of tasks, seeds and settings.
 
@@ -58,27 +59,34 @@ def train(
         fork_points: Steps whose full state is kept, so that forks can begin there.
         dry_run: Print runs, time, memory and disk space, and train nothing.
         plan_only: Write the plan to this file, for `python -m grokscope.jobs.worker --spec FILE`, and train nothing.
+        write_spec: Write what would be trained to this file, to be edited and given as --spec, and train nothing; .json
+            for one run, .jsonl for several.
 
     Examples:
         grokscope train add_mod97 --seeds 0:16 --out runs/first
+        grokscope train add_mod97 --weight-decay 2 --write-spec mine.json
         grokscope train add_mod97 S5 --seeds 0:256 --weight-decay 0.3 1 3 --out runs/decays --dry-run
         grokscope train add_mod97 --layers 1 2 --width 64 128 --learning-rate 0.001 0.01 --out runs/sizes
     """
-    from grokscope.tasks import named_task, pinned_task_name
-
     executor.check()
     reject(
         {
             "--dry-run writes nothing: leave out --plan-only": plan_only and dry_run,
+            "--write-spec trains nothing: leave out --plan-only, --dry-run, --track and --executor": write_spec
+            and (plan_only or dry_run or track or executor.executor != "local"),
+            "name the folder for the runs with --out": out is None and write_spec is None,
             "--plan-only trains nothing: leave out --track and --executor": plan_only
             and (track or executor.executor != "local"),
             "--dry-run trains nothing: leave out --track": dry_run and track,
             "name a task, as `grokscope tasks` lists them, or a file with --spec": not task and spec is None,
         }
     )
+    from grokscope.tasks import named_task, pinned_task_name, train_size
+
     bases = [USUAL] if spec is None else read_specs(spec)
     for name in task:
         named_task(name)  # rejects what is no task, before anything heavy is imported
+    reject_unknown_measures(storage.measures)
     cadences = {"measurements": evaluate_every, "checkpoints": checkpoint_every}
     numbers = None if seeds is None else parse_seeds(seeds)
     runs: dict[RunSpec, None] = {}
@@ -95,6 +103,13 @@ def train(
         }
         runs |= dict.fromkeys(combinations(base, values, numbers))
 
+    for name, fraction in {(spec.task, spec.train_fraction) for spec in runs}:
+        train_size(named_task(name), fraction)  # rejects one that leaves no pair
+    if write_spec is not None:
+        write_specs([*runs], write_spec)
+        return
+    assert out is not None
+
     from grokscope.cli.plans import device_here, finish, print_cost, reject_damaged, run_with_progress, write_plan
 
     elsewhere = executor.executor != "local" or plan_only is not None
@@ -105,7 +120,5 @@ def train(
     elif plan_only is not None:
         write_plan(plan, plan_only)
     else:
-        if storage.stop_after_grokking is not None:
-            print("note: runs end early after grokking, so leads computed from them are biased", file=sys.stderr)
         finish(plan, run_with_progress(plan, track, executor))
         reject_damaged(plan)

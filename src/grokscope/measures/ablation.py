@@ -146,6 +146,7 @@ ENTRIES = {
             "validation_drop_…": "the same on the validation pairs",
         },
         compute=_columns,
+        headline="drop_mlp0_mean",
         needs=frozenset({"edits"}),
     ),
 }

@@ -71,5 +71,6 @@ ENTRIES = {
             "untrained_95": "their 95 % quantile of FSD",
         },
         compute=_columns,
+        headline="p_untrained",
     ),
 }

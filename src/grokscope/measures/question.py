@@ -3,8 +3,10 @@
 Several measures of one question share one pass over the inputs.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
 from torch import Tensor
@@ -137,3 +139,11 @@ class Measure:
     """The columns, with one value for each run."""
     needs: frozenset[Need] = frozenset({"basis", "means"})
     """What a subject must offer. Columns that need more are left out of a subject that does not offer it."""
+    headline: str = ""
+    """The column to look at first, where it is not the first of `columns`."""
+
+    def headline_of(self, found: Iterable[str]) -> str | None:
+        """The column to look at first among those found; None if the measure gave none."""
+        patterns = [re.sub(r"\{[^}]*\}|…", "*", column) for column in self.columns]
+        own = [column for column in found if any(fnmatchcase(column, pattern) for pattern in patterns)]
+        return self.headline if self.headline in own else next(iter(own), None)

@@ -325,6 +325,7 @@ ENTRIES = {name: _entry(name, variant) for name, variant in VARIANTS.items()} | 
         undefined=MOSTLY_CONSTANT,
         columns={"without_mode_{accuracy,train_accuracy,validation_accuracy,loss}": "scores after the removal"},
         compute=_removal_columns,
+        headline="without_mode_validation_accuracy",
         needs=frozenset({"basis", "edits"}),
     ),
 }

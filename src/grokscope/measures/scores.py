@@ -83,6 +83,7 @@ ENTRIES = {
             "gap": "train accuracy minus validation accuracy",
         },
         compute=_columns,
+        headline="validation_accuracy",
         needs=frozenset({"split"}),
     ),
 }

@@ -14,11 +14,14 @@ from grokscope.files import discard, make_folder, named, read_file, write_atomic
 from grokscope.runs.locks import hold_lock
 from grokscope.runs.outcome_file import OUTCOME
 from grokscope.runs.run_folder import FORMAT, RunFolder, format_of, read_spec, run_name, spec_bytes
+from grokscope.runs.settings import is_selected, suffixes
 from grokscope.specs import Membership, RunSpec
 
 __all__ = ["CANCELLED", "Store"]
 
 CANCELLED = "cancelled"
+MOST_NAMED = 4  # runs that a sentence names
+MOST_COMPARED = 100  # runs whose specs are read to tell them apart
 RUN = re.compile(r".*-[0-9a-f]{16}")
 
 
@@ -169,25 +172,41 @@ class Store:
         return hold_lock(self.path / f".stack-{digest}.lock", f"a stack of {len(specs)} runs")
 
     def find(self, name: str, among: Sequence[str] | None = None) -> RunFolder:
-        """The run with this name, hash, or unambiguous beginning of either; of all runs or among these."""
+        """The run with this name, hash, or unambiguous beginning of either; `NAME:weight_decay=2` tells two apart.
+
+        Of all runs, or of those among which it is looked for.
+        """
         if among is None and re.fullmatch(r"[0-9a-f]{16}", name):  # the usual case, and quick among thousands
             for entry in self.names(f"-{name}"):
                 return self.folder(entry)
         parts = {entry: entry.rpartition("-") for entry in (self.names() if among is None else among)}
-        exact = [entry for entry, (word, _, end) in parts.items() if name in (entry, word, end)]
+        wanted, *conditions = [name] if name in parts else name.split(":")
+        exact = [entry for entry, (word, _, end) in parts.items() if wanted in (entry, word, end)]
         matches = exact or [
-            entry for entry, (*_, end) in parts.items() if name in (entry[: len(name)], end[: len(name)])
+            entry for entry, (*_, end) in parts.items() if wanted in (entry[: len(wanted)], end[: len(wanted)])
         ]
+        if conditions:
+            matches = [entry for entry in matches if is_selected(self.folder(entry).spec, conditions)]
         if len(exact) > 1:  # a run and its forks share a word, which then means the run
-            roots = [folder.name for folder in self.survey(exact)[0] if folder.spec.fork is None]
-            matches = roots if len(roots) == 1 else exact
+            roots = [folder.name for folder in self.survey(matches)[0] if folder.spec.fork is None]
+            matches = roots if len(roots) == 1 else matches
         if len(matches) == 1:
             return self.folder(matches[0])
         if matches:
-            raise InputError(f"{shown(name)} names {len(matches)} runs, such as {matches[0]} and {matches[1]}")
+            raise InputError(f"{shown(name)} names {len(matches)} runs, such as {self._tell_apart(matches)}")
         known = [known for entry, (word, _, _) in parts.items() for known in (entry, word)]
         where = named(self.path) if among is None else f"the {plural(len(among), 'run')} chosen of {named(self.path)}"
         raise InputError(f"there is no run {shown(name)} in {where}{did_you_mean(name, known)}")
+
+    def _tell_apart(self, entries: Sequence[str]) -> str:
+        """Some of these runs, two or more, by names that find them."""
+        names = {entry: entry.rpartition("-")[0] for entry in entries}
+        for word in set(names.values()) if len(entries) <= MOST_COMPARED else ():
+            alike = [entry for entry in entries if names[entry] == word]
+            found = suffixes([self.folder(entry).spec for entry in alike]) if len(alike) > 1 else [""]
+            names |= {entry: f"{word}{end}" for entry, end in zip(alike, found, strict=True)} if found else {}
+        shown_names = [name if len(entries) <= MOST_COMPARED else entry for entry, name in names.items()][:MOST_NAMED]
+        return f"{', '.join(shown_names[:-1])} and {shown_names[-1]}"
 
     def folder(self, name: str) -> RunFolder:
         """The run in the folder of exactly this name, as `names` lists them."""

@@ -1,12 +1,29 @@
 """Studies: a paper's runs, quantities, claims, tables and figures, each as data of one folder."""
 
-from grokscope.studies import rule
-from grokscope.studies.claim import Claim, Finding, judge, rules_digest
-from grokscope.studies.evidence import Evidence, cell
-from grokscope.studies.quantity import Bound, Measured, Part, Quantity, Records
-from grokscope.studies.rule import Rule, Verdict
-from grokscope.studies.selection import Selection, configuration
-from grokscope.studies.study import Item, Study, find_study, gather, study_names
+from typing import TYPE_CHECKING
+
+from grokscope.lazy import exports
+from grokscope.studies.names import reject_unknown_study
+
+if TYPE_CHECKING:  # a study's name can be checked without loading torch
+    from grokscope.studies.claim import Claim, Finding, judge, rules_digest
+    from grokscope.studies.evidence import Evidence, cell
+    from grokscope.studies.quantity import Bound, Measured, Part, Quantity, Records
+    from grokscope.studies.rule import Rule, Verdict
+    from grokscope.studies.selection import Selection, configuration
+    from grokscope.studies.study import Item, Study, find_study, gather, study_names
+else:
+    __getattr__, __dir__ = exports(
+        __name__,
+        {
+            "claim": ["Claim", "Finding", "judge", "rules_digest"],
+            "evidence": ["Evidence", "cell"],
+            "quantity": ["Bound", "Measured", "Part", "Quantity", "Records"],
+            "rule": ["Rule", "Verdict"],
+            "selection": ["Selection", "configuration"],
+            "study": ["Item", "Study", "find_study", "gather", "study_names"],
+        },
+    )
 
 __all__ = [
     "Bound",
@@ -27,7 +44,7 @@ __all__ = [
     "find_study",
     "gather",
     "judge",
-    "rule",
+    "reject_unknown_study",
     "rules_digest",
     "study_names",
 ]

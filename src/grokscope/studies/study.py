@@ -24,6 +24,7 @@ from grokscope.runs.store import Store
 from grokscope.specs import Membership, Plan, RunSpec
 from grokscope.studies.claim import Claim
 from grokscope.studies.evidence import QUICK, Evidence, place_records
+from grokscope.studies.names import BUILT_IN, reject_unknown_study
 from grokscope.studies.selection import configuration
 from grokscope.view.charts.figure import Figure
 from grokscope.view.table import Table
@@ -33,7 +34,6 @@ __all__ = ["Item", "Precision", "Runs", "Study", "find_study", "gather", "own_co
 Runs = dict[str, RunSpec]
 Content = TypeVar("Content", Table, Figure)
 Precision = Literal["float32", "tf32", "bf16", "float64"]
-BUILT_IN = ("synchronization", "bakeoff")
 FILE = "study.py"
 LONGEST = 300  # characters of an exception's text
 MOST_REPORTED = 6  # seeds that a paper names, so that they are not counted from 0
@@ -246,10 +246,8 @@ def find_study(name: str) -> Study:
     """The study with this name, or the one in this folder. A folder's `study.py` is run, as any program is."""
     if name in BUILT_IN:
         return _checked(import_module(f"grokscope.studies.{name}"), name)
+    reject_unknown_study(name)
     folder = Path(name)
-    if not folder.is_dir():
-        known = did_you_mean(name, BUILT_IN)
-        raise InputError(f"there is no study and no folder {shown(name)}{known}; studies are {', '.join(BUILT_IN)}")
     path = folder / FILE
     if not path.is_file():
         raise InputError(f"{named(folder)} has no {FILE}, which defines a study")

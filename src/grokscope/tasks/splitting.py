@@ -1,7 +1,6 @@
 """Which pairs are trained on, and which labels the loss sees: pure functions of a seed."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 import torch
@@ -10,7 +9,7 @@ from grokscope.errors import require
 from grokscope.randomness import Stream, permutation
 from grokscope.shapes import Bool, Int
 from grokscope.specs.spec import WORD_LIMIT
-from grokscope.tasks.task import Task
+from grokscope.tasks.task import Task, train_size
 
 __all__ = ["Split", "shuffled_labels", "split", "train_size"]
 
@@ -47,21 +46,6 @@ def split(task: Task, train_fraction: float, seed: int) -> Split:
     size = train_size(task, train_fraction)
     order = _drawn_order("split", seed, len(task.inputs))
     return Split(order[:size], order[size:])
-
-
-def train_size(task: Task, train_fraction: float) -> int:
-    """How many pairs are trained on, whatever the seed: at least one.
-
-    >>> from grokscope.tasks import named_task
-    >>> train_size(named_task("add_mod97"), 0.3)  # of 9,409 pairs
-    2822
-    """
-    require(0 < train_fraction < 1, "train_fraction must lie in (0, 1)", train_fraction)
-    count = len(task.inputs)
-    # The decimal as written, not its nearest double: 0.29 of 100 pairs are 29.
-    size = int(Fraction(str(train_fraction)) * count)
-    require(size != 0, f"train_fraction {train_fraction} of the {count} pairs of {task.name} leaves no training pair")
-    return size
 
 
 def shuffled_labels(task: Task, seed: int) -> Int[np.ndarray, " inputs"]:

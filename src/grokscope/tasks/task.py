@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 
-from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.errors import InputError, did_you_mean, require, shown
 from grokscope.shapes import Int
 from grokscope.tasks.group import Group, frozen
 from grokscope.tasks.modes import Modes
 
-__all__ = ["Basis", "BasisName", "Task"]
+__all__ = ["Basis", "BasisName", "Task", "train_size"]
 
 BasisName = Literal["additive", "multiplicative", "isotypic"]
 
@@ -81,3 +82,18 @@ class Task:
             if name in ("", known):
                 return build()
         raise InputError(f"{self.name} has no basis {shown(name)}{did_you_mean(name, self.bases)}")
+
+
+def train_size(task: Task, train_fraction: float) -> int:
+    """How many pairs are trained on, whatever the seed: at least one.
+
+    >>> from grokscope.tasks import named_task
+    >>> train_size(named_task("add_mod97"), 0.3)  # of 9,409 pairs
+    2822
+    """
+    require(0 < train_fraction < 1, "train_fraction must lie in (0, 1)", train_fraction)
+    count = len(task.inputs)
+    # The decimal as written, not its nearest double: 0.29 of 100 pairs are 29.
+    size = int(Fraction(str(train_fraction)) * count)
+    require(size != 0, f"train_fraction {train_fraction} of the {count} pairs of {task.name} leaves no training pair")
+    return size

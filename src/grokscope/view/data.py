@@ -60,13 +60,15 @@ def _rows(runs: Runs | Sequence[Run], table: Any, report: ReportDamage) -> Seque
     return found
 
 
-def write_parquet(runs: Runs | Sequence[Run], folder: Path, report: ReportDamage = warn_of_damage) -> list[Path]:
-    """Write runs.parquet, log.parquet and measures.parquet into a folder, which must not hold them yet."""
+def write_parquet(
+    runs: Runs | Sequence[Run], folder: Path, report: ReportDamage = warn_of_damage, replace: bool = False
+) -> list[Path]:
+    """Write runs.parquet, log.parquet and measures.parquet into a folder, which must not hold them unless replaced."""
     parquet, arrow = require_module("pyarrow.parquet", "data"), require_module("pyarrow", "data")
     paths = {name: folder / f"{name}.parquet" for name in TABLES}
     for path in paths.values():
-        if path.exists():
-            raise InputError(f"{named(path)} exists already; nothing was overwritten")
+        if path.exists() and not (replace and path.is_file()):
+            raise InputError(f"{named(path)} exists already; nothing was overwritten (--force replaces it)")
     make_folder(folder)
     for name, table in tables_of(runs, report=report).items():
         stream = arrow.BufferOutputStream()

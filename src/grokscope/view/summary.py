@@ -8,6 +8,7 @@ from grokscope.runs import Run
 from grokscope.runs.records import RunRecord
 from grokscope.timeline import LeadStatus, Outcome, Timeline
 from grokscope.view.numbers import format_estimate, format_number, format_percent
+from grokscope.view.outcomes import BEFORE, memorized_before
 
 __all__ = ["summarize", "summarize_run"]
 
@@ -41,12 +42,9 @@ def summarize(runs: Sequence[Run]) -> str:
     for (parent, step), branches in forks.items():
         parts.append(_branches(names.get(parent, parent), parents.get((parent, step)), step, branches))
     parts += [_law(family) for family in families]
-    cut = [_short_name(run) for run, record in zip(runs, records, strict=True) if record.outcome.stopped_early]
-    if cut:
-        parts.append(
-            f"Stopped early after grokking: {', '.join(cut)}. What such runs would have shown later is not known, so a "
-            "mean lead (steps from synchronisation to grokking) over them is biased."
-        )
+    early = sum(record.outcome.stopped_early for record in records)
+    parts += [_biased_leads(early)] if early else []
+    parts += _devices(records)
     return "\n\n".join(parts)
 
 
@@ -67,17 +65,31 @@ def summarize_run(run: Run) -> str:
     timeline = record.timeline_or_none
     if timeline is None:
         return f"{run.name}: not begun"
-    parts = []
+    facts = [*_milestones(record, timeline), _ended(record, timeline), run.spec.training.decay_label]
+    return f"{run.name}: {', '.join(facts)}"
+
+
+def _milestones(record: RunRecord, timeline: Timeline) -> list[str]:
+    """Whether and when it memorised and grokked."""
+    found, fork = [], record.spec.fork
     for word, step in (("memorised", timeline.memorized), ("grokked", timeline.grokked)):
         if step is None:
-            parts.append(f"not {word}")
+            found.append(f"not {word}")
+        elif fork is not None and memorized_before(step, fork.step):
+            found.append(f"{word} {BEFORE}")
         else:
             norm, fsd = (format_number(record.at(step, name), digits) for name, digits in (("norm", 1), ("fsd", 2)))
-            parts.append(f"{word} at step {step:,} (‖W‖ {norm}, FSD {fsd})")
-    ended = record.outcome.outcome.replace("_", " ")
-    early = ", stopped early" if record.outcome.stopped_early else ""
-    parts.append(f"{ended}{early} at step {timeline.last:,}, {run.spec.training.decay_label}")
-    return f"{run.name}: {', '.join(parts)}"
+            found.append(f"{word} at step {step:,} (‖W‖ {norm}, FSD {fsd})")
+    return found if timeline.memorized is not None or timeline.grokked is not None else found[:1]
+
+
+def _ended(record: RunRecord, timeline: Timeline) -> str:
+    """How and when it ended, beyond its milestones."""
+    ending, early = record.outcome.outcome, record.outcome.stopped_early
+    unstable = {"unstable_after": "then unstable, ", "unstable": "unstable, " if timeline.memorized is not None else ""}
+    if ending in ("unfinished", "diverged"):
+        return f"{ending} at step {timeline.last:,}"
+    return f"{unstable.get(ending, '')}{'stopped early' if early else 'ended'} at step {timeline.last:,}"
 
 
 def _describe(run: Run, record: RunRecord) -> str:
@@ -152,6 +164,24 @@ def _law(family: Family) -> str:
     if law.power is None:
         return f"{found} The exponent is not fitted; {law.reason}."
     return f"{found} Exponent α of Δt = C·λ^−α: {format_estimate(law.power.parameters['exponent'], 2)}."
+
+
+def _biased_leads(count: int) -> str:
+    """What follows from ending runs early, and what a lead is."""
+    who = "1 run was" if count == 1 else f"{count:,} runs were"
+    return (
+        f"{who} stopped soon after grokking (--stop-after-grokking). A lead is the number of steps from "
+        "synchronisation to grokking. Whether such a run would have synchronised later, which is a negative lead, is "
+        "not known: the mean lead of such runs is too high."
+    )
+
+
+def _devices(records: Sequence[RunRecord]) -> list[str]:
+    """What the numbers depend on besides the specs."""
+    names = {str(record.outcome.provenance.get("device", "")) for record in records} - {""}
+    if not names:
+        return []
+    return [f"Trained on {', '.join(sorted(names))}. Another processor rounds differently, and its steps will differ."]
 
 
 def _short_name(run: Run) -> str:

@@ -39,6 +39,12 @@ def test_every_logged_column_is_a_curve_and_what_is_undefined_has_no_panel() -> 
     assert {one.role for panel in chart.panels for one in panel.series} <= set(COLORS)
 
 
+def test_the_null_of_fsd_is_a_line_in_its_panel_alone() -> None:
+    chart = run_chart("run", RUN, 0.25)
+    lines = [(panel.title, one.y, one.entry) for panel in chart.panels for one in panel.series if one.source == "null"]
+    assert lines == [("FSD", (0.25,), "95 % of untrained networks")]
+
+
 def test_a_loss_of_zero_has_no_place_on_a_logarithmic_axis() -> None:
     loss = run_chart("run", RUN).panels[1]
     assert loss.log_y

@@ -34,7 +34,7 @@ def test_a_report_replaces_a_report_and_nothing_else(store: Path, tmp_path: Path
 def test_report_writes_a_page_and_says_so(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "page.html"
     assert command(["report", str(store), "--out", str(out), "--detail", "add_mod7"]) == 0
-    assert f"wrote {out}: 1 runs" in capsys.readouterr().out
+    assert f"wrote {out}: 1 run, " in capsys.readouterr().out
     assert out.read_text().startswith("<!doctype html>")
 
 
@@ -42,7 +42,7 @@ def test_report_writes_a_page_and_says_so(store: Path, tmp_path: Path, capsys: p
     ("arguments", "sentence"),
     [
         (["report", "nowhere"], "there is no folder 'nowhere'"),
-        (["report", "runs", "--detail", "nobody"], "--detail 'nobody' names 0 runs"),
+        (["report", "runs", "--detail", "nobody"], "there is no run 'nobody' in 'runs'"),
         (["report", "runs", "--out", "no/report.html"], "could not be written"),
         (["serve", "nowhere"], "there is no folder 'nowhere'"),
         (["serve", "runs", "--port", "99999"], "a port lies between 0 and 65535, got 99999"),

@@ -20,13 +20,22 @@ PANELS = {  # what is up → columns of the log, each with its label and role
 LOGARITHMIC = "loss"
 
 
-def run_chart(name: str, record: RunRecord) -> Figure:
-    """The run's curves, a panel for each kind that was logged; its events are vertical lines, named in the first."""
+def run_chart(name: str, record: RunRecord, untrained_95: float | None = None) -> Figure:
+    """The run's curves, a panel for each kind that was logged; its events are vertical lines, named in the first.
+
+    `untrained_95` is the 95 % quantile of FSD in untrained networks of the same spec, a horizontal line.
+    """
     curves = {up: found for up in PANELS if (found := tuple(_curves(record, up)))}
     if not curves:
         raise InputError(f"{name} has no evaluations to plot yet")
     panels = [
-        Panel(up[0].upper() + up[1:], "step", up, (*found, *_marks(record, not place)), log_y=up == LOGARITHMIC)
+        Panel(
+            up[0].upper() + up[1:],
+            "step",
+            up,
+            (*found, *_null(up, untrained_95), *_marks(record, not place)),
+            log_y=up == LOGARITHMIC,
+        )
         for place, (up, found) in enumerate(curves.items())
     ]
     return Figure(name, "", f"{name}: {record.spec.training.decay_label}", tuple(panels), panel_size=SIZE)
@@ -39,6 +48,11 @@ def _curves(record: RunRecord, up: str) -> Iterator[Series]:
         if not all(map(isnan, shown)):
             legend = None if len(PANELS[up]) > 1 else ""  # one curve needs none
             yield Series(label, "line", role, "run", tuple(record.evaluations["step"]), shown, legend=legend)
+
+
+def _null(up: str, untrained_95: float | None) -> Iterator[Series]:
+    if up == "FSD" and untrained_95 is not None:
+        yield Series("95 % of untrained networks", "horizontal", "null", "null", y=(untrained_95,))
 
 
 def _positive(values: Sequence[float]) -> list[float]:

@@ -15,6 +15,7 @@ from grokscope.measures import ablation, formulas, fourier_kan, fsd, refitted
 from grokscope.measures.question import Question
 from grokscope.model import components_of
 from grokscope.runs.runs import Run
+from grokscope.runs.settings import is_selected
 from grokscope.view.page.sources import ShownRun
 
 __all__ = ["MOST_RUNS", "ablation_rows", "detail_of", "detail_or_reason", "featured"]
@@ -26,13 +27,15 @@ SHARES = 255  # a share of power in a byte
 
 
 def featured(runs: Sequence[ShownRun], wanted: Iterable[str]) -> list[int]:
-    """Places of the runs with these names, or beginnings of names or hashes."""
+    """Places of the runs with these names, or beginnings of names or hashes, as a store finds them."""
     found: list[int] = []
     for word in wanted:
-        exact = [place for place, run in enumerate(runs) if word in (run.name, *run.name.rpartition("-")[::2])]
-        begins = [place for place, run in enumerate(runs) if run.name.startswith(word)]
-        roots = [place for place in exact if runs[place].record.spec.fork is None]  # a run and its forks share a word
-        matches = roots if len(roots) == 1 else exact or begins
+        name, *conditions = word.split(":")
+        exact = [place for place, run in enumerate(runs) if name in (run.name, *run.name.rpartition("-")[::2])]
+        begins = [place for place, run in enumerate(runs) if run.name.startswith(name)]
+        matches = [place for place in exact or begins if is_selected(runs[place].record.spec, conditions)]
+        roots = [place for place in matches if runs[place].record.spec.fork is None]  # a run and its forks share a word
+        matches = roots if exact and len(roots) == 1 else matches
         if len(matches) != 1:
             which = ", ".join(_described(runs[place]) for place in matches[:NAMED])
             which += f" and {len(matches) - NAMED} more" if len(matches) > NAMED else ""

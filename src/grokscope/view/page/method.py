@@ -10,7 +10,7 @@ from grokscope.specs import ReadingSpec
 from grokscope.timeline import Outcome
 from grokscope.timeline.outcomes import COLLAPSED, UNLEARNT
 from grokscope.version import __version__
-from grokscope.view.page.rows import MARKS, NOT_MEMORIZED
+from grokscope.view.outcomes import MARKS, NOT_MEMORIZED
 from grokscope.view.page.sources import ShownRun, Source
 
 __all__ = ["marks", "method_of"]

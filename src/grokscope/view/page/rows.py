@@ -11,12 +11,12 @@ from grokscope.model.sites import hidden_sites
 from grokscope.runs.records import is_group
 from grokscope.specs import RunSpec
 from grokscope.tasks import Task, named_task
-from grokscope.timeline import LeadStatus, Outcome, Timeline, dips_after
+from grokscope.timeline import LeadStatus, Timeline, dips_after
+from grokscope.view.outcomes import describe_ending
 from grokscope.view.page.sources import ShownRun
 
-__all__ = ["MARKS", "NOT_MEMORIZED", "row_of", "task_or_none"]
+__all__ = ["row_of", "task_or_none"]
 
-MARKS = " †‡"  # of the paper's tables
 IN_COLUMNS = {  # settings that the table shows in columns of their own, or that change nothing of the training
     *(
         "task",
@@ -32,8 +32,6 @@ IN_COLUMNS = {  # settings that the table shows in columns of their own, or that
     *("precision", "model", "layers", "width", "heads", "mlp_width", "attention", "mlp", "causal", "readout"),
     *("checkpoints", "measurements"),
 }
-NOT_MEMORIZED = "not memorised"  # of a run that ended before it had learnt its training set
-WORDS = {outcome.name.lower(): str(outcome).rstrip(MARKS) for outcome in Outcome}
 
 
 @lru_cache(maxsize=1024)
@@ -80,14 +78,8 @@ def _ended(run: ShownRun, events: Timeline | None) -> str:
     if not run.is_finished:
         return "unfinished" if events is None or events.grokked is None else "unfinished, grokked"
     if events is not None:
-        return NOT_MEMORIZED if _never_learnt(events) else str(events.outcome).rstrip(MARKS)
-    ending = run.record.outcome.outcome
-    return WORDS.get(ending, ending)
-
-
-def _never_learnt(events: Timeline) -> bool:
-    """Whether it has not even memorised, so that it cannot have become unstable."""
-    return events.outcome is Outcome.UNSTABLE and events.memorized is None
+        return describe_ending(events.outcome.name.lower(), events.memorized)
+    return describe_ending(run.record.outcome.outcome, run.record.outcome.memorized)
 
 
 def _dips(run: ShownRun, events: Timeline) -> dict[str, Any]:
