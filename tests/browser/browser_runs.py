@@ -9,11 +9,10 @@ HOSTILE_TASKS = (
     "<img src=x onerror=\"document.title='broken'\">",
     "</script><script>document.title='broken'</script>",
     "\"quoted\" and 'quoted' `too`",
-    "\u202egnp.exe\u2066",
     "=1+1",
     "long" * 2500,
 )
-HOSTILE_FOLDER = "<img src=x onerror=document.title='broken'>"
+HOSTILE_TEXT = "\u202egnp.exe\u2066"  # which no run's task may be
 TINY = RunSpec(
     task="add_mod7",
     train_fraction=0.6,
@@ -22,6 +21,8 @@ TINY = RunSpec(
     checkpoints=Cadence(every=4),
     measurements=Cadence(every=2),
 )
+TINY_AGAIN = TINY.with_seed(7)
+HOSTILE_FOLDER = f"<img src=x onerror=document.title='broken'>-{TINY_AGAIN.content_hash}"
 TINY_FORK = replace(TINY, fork=Fork(TINY.content_hash, 4), training=replace(TINY.training, weight_decay=3.0))
 
 

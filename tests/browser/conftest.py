@@ -10,7 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser_runs import HOSTILE_FOLDER, HOSTILE_TASKS, TINY, TINY_FORK, decayed, dipping, dropping
+from browser_runs import (
+    HOSTILE_FOLDER,
+    HOSTILE_TASKS,
+    HOSTILE_TEXT,
+    TINY,
+    TINY_AGAIN,
+    TINY_FORK,
+    decayed,
+    dipping,
+    dropping,
+)
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
@@ -62,7 +72,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_records(folder / "all.records.gz", records)
     claims = [
         *synthetic_claims(),
-        {"name": HOSTILE_TASKS[1], "statement": HOSTILE_TASKS[0], "verdict": HOSTILE_TASKS[1]},
+        {"name": HOSTILE_TASKS[1], "statement": HOSTILE_TASKS[0] + HOSTILE_TEXT, "verdict": HOSTILE_TASKS[1]},
     ]
     (folder / "claims.json").write_text(json.dumps(claims))
     (folder / "provenance.json").write_text(json.dumps({HOSTILE_TASKS[0]: HOSTILE_TASKS[1]}))
@@ -98,12 +108,12 @@ def mixed_report(mixed: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs that were trained: a parent, its fork, one on a group, and a copy with a hostile name."""
+    """Runs that were trained: a parent, its fork, one on a group, and one with a hostile name."""
     folder = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
-        run_all([TINY, TINY_FORK, replace(TINY, task="S3")], Store(folder), compiled=False)
-    shutil.copytree(folder / run_name(TINY), folder / HOSTILE_FOLDER)
+        run_all([TINY, TINY_FORK, TINY_AGAIN, replace(TINY, task="S3")], Store(folder), compiled=False)
+    (folder / run_name(TINY_AGAIN)).rename(folder / HOSTILE_FOLDER)
     return folder
 
 
