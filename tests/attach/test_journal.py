@@ -28,7 +28,7 @@ def test_the_log_is_read_by_list_show_and_records(tmp_path: Path, capsys: pytest
     assert run(["list", str(tmp_path)]) == 0
     assert "add_mod7_s3" in capsys.readouterr().out
     assert run(["show", str(tmp_path), "add_mod7_s3"]) == 0
-    assert "not grokked" in capsys.readouterr().out
+    assert "not memorised, ended at step 20" in capsys.readouterr().out
     folder = next(iter(Store(tmp_path)))
     assert (folder.spec.model, folder.spec.training.weight_decay) == ("<b>mine</b>", 2.0)
     record = folder.record()
