@@ -40,7 +40,7 @@ SYNONYMS = {  # options as other programs call them
     "wd": "weight-decay",
 }
 SHELLS = ("bash", "zsh", "fish")
-TITLE = "Measure grokking as it happens, test its causes, and intervene."
+TITLE = "Train, fork and measure grokking, and compare what you measure with its null."
 START = """
 Options
   --help               this text; `grokscope COMMAND --help` explains one command
