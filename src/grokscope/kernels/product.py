@@ -1,12 +1,13 @@
 """Matrix products of a stack with the bits of a stack of two.
 
-cuBLAS chooses a kernel by shape, and a kernel's sums are the same for every matrix of the stack. A stack of one is
-computed as two, since alone it would get another kernel. That the choice is the same for the size at hand is not
-promised by cuBLAS, so it is tried before the first product of every kind; where it is not, the stack is cut into
-parts for which it is.
+cuBLAS chooses a kernel by shape, by the number of matrices and by where they lie, and a kernel's sums are the same for
+every matrix of the stack. A stack of one is computed as two, since alone it would get another kernel. That the choice
+is the same for the size at hand is not promised by cuBLAS, and does not hold where the terms of a sum are no multiple
+of a kernel's tile: then tiles of other sizes begin in other places. So it is tried before the first product of every
+kind; where it does not hold, the stack is cut into parts for which it does.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -15,6 +16,9 @@ __all__ = ["product"]
 
 LARGE, PAIRS = 2.0**22, 4  # of a probe
 ALIGNMENT = 256  # bytes
+
+Places = tuple[int, ...]
+"""Where two factors and a result begin, in bytes from the last multiple of ALIGNMENT."""
 
 _FOUND: dict[tuple[object, ...], int] = {}
 
@@ -25,18 +29,33 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     if runs == 1:
         both = out if out is None else out[:2]
         can_repeat = _known(_can_repeat, a, b, both)
-        x, y = ((x.expand(2, -1, -1) if can_repeat else _stack_of_two(x)) for x in (a, b))
+        x, y = ((x.expand(2, -1, -1) if can_repeat else _copied(x, 2, _place(x))) for x in (a, b))
         return _multiply(x, y, both)[:1]
     result = None if out is None else out[:runs]
-    size = _known(_largest_part, a, b, result)
-    if size == runs:
+    if a.device.type != "cuda" or _known(_largest_part, a, b, result) == runs:
         return _multiply(a, b, result)
     if result is None:
         result = a.new_empty(runs, a.shape[1], b.shape[2])
-    for start in range(0, runs, size):
-        part = slice(min(start, runs - 2), start + size)  # never one alone
-        product(a[part], b[part], result[part])  # its own size is tried as well
+    _in_parts(a, b, result)
     return result
+
+
+def _in_parts(a: Tensor, b: Tensor, out: Tensor) -> None:
+    """Multiply as many runs at once as have the bits of the first two; no run alone."""
+    runs, first = len(a), tuple(_place(x) for x in (a, b, out))
+    largest, start = _known(_largest_part, a, b, out, first), 0
+    while start < runs:
+        start = min(start, runs - 2)
+        part = slice(start, start + max(2, min(largest, runs - start)))
+        size = _known(_largest_part, a[part], b[part], out[part], first)
+        if size == 0:  # where these two lie they get another kernel: they are multiplied where the first two would lie
+            two = slice(start, start + 2)
+            x, y, to = (_copied(x[two], 2, place) for x, place in zip((a, b, out), first, strict=True))
+            out[two] = _multiply(x, y, to)
+        else:
+            part = slice(start, start + size)
+            _multiply(a[part], b[part], out[part])
+        start += max(2, size)
 
 
 def _multiply(a: Tensor, b: Tensor, out: Tensor | None) -> Tensor:
@@ -47,69 +66,96 @@ def _multiply(a: Tensor, b: Tensor, out: Tensor | None) -> Tensor:
     return torch.bmm(a, b, out=out)
 
 
-def _known(find: Callable[[Tensor, Tensor, Tensor | None], int], a: Tensor, b: Tensor, out: Tensor | None) -> int:
+def _known(
+    find: Callable[[Tensor, Tensor, Tensor | None, Places], int],
+    a: Tensor,
+    b: Tensor,
+    out: Tensor | None,
+    first: Places | None = None,
+) -> int:
     """What is found for all products by which cuBLAS cannot tell them from this one."""
-    if a.device.type != "cuda" or (find is _largest_part and len(a) == 2):
+    given = [x for x in (a, b, out) if x is not None]
+    own = tuple(map(_place, given))
+    first = first or own
+    if a.device.type != "cuda" or (find is _largest_part and len(a) == 2 and first == own):
         return len(a)
-    kinds = tuple((x.shape, x.stride(), x.dtype, x.data_ptr() % ALIGNMENT) for x in (a, b, out) if x is not None)
-    key = (a.device, kinds, torch.get_float32_matmul_precision())
+    kinds = tuple((x.shape, x.stride(), x.dtype) for x in given)
+    key = (find, a.device, kinds, own, first, torch.get_float32_matmul_precision())
     if key not in _FOUND:
-        _FOUND[key] = find(*_probe(a, b), None if out is None else _like(out, len(out)))
+        found = [find(x, y, None if out is None else _like(out, len(out), own[2]), first) for x, y in _probes(a, b)]
+        _FOUND[key] = min(found)
     return _FOUND[key]
 
 
-def _can_repeat(a: Tensor, b: Tensor, out: Tensor | None) -> int:
+def _can_repeat(a: Tensor, b: Tensor, out: Tensor | None, first: Places) -> int:
     """Whether one matrix with a stride of 0 is multiplied as two in their own places are: 0 or 1."""
     repeated = _multiply(a.expand(2, -1, -1), b.expand(2, -1, -1), out).clone()
-    return int(torch.equal(repeated, _multiply(_stack_of_two(a), _stack_of_two(b), out)))
+    return int(torch.equal(repeated, _multiply(_copied(a, 2, first[0]), _copied(b, 2, first[1]), out)))
 
 
-def _largest_part(a: Tensor, b: Tensor, out: Tensor | None) -> int:
-    """The largest stack, of at most this size, whose products have the bits of a stack of two."""
+def _largest_part(a: Tensor, b: Tensor, out: Tensor | None, first: Places) -> int:
+    """The largest stack, of at most this size, whose products have the bits of two in the first places; 0 for none."""
     size = len(a)
-    while size > 2 and not _is_equal(a, b, out, size):
+    while size > 2 and not _is_equal(a, b, out, first, size):
         size = max(2, size // 2)
-    return size
+    return size if size > 2 or _is_equal(a, b, out, first, 2) else 0
 
 
-def _is_equal(a: Tensor, b: Tensor, out: Tensor | None, size: int) -> bool:
+def _is_equal(a: Tensor, b: Tensor, out: Tensor | None, first: Places, size: int) -> bool:
     """Whether the first two and the last two of a stack of this size have the bits that they have as two."""
-    ends = (slice(0, 2), slice(size - 2, size))
     found = _multiply(a[:size], b[:size], None if out is None else out[:size])
-    whole = [found[end].clone() for end in ends]
-    alone = [_multiply(a[end], b[end], None if out is None else out[end]) for end in ends]
-    return all(torch.equal(*pair) for pair in zip(whole, alone, strict=True))
+    for end in (slice(0, 2), slice(size - 2, size)):
+        whole = found[end].clone()
+        x, y = _copied(a[end], 2, first[0]), _copied(b[end], 2, first[1])
+        to = None if out is None else _like(out, 2, first[2])
+        if not torch.equal(whole, _multiply(x, y, to)):
+            return False
+    return True
 
 
-def _stack_of_two(x: Tensor) -> Tensor:
-    """One matrix twice, at the distance at which a stack's matrices lie."""
-    two = _like(x, 2)
-    two[:] = x
-    return two
+def _place(x: Tensor) -> int:
+    return x.data_ptr() % ALIGNMENT
 
 
-def _like(x: Tensor, runs: int) -> Tensor:
-    """Zeros for so many runs with the strides and alignment of another tensor, by which cuBLAS chooses."""
+def _copied(x: Tensor, runs: int, place: int) -> Tensor:
+    """Copies of a matrix, or of as many, at the distance at which a stack's matrices lie."""
+    copies = _like(x, runs, place)
+    copies[:] = x
+    return copies
+
+
+def _like(x: Tensor, runs: int, place: int) -> Tensor:
+    """Zeros for so many runs with the strides of another tensor, and a place by which cuBLAS chooses."""
     shape = (runs, *x.shape[1:])
     numbers = 1 + sum((length - 1) * stride for length, stride in zip(shape, x.stride(), strict=True))
-    offset = x.data_ptr() % ALIGNMENT // x.element_size()
+    offset = place // x.element_size()
     return x.new_zeros(numbers + offset).as_strided(shape, x.stride(), offset)
 
 
-def _probe(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Numbers whose sums depend on their order: small terms, some of which are lost beside large ones that cancel.
+def _probes(a: Tensor, b: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Numbers whose sums depend on the order of their terms.
 
-    Products of ordinary numbers would not do: rounded to bfloat16, most of them are equal in any order.
+    Ordinary ones tell how terms are grouped. Rounded to bfloat16 most of their sums are equal in any order, so there
+    are terms that cancel exactly, of whose sums rounding alone is left, and small terms beside large ones that cancel.
     """
-    generator = torch.Generator(a.device).manual_seed(0)
-    x, y = _like(a, len(a)), _like(b, len(b))
-    for part in (x, y):
-        for run in {i % len(part) for i in (0, 1, -2, -1)}:  # those that are compared
-            part[run] = torch.randn(part.shape[1:], generator=generator, device=part.device)
-    terms = a.shape[2]
-    order = torch.randperm(terms, generator=generator, device=a.device)[: 2 * min(PAIRS, terms // 2)]
-    signs = torch.ones(len(order), device=a.device)
-    signs[::2] = -1
-    x[:, :, order] = (LARGE * signs).to(x.dtype)
-    y[:, order] = 1
-    return x, y
+    for kind in ("ordinary", "cancelling", "large"):
+        generator = torch.Generator(a.device).manual_seed(0)
+        x, y = (_like(factor, len(factor), _place(factor)) for factor in (a, b))
+        for part in (x, y):
+            for run in {i % len(part) for i in range(-2, 2)}:  # only the first, and the ends of what is compared,
+                part[run] = torch.randn(part.shape[1:], generator=generator, device=part.device)
+        x[2:], y[2:] = x[:1].clone(), y[:1].clone()  # and every other run is the first one again
+        terms = a.shape[2]
+        order = torch.randperm(terms, generator=generator, device=a.device)
+        half = terms // 2
+        if kind == "cancelling":
+            x[:, :, order[half : 2 * half]] = -x[:, :, order[:half]]
+            y[:, order[half : 2 * half]] = y[:, order[:half]]
+            x[:, :, order[2 * half :]] = 0
+        if kind == "large":
+            chosen = order[: 2 * min(PAIRS, half)]
+            signs = torch.ones(len(chosen), device=a.device)
+            signs[::2] = -1
+            x[:, :, chosen] = (LARGE * signs).to(x.dtype)
+            y[:, chosen] = 1
+        yield x, y
