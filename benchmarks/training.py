@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -116,6 +117,7 @@ def main() -> None:
     parser.add_argument("--strides", type=int, default=2, help="hundreds of steps in a round")
     parser.add_argument("--slots", type=int, nargs="*", default=[1, 8, 64, 512])
     parser.add_argument("--settle", type=float, default=1.0, help="seconds of rest before the first round")
+    parser.add_argument("--after", type=Path, help="the first round waits for this file: others still use the device")
     parser.add_argument("--only", default="", help="a regular expression that titles must match; naive always runs")
     parser.add_argument("--name", default="training", help="results go to NAME-DEVICE.json")
     chosen = parser.parse_args()
@@ -124,11 +126,12 @@ def main() -> None:
     for entry in table:
         entry.strides = min(entry.strides, chosen.strides)
     for wave in sorted({entry.wave for entry in table}):
-        race([entry for entry in table if entry.wave == wave], chosen.device, chosen.rounds, chosen.settle)
-    report(chosen.device, table, chosen.name)
+        own = [entry for entry in table if entry.wave == wave]
+        race(own, chosen.device, chosen.rounds, chosen.settle, chosen.after)
+        report(chosen.device, [entry for entry in table if entry.wave <= wave], chosen.name)
 
 
-def race(wave: list[Entry], device: str, rounds: int, settle: float) -> None:
+def race(wave: list[Entry], device: str, rounds: int, settle: float, after: Path | None) -> None:
     """Start a wave, run interleaved rounds, end it."""
     cores = len(os.sched_getaffinity(0))
     for entry in wave:
@@ -138,6 +141,8 @@ def race(wave: list[Entry], device: str, rounds: int, settle: float) -> None:
     for entry in wave if device != "cpu" else ():
         entry.wait_until_ready()
     print(f"{len(wave)} contestants are ready", flush=True)
+    while after is not None and not after.exists():
+        time.sleep(0.2)
     time.sleep(settle)
     for number in range(rounds):
         for entry in wave:
