@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.precisions import LONGEST
+from benchmarks.precisions import summary as summary_of
+
 RESULTS = Path(__file__).parent / "results"
 PAGE, README = Path(__file__).parent / "RESULTS.md", Path(__file__).parents[1] / "README.md"
 BLOCK = re.compile(r"(<!-- speed: written by benchmarks/page.py -->\n).*?(<!-- end of speed -->)", re.DOTALL)
@@ -79,6 +82,28 @@ def grokking() -> list[str]:
     return [*lines, "", made_by(found)]
 
 
+def precisions() -> list[str]:
+    """Every precision against the float32 reference, over many seeds at a weight decay at which runs grok soon."""
+    found = record("precisions-cuda")
+    measured = found["measured"]
+    rows = [
+        [
+            arm,
+            f"{own['runs'] - own['not_grokked']} of {own['runs']}",
+            f"{own['ratio']:.3f} [{own['low']:.3f}, {own['high']:.3f}]",
+            "yes" if own["equal"] else "no",
+        ]
+        for arm, own in summary_of(measured).items()
+    ]
+    titles = ["arm", "grokked", "ratio of geometric means, 95 % interval", "inside [0.95, 1.05]"]
+    note = (
+        f"λ = {measured['weight_decay']:g}, {measured['steps']:,} steps. The reference is the compiled step, the "
+        f"others are kernels. A run that has not grokked counts with every step up to {LONGEST} times the budget: the "
+        f"interval holds for all of them, the ratio is that of the earliest. {made_by(found)}"
+    )
+    return [*table(titles, rows), "", note]
+
+
 def page() -> str:
     """The whole page."""
     lines = [
@@ -110,6 +135,8 @@ def page() -> str:
         "## Do faster precisions grok alike?",
         "",
         *grokking(),
+        "",
+        *precisions(),
         "",
     ]
     return "\n".join(lines)

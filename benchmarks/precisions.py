@@ -2,7 +2,8 @@
 
 Trains p = 97 addition at a weight decay at which all runs grok soon, over many seeds, and stores every run's step. A
 precision is equal if the 95 % interval of the ratio of geometric means to the float32 reference's lies in [0.95, 1.05].
-A run that has not grokked at the end is trained again, alone and longer: with kernels it is the same run.
+A run that has not grokked at the end is trained again, alone and longer: with kernels it is the same run. Until that is
+done its step is unknown, and the interval is that of every step up to LONGEST times the budget.
 """
 
 import argparse
@@ -26,19 +27,34 @@ EQUAL = (0.95, 1.05)
 LONGEST = 8  # times as long as at first
 
 
-def ratio(ours: list[int | None], reference: list[int | None]) -> dict[str, Any]:
-    """The ratio of geometric means with Welch's 95 % interval, and whether that is equality; nothing if any is missing.
+def ratio(ours: list[int | None], reference: list[int | None], budget: int) -> dict[str, Any]:
+    """The ratio of geometric means with Welch's 95 % interval, and whether that is equality.
 
-    >>> ratio([100, 110, 100], [100, 110, 100])["ratio"]
+    The interval covers every step that a run which has not grokked may have, from the budget to LONGEST times it. Only
+    of the reference may none be missing.
+
+    >>> ratio([100, 110, 100], [100, 110, 100], 200)["ratio"]
     1.0
+    >>> ratio([100, None], [100, 200], 200)["not_grokked"]
+    1
     """
-    a, b = ([log(step) for step in steps if step] for steps in (ours, reference))
-    if len(a) < len(ours) or len(b) < len(reference):
-        return {"ratio": None, "low": None, "high": None, "equal": False}
+    ends = [_interval(ours, reference, step) for step in (budget, LONGEST * budget)]
+    low, high = min(end[1] for end in ends), max(end[2] for end in ends)
+    found = {"ratio": ends[0][0], "low": low, "high": high}
+    is_equal = EQUAL[0] <= low and high <= EQUAL[1]
+    return {name: round(value, 4) for name, value in found.items()} | {
+        "equal": is_equal,
+        "not_grokked": ours.count(None),
+    }
+
+
+def _interval(ours: list[int | None], reference: list[int | None], missing: int) -> tuple[float, float, float]:
+    """Ratio and interval if every run that has not grokked did so at this step."""
+    if None in reference:
+        raise SystemExit("runs of the reference have not grokked; train it for more --steps")
+    a, b = ([log(step or missing) for step in steps] for steps in (ours, reference))
     interval = ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
-    found = [exp(x) for x in (sum(a) / len(a) - sum(b) / len(b), interval.low, interval.high)]
-    is_equal = EQUAL[0] <= found[1] and found[2] <= EQUAL[1]
-    return {**dict(zip(("ratio", "low", "high"), (round(x, 4) for x in found), strict=True)), "equal": is_equal}
+    return exp(sum(a) / len(a) - sum(b) / len(b)), exp(interval.low), exp(interval.high)
 
 
 def runs_of(arm: str, seeds: Sequence[int], chosen: argparse.Namespace, steps: int) -> list[int | None]:
@@ -57,6 +73,12 @@ def completed(arm: str, steps: list[int | None], chosen: argparse.Namespace) -> 
         for seed, step in zip(missing, runs_of(arm, missing, chosen, longer), strict=True):
             found[seed] = step
     return found
+
+
+def summary(measured: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Every arm against the reference."""
+    steps = measured["grokked"]
+    return {arm: {"runs": len(own), **ratio(own, steps[REFERENCE], measured["steps"])} for arm, own in steps.items()}
 
 
 def main() -> None:
@@ -79,10 +101,9 @@ def main() -> None:
         started = {arm: subprocess.Popen([*command, arm], stdout=subprocess.PIPE, text=True) for arm in ARMS}
         steps = {arm: json.loads(child.communicate()[0]) for arm, child in started.items()}
     steps = {arm: completed(arm, own, chosen) for arm, own in steps.items()}
-    summary = {arm: {"runs": len(own), **ratio(own, steps[REFERENCE])} for arm, own in steps.items()}
-    measured = {"weight_decay": chosen.weight_decay, "steps": chosen.steps, "summary": summary, "grokked": steps}
-    save(name, measured, chosen.device)
-    print(json.dumps(summary, indent=1))
+    measured = {"weight_decay": chosen.weight_decay, "steps": chosen.steps, "grokked": steps}
+    save(name, measured | {"summary": summary(measured)}, chosen.device)
+    print(json.dumps(summary(measured), indent=1))
 
 
 if __name__ == "__main__":
