@@ -16,7 +16,8 @@ from grokscope.view.page.sources import ShownRun, Source
 __all__ = ["marks", "method_of"]
 
 PAPER = {
-    "text": "Achyuthan Sivasankar, “Circuit Synchronization Precedes Generalization: A Causal Precursor to Grokking”, 2026",
+    "text": "Achyuthan Sivasankar, “Circuit Synchronization Precedes Generalization: A Causal Precursor to Grokking” "
+    "(2026)",
     "name": "arXiv:2606.12966",
     "link": "https://arxiv.org/abs/2606.12966",
 }
