@@ -91,6 +91,10 @@ def run_on_slurm(
     `folder` holds submitit's files and has to be seen by every node; `cluster` "local" runs the same jobs on this
     machine. The controller is asked every `ask_every` seconds. Further parameters (such as `slurm_partition`) go to
     submitit.
+
+    Example::
+
+        run_on_slurm(plan, print, Path("runs/wide/jobs"), slurm_partition="gpu")
     """
     try:
         import submitit
