@@ -226,5 +226,6 @@ def _read(answer: Path, job: str) -> list[Line] | Exception:
     if isinstance(failed := found.get("failed"), str):
         return InputError(failed) if found.get("is_input") is True else RuntimeError(failed)
     reports = found.get("reports")
-    is_whole = isinstance(reports, list) and all(isinstance(line, dict) for line in reports)
-    return reports if is_whole else RuntimeError(f"the answer of job {job} is damaged")
+    if not isinstance(reports, list) or not all(isinstance(line, dict) for line in reports):
+        return RuntimeError(f"the answer of job {job} is damaged")
+    return reports
