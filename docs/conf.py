@@ -44,8 +44,16 @@ def finished(app: Any, what: str, name: str, thing: Any, options: Any, lines: li
     if what == "module":
         others = [one for one in thing.__all__ if not callable(getattr(thing, one)) or get_origin(getattr(thing, one))]
         lines += [line for one in others for line in (f"* `{one}`: {described(getattr(thing, one))}", "")]
+    if what == "function" and not any(line.startswith(">>> ") for line in lines):
+        lines += example_beside(thing)
     parts = "\n".join(lines).split("`")
     lines[:] = "`".join(part if i % 2 else part.replace("|", r"\|") for i, part in enumerate(parts)).split("\n")
+
+
+def example_beside(function: Any) -> list[str]:
+    """The example in the docstring of a function's module, if it calls the function."""
+    _, start, rest = (inspect.getdoc(inspect.getmodule(function)) or "").partition("\n>>> ")
+    return ["", *f"{start}{rest}".strip().splitlines(), ""] if f"{function.__name__}(" in rest else []
 
 
 def described(value: Any) -> str:

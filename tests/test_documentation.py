@@ -1,6 +1,7 @@
 """The notebook and the pages that Sphinx builds: what is stored is checked here, making it again is `make slow`."""
 
 import importlib
+import inspect
 import json
 import re
 import shutil
@@ -70,6 +71,33 @@ def test_every_room_has_its_place_in_the_reference() -> None:
 def test_every_module_of_the_reference_exists_and_says_what_it_exports(page: Path) -> None:
     assert [module for module in PAGES[page] if importlib.import_module(module).__all__ is None] == []
     assert len(set(PAGES[page])) == len(PAGES[page])
+
+
+def has_example(function: Any) -> bool:
+    """Whether a function's docstring shows it; of code that rules of claims are a digest of, its module's does.
+
+    `Example::` is not run: it needs a cluster, a network, a device or somebody else's package.
+    """
+    if re.search(r"^(>>> |Example::$)", inspect.getdoc(function) or "", re.MULTILINE):
+        return True
+    shown = [line for line in (sys.modules[function.__module__].__doc__ or "").splitlines() if line.startswith(">>> ")]
+    return any(f"{function.__name__}(" in line for line in shown)
+
+
+@pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: page.stem)
+def test_every_function_of_the_reference_has_an_example(page: Path) -> None:
+    public = [getattr(importlib.import_module(module), name) for module in PAGES[page] for name in names_of(module)]
+    functions = [one for one in public if inspect.isfunction(one) and one.__name__ != "main"]  # run with `python -m`
+    assert [f"{one.__module__}.{one.__name__}" for one in functions if not has_example(one)] == []
+
+
+def names_of(module: str) -> list[str]:
+    return list(importlib.import_module(module).__all__)
+
+
+def test_an_example_that_is_missing_is_noticed() -> None:
+    assert has_example(importlib.import_module("grokscope.law").fit_law)
+    assert not has_example(has_example)
 
 
 def test_every_page_has_its_place_in_a_table_of_contents() -> None:

@@ -45,7 +45,15 @@ class DamagedError(InputError):
 
 
 def open_file(path: Path, flags: int = os.O_RDONLY, follow_links: bool = False) -> int:
-    """The descriptor of a regular file; anything else in its place is a `DamagedError`, and never waited for."""
+    """The descriptor of a regular file; anything else in its place is a `DamagedError`, and never waited for.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "note").write_text("whole")
+    ...     with os.fdopen(open_file(Path(folder, "note"))) as file:
+    ...         file.read()
+    'whole'
+    """
     flags |= os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow_links else os.O_NOFOLLOW)
     try:
         descriptor = os.open(path, flags, 0o644)
@@ -63,7 +71,14 @@ def open_file(path: Path, flags: int = os.O_RDONLY, follow_links: bool = False) 
 
 
 def read_file(path: Path, most: int = LARGEST, follow_links: bool = False) -> bytes:
-    """All bytes of a regular file of at most so many; `FileNotFoundError` only if nothing has this name."""
+    """All bytes of a regular file of at most so many; `FileNotFoundError` only if nothing has this name.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "note").write_text("whole")
+    ...     read_file(Path(folder, "note"))
+    b'whole'
+    """
     try:
         with os.fdopen(open_file(path, follow_links=follow_links), "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -77,7 +92,14 @@ def read_file(path: Path, most: int = LARGEST, follow_links: bool = False) -> by
 
 
 def read_given(path: Path, what: str, most: int = LARGEST) -> bytes:
-    """A file that somebody named, wherever it lies; one that cannot be read is rejected as `what`."""
+    """A file that somebody named, wherever it lies; one that cannot be read is rejected as `what`.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "note").write_text("whole")
+    ...     read_given(Path(folder, "note"), "the note")
+    b'whole'
+    """
     try:
         return read_file(path, most, follow_links=True)
     except FileNotFoundError:
@@ -87,7 +109,14 @@ def read_given(path: Path, what: str, most: int = LARGEST) -> bytes:
 
 
 def read_json(path: Path, kind: type[SomeJson], most: int = LARGEST, follow_links: bool = False) -> SomeJson:
-    """A JSON file's object or list; `FileNotFoundError` only if nothing has this name."""
+    """A JSON file's object or list; `FileNotFoundError` only if nothing has this name.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "note.json").write_text('{"fsd": 0.8}')
+    ...     read_json(Path(folder, "note.json"), dict)
+    {'fsd': 0.8}
+    """
     content = read_file(path, most, follow_links)
     try:
         found = parse_json(content, named(path))
@@ -99,7 +128,11 @@ def read_json(path: Path, kind: type[SomeJson], most: int = LARGEST, follow_link
 
 
 def parse_json(text: str | bytes, name: str) -> Any:
-    """The value of a JSON text with finite numbers, each key once, and not too deep; else an `InputError`."""
+    """The value of a JSON text with finite numbers, each key once, and not too deep; else an `InputError`.
+
+    >>> parse_json('{"fsd": 0.8}', "the note")
+    {'fsd': 0.8}
+    """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -129,7 +162,15 @@ def parse_json(text: str | bytes, name: str) -> Any:
 
 
 def discard(path: Path) -> None:
-    """Remove a file, a link or a pipe, if there is one; a folder in a file's place is kept under a hidden name."""
+    """Remove a file, a link or a pipe, if there is one; a folder in a file's place is kept under a hidden name.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "note").write_text("old")
+    ...     discard(Path(folder, "note"))
+    ...     Path(folder, "note").exists()
+    False
+    """
     try:
         if path.is_dir() and not path.is_symlink():
             path.rename(free_place(path.with_name(f".damaged-{path.name}")))
@@ -140,7 +181,14 @@ def discard(path: Path) -> None:
 
 
 def free_place(path: Path) -> Path:
-    """The path, or the first of its numbered variants, that nothing has yet."""
+    """The path, or the first of its numbered variants, that nothing has yet.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "note").write_text("old")
+    ...     free_place(Path(folder, "note")).name
+    'note.2'
+    """
     numbered = (path.with_name(f"{path.name}.{number}") for number in count(2))
     return next(place for place in chain([path], numbered) if not os.path.lexists(place))
 

@@ -17,6 +17,10 @@ def exports(package: str, modules: Mapping[str, Sequence[str]]) -> tuple[Callabl
     """`__getattr__` and `__dir__` of a package, for names listed by the module below it that has them.
 
     A module below the package is an attribute too, imported or not, as if the package had imported it.
+
+    >>> attribute, names = exports("grokscope", {"version": ["__version__"]})
+    >>> "__version__" in names()
+    True
     """
     namespace = vars(sys.modules[package])
     below = {module.name for module in iter_modules(sys.modules[package].__path__)}

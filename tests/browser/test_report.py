@@ -231,6 +231,25 @@ def test_hostile_names_are_text(page: Any, report: str, detailed: str) -> None:
     assert page.complaints == []
 
 
+def test_no_section_is_wider_than_a_phone(page: Any, report: str, detailed: str, mixed_report: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    for address in (report, detailed, mixed_report):
+        for section in SECTIONS:
+            opened(page, address, section)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{section} is too wide"
+
+
+def test_outcomes_of_one_task_are_shown_by_weight_decay(page: Any, report: str, mixed_report: str) -> None:
+    button = "#figure-outcomes .tools button"
+    rows = rows_of(downloaded(opened(page, mixed_report, query="forks=1"), button))
+    assert rows[0] == ["weight decay λ", "outcome", "runs"]
+    bars = {row[0] for row in rows[1:]}
+    assert {"all runs", "λ = 1", "λ = 10"} <= bars
+    count = {bar: sum(int(row[2]) for row in rows[1:] if row[0] == bar) for bar in bars}
+    assert count.pop("all runs") == sum(count.values())
+    assert rows_of(downloaded(opened(page, report), button))[0] == ["task", "outcome", "runs"]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_violation(scheme: str, browser: Any, report: str, detailed: str) -> None:
     context = browser.new_context(color_scheme=scheme)

@@ -50,7 +50,7 @@ def test_its_claims_are_printed_for_people_and_programs(own: Path, capsys: pytes
     assert (row["name"], row["verdict"], row["n"]) == ("norm-positive", "reproduced", 2)
     assert shown.err == "", "the stored rules are the study's of today"
     assert run(["reproduce", str(own), "--claims", "--from", str(own / "results")]) == 0
-    assert "1 claims: 1 reproduced" in capsys.readouterr().out
+    assert "1 claim: 1 reproduced" in capsys.readouterr().out
     assert run(["reproduce", str(own), "--claims", "--json"]) == 0
     [row] = json.loads(capsys.readouterr().out)
     assert row.keys() == {"name", "statement", "where", "reported", "shown_in", "rule", "quantity"}

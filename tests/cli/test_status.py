@@ -24,6 +24,18 @@ def test_a_folder_is_cancelled_and_resumed(capsys: pytest.CaptureFixture[str]) -
     assert Store("runs").is_finished(TINY)
 
 
+def test_where_every_run_has_ended_nothing_is_cancelled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words("train add_mod7 --seeds 0:2 --spec tiny.json --out runs")) == 0
+    capsys.readouterr()
+    assert run(words("cancel runs")) == 0
+    assert capsys.readouterr().out == "nothing is to be stopped: every run of runs is finished\n"
+    assert not Store("runs").is_cancelled
+    Store("runs").add(TINY.with_seed(7))
+    assert run(words("cancel runs")) == 0
+    assert Store("runs").is_cancelled, "one was begun without a plan"
+    rejected(words("cancel rnus"), "there is no folder 'rnus'; did you mean 'runs'?", tmp_path, capsys)
+
+
 def test_a_remote_store_is_trained_in_copied_and_examined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = f"file://{tmp_path}/share"
     assert run(words(f"train add_mod7 --seeds 0:2 --spec tiny.json --out {place}")) == 0
@@ -62,7 +74,7 @@ def test_a_remote_store_is_trained_in_copied_and_examined(tmp_path: Path, capsys
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("cancel runs", "there are no runs in runs"),
+        ("cancel runs", "there is no folder 'runs'"),
         ("status nowhere", "there is no folder 'nowhere'"),
         ("doctor nowhere", "there is no folder 'nowhere'"),
     ],

@@ -78,7 +78,7 @@ def test_what_is_finished_is_used_again(study: str, trained: Path, capsys: pytes
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert (trained / "tables" / "tab-norm.csv").exists()
     printed = capsys.readouterr().out
-    assert "1 claims: 1 reproduced" in printed
+    assert "1 claim: 1 reproduced" in printed
     assert "4 runs in" in printed
 
 

@@ -1,5 +1,7 @@
 """Job arrays and the controller's answers, without a cluster."""
 
+import contextlib
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 
 from grokscope.errors import InputError
 from grokscope.jobs import slurm
-from grokscope.jobs.shards import shards_of
+from grokscope.jobs.shards import Line, UnfinishedError, shards_of
 from grokscope.jobs.slurm import Job, Queue, run_on_slurm
 from grokscope.runs.plans import encode_plan
 from grokscope.specs import Plan
@@ -20,8 +22,9 @@ from tiny_runs import TINY
 class Jobs:
     """What submitit's executor does when it is handed jobs: the sizes of its arrays, and jobs that have ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: Callable[[str], list[Line]]) -> None:
         self.arrays: list[int] = []
+        self.work = work
 
     @contextmanager
     def batch(self) -> Iterator[None]:
@@ -30,18 +33,50 @@ class Jobs:
 
     def submit(self, job: Job) -> Any:
         self.arrays[-1] += 1
-        return SimpleNamespace(done=lambda: True, result=lambda: [{"run": job.plan}])
+        with pytest.MonkeyPatch.context() as patch, contextlib.suppress(Exception, SystemExit):
+            patch.setattr(slurm, "work_on", self.work)
+            job()
+        return SimpleNamespace(job_id="7_0", done=lambda: True, result=unpickled)
 
 
-def test_no_array_is_larger_than_a_cluster_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def unpickled() -> None:
+    raise AssertionError("submitit's `result` loads a pickle")
+
+
+def test_no_array_is_larger_than_a_cluster_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slurm, "ARRAY", 4)
     shards = shards_of(Plan("runs", tuple(TINY.with_seed(seed) for seed in range(10))), runs_per_shard=1)
-    jobs, ended = Jobs(), dict[int, str]()
-    for shard, reports in filter(None, slurm._ended_jobs(jobs, None, shards)):
+    jobs, ended = Jobs(lambda plan: [{"run": plan}]), dict[int, str]()
+    for shard, reports in filter(None, slurm._ended_jobs(jobs, tmp_path, None, shards)):
         assert isinstance(reports, list)
         ended[shard.number] = reports[0]["run"]
     assert jobs.arrays == [4, 4, 2]
     assert ended == {shard.number: encode_plan(shard.plan).decode() for shard in shards}
+
+
+def failing(error: BaseException) -> Callable[[str], list[Line]]:
+    def work(plan: str) -> list[Line]:
+        raise error
+
+    return work
+
+
+@pytest.mark.parametrize(
+    ("work", "expected"),
+    [
+        (failing(InputError("no task 'add'")), InputError("no task 'add'")),
+        (failing(UnfinishedError("it was asked to stop")), RuntimeError("it was asked to stop")),
+        (failing(ZeroDivisionError("1/0")), RuntimeError("1/0")),
+        (failing(UnfinishedError("", [signal.SIGTERM])), RuntimeError("job 7_0 ended without an answer")),
+        (lambda plan: ["no report"], RuntimeError("the answer of job 7_0 is damaged")),
+    ],
+    ids=["bad input", "unfinished", "failed", "lost", "damaged"],
+)
+def test_what_failed_is_read_from_a_file_and_not_from_a_pickle(
+    work: Callable[[str], list[Line]], expected: Exception, tmp_path: Path
+) -> None:
+    [(_, found)] = filter(None, slurm._ended_jobs(Jobs(work), tmp_path, None, shards_of(Plan("runs", (TINY,)))))
+    assert (type(found), str(found)) == (type(expected), str(expected))
 
 
 Answer = Callable[[str], None]

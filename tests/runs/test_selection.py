@@ -43,6 +43,8 @@ def test_a_run_is_chosen_by_its_place_and_runs_by_a_slice(path: Path) -> None:
         ({"activation": "relu"}, {S3}),
         ({"learning_rate": ADD.training.learning_rate, "steps": 8, "layers": 2}, {ADD, FORK, S3, WAITING}),
         ({"shuffled_labels": True}, set()),
+        ({"seeds.split": ADD.seeds.split, "fork.step": 4}, {FORK}),
+        ({"fork.step": None, "task": "add_mod11"}, {ADD, WAITING}),
         ({"task": "add_mod97"}, set()),
         ({"run": run_name(S3)}, {S3}),
         ({}, {ADD, FORK, S3, WAITING}),

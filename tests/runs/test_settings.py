@@ -20,8 +20,10 @@ LATE = replace(STRONG, fork=Fork(SPEC.content_hash, 2000))
 def test_every_setting_has_a_name() -> None:
     found = settings_of(FORK)
     assert (found["weight_decay"], found["layers"], found["seeds.split"], found["fork.step"]) == (2.0, 2, 1, 1000)
+    assert found == settings_of(FORK.to_dict())
+    assert found.keys() == settings_of(SPEC).keys(), "and those of a part that a run does not have are none"
     assert "fork" not in found
-    assert len(found) == len(settings_of(SPEC)) + len(Fork.__dataclass_fields__) - 1
+    assert settings_of(SPEC)["fork.step"] is None
 
 
 def test_what_differs_tells_runs_apart() -> None:
@@ -57,6 +59,7 @@ def test_runs_that_differ_in_too_much_are_not_told_apart() -> None:
         ("weight_decay=20", False),
         ("weight_decay=two", False),
         ("fork.step=1000", True),
+        ("fork.step=none", False),
         ("trigger.at_least=none", True),
         ("shuffled_labels=false", True),
         ("task=ADD_mod97", True),

@@ -86,6 +86,12 @@ def convert(source: Path | str, target: Path | str | None = None) -> Path:
     Nested dictionaries become dotted names; lists and tuples too, by number. Anything that is not a tensor or a
     plain number is left out. A file that asks for far more memory than it has bytes is rejected. `weights_only` lowers
     the risk of a pickle and does not end it: convert files of people you trust.
+
+    >>> from torch import eye, save
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save({"fc.weight": eye(2)}, Path(folder, "mine.pt"))
+    ...     convert(Path(folder, "mine.pt")).name
+    'mine.safetensors'
     """
     source = Path(source)
     target = source.with_suffix(SAFE) if target is None else Path(target)

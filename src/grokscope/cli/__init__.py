@@ -1,5 +1,6 @@
 """The command line: parses, prints, and turns bad input into one sentence and exit status 2."""
 
+import contextlib
 import inspect
 import io
 import re
@@ -98,12 +99,14 @@ def parse(words: list[str]) -> Callable[[], object]:
         rest = separate(rest, arguments_of(command))
         check_values(rest, arguments_of(command))
         try:
-            return tyro.cli(_postponed(command), prog=f"grokscope {name}", args=rest, config=CONFIG)
+            with contextlib.redirect_stderr(io.StringIO()):  # what tyro says in boxes is said here in a sentence
+                return tyro.cli(_postponed(command), prog=f"grokscope {name}", args=rest, config=CONFIG)
         except SystemExit as stop:
-            if not stop.code:
-                print(
-                    "\n".join(["", "Examples:", *(f"  {line}" for line in examples_of(inspect.getdoc(command) or ""))])
-                )
+            if stop.code:
+                got = shown(" ".join(words[1:])) if words[1:] else "nothing"
+                usage = " ".join([name, *_required(command)])
+                raise InputError(f"a command such as `grokscope {usage}` is expected, got {got}") from None
+            print("\n".join(["", "Examples:", *(f"  {line}" for line in examples_of(inspect.getdoc(command) or ""))]))
             raise
     if name == "--completion":
         return partial(_print_completion, rest)
@@ -115,6 +118,20 @@ def parse(words: list[str]) -> Callable[[], object]:
     raise InputError(
         f"there is no {kind} {shown(name)}{did_you_mean(name, known) or '; `grokscope --help` shows them'}"
     )
+
+
+def _required(command: Command) -> list[str]:
+    """The arguments of a command as its usage shows them: those that may be left out are in brackets, or not there."""
+    parameters = inspect.signature(command).parameters
+    usage = []
+    for one in arguments_of(command):
+        is_needed = one.owner is command and parameters[one.name].default is inspect.Parameter.empty
+        if one.written.startswith("--"):
+            usage += [f"{one.written} ..."] if is_needed else []
+        else:
+            place = one.written.strip("[]")
+            usage.append(place if is_needed else f"[{place}]")
+    return usage
 
 
 def _check_options(name: str, command: Command, words: list[str]) -> None:

@@ -85,7 +85,7 @@ def frame(state: Watched, width: int = 120, ascii_only: bool = False) -> Group:
 
 
 def _cells(line: Line, width: int, letters: str) -> tuple[str, ...]:
-    room = 8 if width < WIDE else 12 if width < 120 else 24
+    room = 5 if width < WIDE else 12 if width < 120 else 24
     longest = max(width - 2 * room - (46 if width < WIDE else 56), 12)
     return (
         line.label if len(line.label) <= longest else f"{line.label[: longest - 1]}…",

@@ -126,7 +126,7 @@ def run_with_progress(plan: Plan, track: Sequence[Word] = (), executor: Executor
 
 
 def finish(plan: Plan, is_finished: bool) -> None:
-    """Print what became of a plan's runs; exit with status 75 if it was interrupted."""
+    """Print how far a plan's runs are; exit with status 75 if it was interrupted."""
     store, folders = Store(plan.out), list[RunFolder]()
     if not is_remote(plan.out):
         damaged = find_damaged(plan.runs, store)

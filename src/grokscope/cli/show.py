@@ -27,7 +27,7 @@ def show(
 ) -> None:
     """Summarise a folder of runs in words, or show one run in full.
 
-    For a folder: what became of each run, and how the forks of a run agree with Δt = C/λ. For a run: its spec, its
+    For a folder: what happened to each run, and how the forks of a run agree with Δt = C/λ. For a run: its spec, its
     outcome, its evaluations and where its weights are stored.
 
     Args:

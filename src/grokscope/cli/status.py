@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Collection
 
 from grokscope.cli.damage import describe_damage
 from grokscope.cli.options import JsonFlag, Place
@@ -10,6 +11,7 @@ from grokscope.runs import Run, Store, is_remote, kept_plans, open_runs, open_st
 from grokscope.runs.index import Facts
 from grokscope.runs.locks import lock_owner
 from grokscope.runs.runs import SUMMARIZED
+from grokscope.specs import RunSpec
 
 __all__ = ["cancel", "status"]
 
@@ -50,7 +52,7 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
     going = f"{facts['begun']} in progress, {facts['waiting']} pending"
     print(f"{plural(facts['planned'], 'run')}: {ended}, {going}{broken}")
     if facts["stopped_early"]:
-        print(f"{facts['stopped_early']} ended early after grokking: leads computed from them are biased")
+        print(f"{facts['stopped_early']} ended early after grokking (--stop-after-grokking)")
     if writers:
         print(f"written by {', '.join(sorted(writers))}")
     if facts["cancelled"]:
@@ -77,8 +79,23 @@ def cancel(folder: Place) -> None:
     Examples:
         grokscope cancel runs/decays
     """
+    if not is_remote(folder):
+        open_runs(folder)  # rejects a folder that is not there
     with open_store(folder) as store:
-        if not kept_plans(store) and not store.names():
+        planned = {spec for plan in kept_plans(store) for spec in plan.runs}
+        if not planned and not store.names():
             raise InputError(f"there are no runs in {folder}")
+        if _have_ended(store, planned):
+            print(f"nothing is to be stopped: every run of {folder} is finished")
+            return
         store.cancel()
     print(f"every worker will stop within seconds; continue with `grokscope resume {folder}`")
+
+
+def _have_ended(store: Store, planned: Collection[RunSpec]) -> bool:
+    """Whether every run that is planned or stored has ended; of a remote store the plans are asked alone."""
+    try:
+        stored = [] if is_remote(store.address) else list(store)
+        return all(map(store.is_finished, planned)) and all(one.outcome.is_finished for one in stored)
+    except InputError:  # what is damaged is not known to have ended
+        return False

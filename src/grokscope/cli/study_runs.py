@@ -1,7 +1,9 @@
 """A study trained, remade from records, drawn, and its claims printed."""
 
 import json
+import shutil
 import sys
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -13,7 +15,7 @@ from rich.console import Console
 from grokscope.cli.columns import print_columns
 from grokscope.cli.options import ExecutorOptions, HardwareOptions, Precision
 from grokscope.cli.plans import INTERRUPTED, device_here, estimate, run_with_progress, write_plan
-from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.errors import InputError, did_you_mean, plural, shown
 from grokscope.files import named, write_json
 from grokscope.runs import Store, run_name
 from grokscope.runs.damage import damaged_runs
@@ -35,7 +37,8 @@ __all__ = ["draw", "print_claims", "remake", "train_study"]
 
 NO_RUNS = 1
 RUNS, MARK = "runs", "reproduction.json"
-NEEDED = {"name", "reported", "value", "n", "verdict"}  # of a claim that was judged
+WIDEST = 120  # columns of a claim
+NEEDED = {"name", "statement", "reported", "value", "n", "verdict"}  # of a claim that was judged
 
 
 def train_study(
@@ -197,19 +200,23 @@ def _read_claims(study: Study, folder: Path) -> list[dict[str, Any]]:
 
 
 def _print_rows(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
-    """The claims as a table, and how many have which verdict."""
+    """Each claim with its statement and verdict, or its rule, and how many have which verdict."""
     if as_json:
         print(json.dumps(list(rows), ensure_ascii=False))
         return
     is_judged = "verdict" in rows[0]
-    columns = {"claim": "name", "paper": "reported"}
-    columns |= {"ours": "value", "n": "n", "verdict": "verdict"} if is_judged else {"rule": "rule"}
-    print_columns(
-        [*columns],
-        [[str(row[name]) for name in columns.values()] for row in rows],
-        frozenset({"n"}),
-        frozenset({"claim"}),
-    )
+    for row in rows:
+        found = f"ours, n = {row['n']}: {row['value']}" if is_judged else f"rule: {row['rule']}"
+        _print_folded(f"{row['name']}: {row['verdict']}" if is_judged else str(row["name"]), "")
+        for text in (str(row["statement"]), f"paper: {row['reported']}", found):
+            _print_folded(text, "  ")
     if is_judged:
         counts = Counter(row["verdict"] for row in rows)
-        print(f"{len(rows)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+        print(f"{plural(len(rows), 'claim')}: " + ", ".join(f"{count} {word}" for word, count in counts.items()))
+
+
+def _print_folded(text: str, indent: str) -> None:
+    """Print a text in lines as wide as the window; what a foreign file holds is no command to a terminal."""
+    width = min(shutil.get_terminal_size().columns, WIDEST)
+    plain = text if text.isprintable() else shown(text)
+    print(textwrap.fill(plain, width, initial_indent=indent, subsequent_indent=f"{indent}  "))

@@ -41,7 +41,12 @@ def executor_named(
     memory: int | None = None,
     retries: int = 3,
 ) -> Callable[..., bool]:
-    """The executor of this name, with what it has to know of its cluster."""
+    """The executor of this name, with what it has to know of its cluster.
+
+    >>> from grokscope.specs import RunSpec
+    >>> executor_named("local", Plan("runs", (RunSpec(),)), retries=5).keywords
+    {'retries': 5}
+    """
     if name == "local":
         return partial(run_locally, retries=retries)
     cut: dict[str, Any] = {"runs_per_shard": runs_per_shard, "memory": memory, "retries": retries}
@@ -64,6 +69,10 @@ def run_on_ray(
 
     A task takes one core, or one GPU. Ray starts a task again, elsewhere if need be, when its process or its node dies;
     one that fails otherwise is tried again by us.
+
+    Example::
+
+        run_on_ray(plan, print, address="10.0.0.1:6379")
     """
     try:
         import ray

@@ -29,7 +29,11 @@ Reports = queue.Queue[tuple["_Worker", str | None]]
 
 
 def cores() -> int:
-    """Cores this process may use."""
+    """Cores this process may use.
+
+    >>> cores() >= 1
+    True
+    """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -45,6 +49,14 @@ def run_locally(
     The first Ctrl-C lets the workers store everything, the second ends them at once; the store is valid either way.
     A worker that is killed (the system was out of memory, say), or is silent for `patience` seconds and is then killed
     by us, is started again and continues, at most `retries` times.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.specs import RunSpec
+    >>> small = {"layers": 1, "width": 8, "heads": 1, "mlp_width": 16, "steps": 2, "batch_size": 4}
+    >>> spec = RunSpec("add_mod5").with_values(small)
+    >>> with TemporaryDirectory() as folder:
+    ...     run_locally(Plan(folder, (spec,)), lambda line: None)
+    True
     """
     most = workers or (cores() if plan.device == "cpu" else WORKERS_PER_ACCELERATOR)
     with open_store(plan.out) as store:

@@ -23,6 +23,11 @@ def prepare_plan(plan: Plan, is_here: bool = True) -> list[str]:
     """The names of the runs to train, once nothing speaks against the plan and it is kept; of a remote store, none.
 
     What a cluster has is known there alone, so its device is not checked here.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     [name.rpartition("-")[0] for name in prepare_plan(Plan(folder, (RunSpec().with_seed(7),)))]
+    ['add_mod97_s7']
     """
     device = plan.device if is_here or is_available(plan.device) else "cpu"
     with open_store(plan.out) as store:
@@ -41,7 +46,17 @@ def prepare_plan(plan: Plan, is_here: bool = True) -> list[str]:
 
 
 def find_damaged(specs: Sequence[RunSpec], store: Store) -> dict[RunSpec, str]:
-    """The runs that are left to `grokscope doctor`, with what is wrong: damaged ones, and unfinished forks of those."""
+    """The runs that are left to `grokscope doctor`, with what is wrong: damaged ones, and unfinished forks of those.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> spec = RunSpec()
+    >>> with TemporaryDirectory() as folder:
+    ...     store = Store(folder)
+    ...     _ = store.add(spec)
+    ...     _ = (store.path / run_name(spec) / "spec.json").write_text("torn")
+    ...     [*find_damaged([spec], store)] == [spec]
+    True
+    """
     found = {spec: why for spec in specs if (why := store.damage_of(spec)) is not None}
     parents = {spec.fork.parent for spec in specs if spec.fork is not None}
     damaged = {name.rpartition("-")[2] for name in store.damaged_names(parents)} if parents else set()
@@ -57,7 +72,12 @@ def find_damaged(specs: Sequence[RunSpec], store: Store) -> dict[RunSpec, str]:
 
 
 def reject_impossible(specs: Sequence[RunSpec], store: Store, device: str, measures: Sequence[str] = ()) -> None:
-    """Reject runs that cannot be trained, or measured while they are; nothing has been written by then."""
+    """Reject runs that cannot be trained, or measured while they are; nothing has been written by then.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     reject_impossible([RunSpec("add_mod97")], Store(folder), "cpu", ["fsd"])  # nothing speaks against it
+    """
     if not is_available(device):
         raise InputError(f"device {shown(device)} is not available; use cpu")
     if device == "mps" and any(spec.training.dropout or spec.precision == "float64" for spec in specs):

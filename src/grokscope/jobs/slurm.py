@@ -3,7 +3,8 @@
 A job that is asked to stop stores everything. Whether it then comes back is decided once: near its time limit it queues
 itself again; a preempted job, or one of a failed node, is queued again by SLURM; and the driver submits again what has
 left the queue without a result. The controller is asked for the jobs' states (`squeue`), because accounting, which
-submitit would ask, is missing on many clusters.
+submitit would ask, is missing on many clusters. What a job reports is a JSON file: submitit keeps results as pickles,
+and none of them is loaded here.
 """
 
 import contextlib
@@ -18,8 +19,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from grokscope.errors import InputError
+from grokscope.files import read_json, write_json
 from grokscope.jobs.shards import Ended, Line, Report, Shard, UnfinishedError, drive, shards_of, work_on
 from grokscope.jobs.worker import TRY_AGAIN
 from grokscope.runs.plans import encode_plan
@@ -39,8 +42,18 @@ class Job:
 
     plan: str
     """The shard, as JSON."""
+    answer: str
+    """The file in which the driver finds its reports, or what failed."""
 
-    def __call__(self) -> list[Line]:
+    def __call__(self) -> None:
+        """Train, and write the answer."""
+        try:
+            write_json(Path(self.answer), {"reports": self._train()})
+        except Exception as error:
+            write_json(Path(self.answer), {"failed": str(error), "is_input": isinstance(error, InputError)})
+            raise
+
+    def _train(self) -> list[Line]:
         """Train; when the time limit is near, or another job writes these runs, let submitit queue the job again."""
         queue_again = signal.getsignal(signal.SIGUSR2)  # submitit's handler
         try:
@@ -57,7 +70,7 @@ class Job:
         """The same job: where to continue is written in the store."""
         from submitit.helpers import DelayedSubmission
 
-        return DelayedSubmission(Job(self.plan))
+        return DelayedSubmission(Job(self.plan, self.answer))
 
 
 def run_on_slurm(
@@ -78,6 +91,10 @@ def run_on_slurm(
     `folder` holds submitit's files and has to be seen by every node; `cluster` "local" runs the same jobs on this
     machine. The controller is asked every `ask_every` seconds. Further parameters (such as `slurm_partition`) go to
     submitit.
+
+    Example::
+
+        run_on_slurm(plan, print, Path("runs/wide/jobs"), slurm_partition="gpu")
     """
     try:
         import submitit
@@ -98,7 +115,7 @@ def run_on_slurm(
     queue = Queue(report, ask_every) if executor.cluster == "slurm" else None
     shards = shards_of(plan, runs_per_shard, memory)
     try:
-        return drive(plan, shards, partial(_ended_jobs, executor, queue), report, retries)
+        return drive(plan, shards, partial(_ended_jobs, executor, folder, queue), report, retries)
     except KeyboardInterrupt:
         known = f"`grokscope status {plan.out}` counts their runs, `grokscope cancel {plan.out}` ends them"
         report({"notice": f"the jobs that were submitted go on: {known}"})
@@ -166,22 +183,21 @@ def _count_states(states: Iterable[tuple[str, str]]) -> str:
     return counts and f"jobs: {counts}"
 
 
-def _ended_jobs(executor: Any, queue: Queue | None, shards: Sequence[Shard], every: float = 1.0) -> Ended:
+def _ended_jobs(executor: Any, folder: Path, queue: Queue | None, shards: Sequence[Shard], every: float = 1.0) -> Ended:
     """Each shard as its job ends, and None every second while others are waited for."""
+    place = folder.resolve() / "answers"
+    tasks = [Job(encode_plan(shard.plan).decode(), str(place / f"{uuid4().hex}.json")) for shard in shards]
     jobs = []
-    for start in range(0, len(shards), ARRAY):
-        jobs += _submit(executor, queue, shards[start : start + ARRAY])
-    waiting = dict(zip(shards, jobs, strict=True))
+    for start in range(0, len(tasks), ARRAY):
+        jobs += _submit(executor, queue, tasks[start : start + ARRAY])
+    waiting = {shard: (job, Path(task.answer)) for shard, task, job in zip(shards, tasks, jobs, strict=True)}
     while waiting:
         # `done` of a job on SLURM asks `sacct` unless there is a result
-        lost = queue.ended([job.job_id for job in waiting.values()]) if queue else {}
-        for shard, job in list(waiting.items()):
+        lost = queue.ended([job.job_id for job, _ in waiting.values()]) if queue else {}
+        for shard, (job, answer) in list(waiting.items()):
             if job.paths.result_pickle.exists() if queue else job.done():
                 del waiting[shard]
-                try:
-                    yield shard, job.result()
-                except Exception as error:  # of the job, or that it vanished: either way its shard is tried again
-                    yield shard, _short(error)
+                yield shard, _read(answer, job.job_id)
             elif job.job_id in lost:
                 del waiting[shard]
                 state = lost[job.job_id].lower().replace("_", " ")
@@ -190,22 +206,26 @@ def _ended_jobs(executor: Any, queue: Queue | None, shards: Sequence[Shard], eve
         time.sleep(every if waiting else 0)
 
 
-def _submit(executor: Any, queue: Queue | None, shards: Sequence[Shard]) -> list[Any]:
-    """One array of jobs, a job for each shard."""
+def _submit(executor: Any, queue: Queue | None, tasks: Sequence[Job]) -> list[Any]:
+    """One array of jobs."""
     if queue:
         queue.wait()
     try:
         with contextlib.redirect_stderr(io.StringIO()), executor.batch():
-            return [executor.submit(Job(encode_plan(shard.plan).decode())) for shard in shards]
+            return [executor.submit(task) for task in tasks]
     except RuntimeError as error:  # of submitit
         raise InputError(f"SLURM rejected the jobs: {str(error).strip().splitlines()[-1]}") from None
 
 
-def _short(error: Exception) -> Exception:
-    """What a job raised, without submitit's wrapping and traceback; bad input stays bad input."""
-    _, marker, sentence = str(error).rpartition(f"{InputError.__module__}.{InputError.__name__}: ")
-    if marker:
-        return InputError(sentence.strip().splitlines()[0])
-    _, line, trace = str(error).partition("-" * 22)
-    lines = trace.rpartition(line)[0].strip().splitlines() if line else []
-    return RuntimeError(lines[-1]) if lines else error
+def _read(answer: Path, job: str) -> list[Line] | Exception:
+    """What a job reported, or what failed; a shard without an answer is tried again like any that failed."""
+    try:
+        found = read_json(answer, dict)
+    except (OSError, InputError):
+        return RuntimeError(f"job {job} ended without an answer")
+    if isinstance(failed := found.get("failed"), str):
+        return InputError(failed) if found.get("is_input") is True else RuntimeError(failed)
+    reports = found.get("reports")
+    if not isinstance(reports, list) or not all(isinstance(line, dict) for line in reports):
+        return RuntimeError(f"the answer of job {job} is damaged")
+    return reports

@@ -81,7 +81,12 @@ def count_generations(specs: Sequence[RunSpec]) -> dict[RunSpec, int]:
 
 
 def slots_that_fit(key: CohortKey, device: str) -> int:
-    """How many runs to train at once, from the free memory of a device that is here."""
+    """How many runs to train at once, from the free memory of a device that is here.
+
+    Example::
+
+        slots_that_fit(cohort_key(RunSpec("add_mod97")), "cuda")
+    """
     return slots_in(key, _free_memory(device))
 
 

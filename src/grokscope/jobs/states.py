@@ -80,6 +80,16 @@ def state_at(
     """A run's full state at a step: as stored, or trained again from the newest state before it, in one slot.
 
     Training again is said in a sentence; on the same kind of device it leaves the same bits.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.specs import RunSpec
+    >>> small = {"layers": 1, "width": 8, "heads": 1, "mlp_width": 16, "steps": 2, "batch_size": 4}
+    >>> spec = RunSpec("add_mod5").with_values(small)
+    >>> with TemporaryDirectory() as folder:
+    ...     store = Store(folder)
+    ...     state = state_at(store.add(spec), 1, store, compiled=False)
+    >>> int(state["step"])
+    1
     """
     first, last = folder.spec.fork.step if folder.spec.fork else 0, folder.spec.training.steps
     if not first <= step <= last:

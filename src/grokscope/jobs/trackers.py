@@ -129,7 +129,10 @@ TRACKERS: dict[Word, tuple[type[Tracker], str]] = {
 
 
 def reject_missing(words: Sequence[Word]) -> None:
-    """Reject trackers whose packages, which have their names, are not installed."""
+    """Reject trackers whose packages, which have their names, are not installed.
+
+    >>> reject_missing([])  # nothing is needed
+    """
     for word in words:
         found = find_spec(word)
         if found is None or found.origin is None:  # a folder of that name, such as W&B makes, is no package
@@ -177,7 +180,17 @@ def _mirror(word: Word, out: Path, follower: Follower, ended: threading.Event) -
 
 
 def send(tracker: Tracker, runs: Iterable[FollowedRun], sent: dict[str, int]) -> None:
-    """Hand over the rows that come after the last step sent of each run; what is undefined is left out."""
+    """Hand over the rows that come after the last step sent of each run; what is undefined is left out.
+
+    >>> class Printed(Tracker):
+    ...     def __init__(self):
+    ...         pass
+    ...     def log(self, run, step, values):
+    ...         print(run.name, step, values)
+    >>> run = FollowedRun("add_mod97_s0", None, 0.0, rows={100: {"step": 100, "fsd": 0.5, "undefined": "why"}})
+    >>> send(Printed(), [run], sent={})
+    add_mod97_s0 100 {'fsd': 0.5}
+    """
     for run in runs:
         for step in sorted(step for step in run.rows if step > sent.get(run.name, -1)):
             values = {name: value for name, value in run.rows[step].items() if isinstance(value, int | float)}
@@ -201,7 +214,13 @@ def mirror_logs(
     patience: float = PATIENCE,
     program: Sequence[str] = ("-m", "grokscope.jobs.trackers"),
 ) -> Iterator[None]:
-    """Mirror the logs of these runs while the block is executed; a tracker that fails or hangs costs one warning."""
+    """Mirror the logs of these runs while the block is executed; a tracker that fails or hangs costs one warning.
+
+    Example::
+
+        with mirror_logs(["wandb"], "runs/first", ["add_mod97_s0"], warn=print):
+            train()
+    """
     command = [sys.executable, *program]
     started = [_Mirror(word, [*command, word, str(out)], runs, warn) for word in dict.fromkeys(words) if runs]
     try:

@@ -68,7 +68,18 @@ def work(
     requests: Sequence[int] = (),
     live: Callable[[], None] = lambda: None,
 ) -> None:
-    """Train the plan's unfinished runs in this process, until a stop is requested or the sweep is cancelled."""
+    """Train the plan's unfinished runs in this process, until a stop is requested or the sweep is cancelled.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.specs import RunSpec
+    >>> from grokscope.runs import Store
+    >>> small = {"layers": 1, "width": 8, "heads": 1, "mlp_width": 16, "steps": 2, "batch_size": 4}
+    >>> spec = RunSpec("add_mod5").with_values(small)
+    >>> with TemporaryDirectory() as folder:
+    ...     work(Plan(folder, (spec,)), lambda message: None)
+    ...     Store(folder).is_finished(spec)
+    True
+    """
     if plan.device == "cpu":
         torch.set_num_threads(1)  # one worker per core, one thread each: two threads on one run only get in the way
     if plan.deterministic:
@@ -106,7 +117,13 @@ def as_line(message: Progress | Notice) -> dict[str, Any]:
 
 @contextmanager
 def stop_requests() -> Iterator[list[int]]:
-    """A list of the signals that ask this process to stop; afterwards signals mean what they meant before."""
+    """A list of the signals that ask this process to stop; afterwards signals mean what they meant before.
+
+    >>> with stop_requests() as requests:
+    ...     signal.raise_signal(signal.SIGTERM)
+    ...     [signal.Signals(number).name for number in requests]
+    ['SIGTERM']
+    """
     requests: list[int] = []
     before = _listen(requests)
     try:

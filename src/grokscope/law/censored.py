@@ -1,4 +1,11 @@
-"""Timing laws by maximum likelihood, from runs whose Δt is known only to an interval or to be longer."""
+"""Timing laws by maximum likelihood, from runs whose Δt is known only to an interval or to be longer.
+
+>>> from grokscope.timeline import Outcome
+>>> times = {1: 3500, 2: 2000, 3: 1000}  # Δt by λ, evaluated every 500 steps
+>>> runs = [ForkedRun(decay, time, Outcome.GROKKED, 500, 15000) for decay, time in times.items()]
+>>> round(fit_censored(runs).parameters["constant"].value)
+3030
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -103,6 +110,13 @@ def constants_met(runs: Sequence[ForkedRun]) -> tuple[float, float] | None:
 
     λ(Δt − c) < C ≤ λΔt for a run seen grokked at Δt with cadence c, and λ·watched < C for one that had not grokked.
     Table 9, evaluated every 500 steps, is met by every C in (2,500, 3,000], and not by the paper's 3,600.
+
+    >>> from grokscope.timeline import Outcome
+    >>> times = {1: 3000, 2: 1500, 3: 1000}  # Δt by λ, evaluated every 500 steps
+    >>> runs = [ForkedRun(decay, time, Outcome.GROKKED, 500, 15000) for decay, time in times.items()]
+    >>> low, high = constants_met(runs)
+    >>> round(low), round(high)
+    (2500, 3000)
     """
     times = _times([run for run in runs if run.ending in (Ending.GROKKED, Ending.CENSORED)])
     low = float(np.exp(times.after + times.logs).max(initial=0))

@@ -2,6 +2,17 @@
 
 A family is what may be compared: forks made for one experiment of one study (else of one folder), of one task, at one
 step, that differ in λ and seed alone. Families are never pooled.
+
+>>> from grokscope.timeline import Outcome
+>>> times = {1: 3500, 2: 2000, 3: 1000}  # Δt by λ, evaluated every 500 steps
+>>> runs = [ForkedRun(decay, time, Outcome.GROKKED, 500, 15000) for decay, time in times.items()]
+>>> round(fit_constant(runs).parameters["constant"].value)
+3030
+>>> round(fit_mean_constant(runs).parameters["constant"].value)  # later, for evaluations are late
+3500
+>>> runs += [ForkedRun(0.5, 7000, Outcome.GROKKED, 500, 15000)]  # an exponent needs one more
+>>> round(fit_exponent(runs).parameters["exponent"].value, 2)
+1.09
 """
 
 import json
@@ -190,6 +201,12 @@ def fork_families(records: Sequence[Record], folder: str = "") -> list[Family]:
     The parent is the branch that it is, where no fork of it has its λ and it is the state the forks left. Forks of
     parents with different λ are different families; those of a missing parent are of the family they can only be of.
     A record made for several experiments is in the families of each.
+
+    >>> from grokscope.runs.outcome import RunOutcome
+    >>> from grokscope.runs.records import RunRecord
+    >>> from grokscope.specs import RunSpec
+    >>> fork_families([RunRecord(RunSpec(), RunOutcome(), {}, {})])  # no forks, no families
+    []
     """
     places = {record.spec.identity: place for place, record in enumerate(records)}
     found: dict[_Key, dict[float | None, list[Branch]]] = {}
@@ -233,6 +250,18 @@ def begins_in(branch: Record, parent: Record) -> bool:
 
     Training is chaotic: a parent that was trained again elsewhere is another run, and earlier forks are not of it.
     Where one of the two was not evaluated, nothing speaks against it.
+
+    >>> from dataclasses import replace
+    >>> from grokscope.runs.outcome import RunOutcome
+    >>> from grokscope.runs.records import RunRecord
+    >>> from grokscope.specs import RunSpec
+    >>> from grokscope.specs import Fork
+    >>> parent = RunRecord(RunSpec(), RunOutcome(), {"step": [0, 1000], "norm": [90.0, 52.0]}, {})
+    >>> spec = replace(RunSpec(), fork=Fork(RunSpec().content_hash, 1000))
+    >>> begins_in(RunRecord(spec, RunOutcome(), {"step": [1000], "norm": [52.0]}, {}), parent)
+    True
+    >>> begins_in(RunRecord(spec, RunOutcome(), {"step": [1000], "norm": [57.0]}, {}), parent)
+    False
     """
     fork = branch.spec.fork
     if fork is None:
@@ -242,7 +271,18 @@ def begins_in(branch: Record, parent: Record) -> bool:
 
 
 def count_foreign_forks(records: Iterable[Record]) -> tuple[int, int]:
-    """How many forks do not begin in the parent that is among these records, and of how many with a parent there."""
+    """How many forks do not begin in the parent that is among these records, and of how many with a parent there.
+
+    >>> from dataclasses import replace
+    >>> from grokscope.runs.outcome import RunOutcome
+    >>> from grokscope.runs.records import RunRecord
+    >>> from grokscope.specs import RunSpec
+    >>> from grokscope.specs import Fork
+    >>> parent = RunRecord(RunSpec(), RunOutcome(), {"step": [0, 1000], "norm": [90.0, 52.0]}, {})
+    >>> spec = replace(RunSpec(), fork=Fork(RunSpec().content_hash, 1000))
+    >>> count_foreign_forks([parent, RunRecord(spec, RunOutcome(), {"step": [1000], "norm": [57.0]}, {})])
+    (1, 1)
+    """
     by_hash = {record.spec.content_hash: record for record in records}
     pairs = [
         (record, by_hash[fork.parent])

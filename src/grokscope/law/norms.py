@@ -1,4 +1,9 @@
-"""The norm at which runs grok, and how fast it falls."""
+"""The norm at which runs grok, and how fast it falls.
+
+>>> found = norm_decay([0, 1000, 2000], [50.0, 40.0, 32.0], weight_decay=1.0)
+>>> round(found.rate, 6), round(found.efficiency, 2)
+(0.000223, 0.22)
+"""
 
 from dataclasses import dataclass
 from math import log

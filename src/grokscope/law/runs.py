@@ -1,4 +1,11 @@
-"""What a law is fitted to: forked runs, whether they grokked, and the cells they form."""
+"""What a law is fitted to: forked runs, whether they grokked, and the cells they form.
+
+>>> from grokscope.timeline import timeline_of
+>>> log = {"step": [0, 500], "train_accuracy": [0.2, 1.0], "validation_accuracy": [0.0, 1.0]}
+>>> run = forked_run(RunSpec(), timeline_of(log))
+>>> run.steps_to_grok, run.cadence, run.watched
+(500, 500, 500)
+"""
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -119,7 +126,12 @@ class DecayOutcomes:
 
 
 def outcomes_by_decay(runs: Sequence[ForkedRun]) -> tuple[DecayOutcomes, ...]:
-    """What the fit leaves out, for each task and rising λ, with Clopper–Pearson intervals."""
+    """What the fit leaves out, for each task and rising λ, with Clopper–Pearson intervals.
+
+    >>> runs = [ForkedRun(1.0, 3500, Outcome.GROKKED, 500, 15000), ForkedRun(10.0, None, Outcome.UNSTABLE, 500, 9000)]
+    >>> [(one.weight_decay, one.failure.value) for one in outcomes_by_decay(runs)]
+    [(1.0, 0.0), (10.0, 1.0)]
+    """
     found = []
     for task, decay in sorted({(run.task, run.weight_decay) for run in runs}):
         members = [run for run in runs if (run.task, run.weight_decay) == (task, decay)]

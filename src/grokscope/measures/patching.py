@@ -89,7 +89,19 @@ def path_patching(
     sender: Head,
     receivers: Receiver | Iterable[Receiver],
 ) -> PatchEffect:
-    """The effect on x of what the receivers would read if the sender had seen x'; inputs are rows of `task.inputs`."""
+    """The effect on x of what the receivers would read if the sender had seen x'; inputs are rows of `task.inputs`.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import RunSpec
+    >>> from grokscope.tasks import named_task
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=2, width=8, heads=2, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> clean, corrupt = drawn_pairs(named_task("add_mod5"), count=20, seed=0)
+    >>> path_patching(subject, clean, corrupt, Head(0, 1), receivers_of(small, Head(0, 1))).effect.shape
+    torch.Size([1, 20])
+    """
     wanted = (receivers,) if isinstance(receivers, Receiver) else tuple(receivers)
     _check(subject.architecture, sender, wanted)
 
@@ -111,7 +123,19 @@ def path_patching(
 def head_patching(
     subject: RunStack, clean: Int[Tensor, " clean"], corrupt: Int[Tensor, " corrupt"], sender: Head
 ) -> PatchEffect:
-    """Activation patching: the effect on x of the head's output on x', read by everyone."""
+    """Activation patching: the effect on x of the head's output on x', read by everyone.
+
+    >>> from grokscope.activations import subject_of
+    >>> from grokscope.specs import RunSpec
+    >>> from grokscope.tasks import named_task
+    >>> from grokscope.training import Cohort, initial_state
+    >>> small = Architecture(layers=2, width=8, heads=2, mlp_width=16)
+    >>> specs = [RunSpec("add_mod5", architecture=small)]
+    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
+    >>> clean, corrupt = drawn_pairs(named_task("add_mod5"), count=20, seed=0)
+    >>> head_patching(subject, clean, corrupt, Head(0, 1)).effect.shape
+    torch.Size([1, 20])
+    """
     _check(subject.architecture, sender, ())
     site = sender.site
 

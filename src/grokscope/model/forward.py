@@ -70,6 +70,15 @@ def forward(
 
     With `compute` = bfloat16, matrix products and what they read are bfloat16, everything else stays as stored.
     With `taps`, every position of every block is computed, so that any site can be read or edited.
+
+    >>> from grokscope.specs import Initialization
+    >>> from grokscope.model import initial_weights, layout_of
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> flat = initial_weights(small, Initialization(), symbols=6, size=8, seeds=torch.tensor([0, 1]))
+    >>> weights = layout_of(small, 8).views(flat)
+    >>> tokens = torch.tensor([[0, 1, 2], [3, 4, 0], [5, 5, 5]]).expand(2, 3, 3)  # a, b and =, of three pairs
+    >>> forward(weights, small, tokens, classes=torch.tensor([5, 5])).shape
+    torch.Size([2, 3, 8])
     """
     model = _Pass(weights, architecture, compute, taps, dropout)
     if taps is not None:
@@ -80,7 +89,17 @@ def forward(
 def forward_with_hidden(
     weights: Weights, architecture: Architecture, tokens: Int[Tensor, "runs 3 inputs"], classes: Int[Tensor, " runs"]
 ) -> tuple[Float[Tensor, "runs inputs size"], Float[Tensor, "runs inputs neurons"]]:
-    """`forward` and `last_hidden` of block 0 in one pass."""
+    """`forward` and `last_hidden` of block 0 in one pass.
+
+    >>> from grokscope.specs import Initialization
+    >>> from grokscope.model import initial_weights, layout_of
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> flat = initial_weights(small, Initialization(), symbols=6, size=8, seeds=torch.tensor([0, 1]))
+    >>> weights = layout_of(small, 8).views(flat)
+    >>> tokens = torch.tensor([[0, 1, 2], [3, 4, 0], [5, 5, 5]]).expand(2, 3, 3)  # a, b and =, of three pairs
+    >>> [one.shape for one in forward_with_hidden(weights, small, tokens, torch.tensor([5, 5]))]
+    [torch.Size([2, 3, 8]), torch.Size([2, 3, 16])]
+    """
     model = _Pass(weights, architecture, None, None, None)
     logits = model.logits(tokens, classes)
     assert model.first_hidden is not None
@@ -93,6 +112,15 @@ def last_hidden(
     """GELU(W₁ h) of a block at the read position: what FSD reads, and nothing that it does not need.
 
     For a model without MLPs, the block's attention output (paper: Table 8's caption).
+
+    >>> from grokscope.specs import Initialization
+    >>> from grokscope.model import initial_weights, layout_of
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> flat = initial_weights(small, Initialization(), symbols=6, size=8, seeds=torch.tensor([0, 1]))
+    >>> weights = layout_of(small, 8).views(flat)
+    >>> tokens = torch.tensor([[0, 1, 2], [3, 4, 0], [5, 5, 5]]).expand(2, 3, 3)  # a, b and =, of three pairs
+    >>> last_hidden(weights, small, tokens).shape
+    torch.Size([2, 3, 16])
     """
     model = _Pass(weights, architecture, None, None, None)
     if block == 0 and model.by_rows:

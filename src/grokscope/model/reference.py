@@ -133,7 +133,16 @@ def module_place(name: str) -> str:
 
 
 def reference_module(architecture: Architecture, symbols: int, weights: dict[str, Tensor]) -> ReferenceModule:
-    """The module with one run's weights (views of a stack of one, padding cut off), in their precision."""
+    """The module with one run's weights (views of a stack of one, padding cut off), in their precision.
+
+    >>> from grokscope.specs import Initialization
+    >>> from grokscope.model import initial_weights, layout_of
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> flat = initial_weights(small, Initialization(), symbols=6, size=8, seeds=torch.tensor([0]))
+    >>> module = reference_module(small, 6, layout_of(small, 8).views(flat))
+    >>> module(torch.tensor([[0, 1, 5]])).shape
+    torch.Size([1, 6])
+    """
     state = {}
     for name, value in weights.items():
         own = value[0][Layout.real(name, symbols)]

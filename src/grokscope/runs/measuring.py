@@ -66,6 +66,17 @@ def measure_checkpoints(run: Run, names: Sequence[str], reading: Reading | None 
 
     What cannot be measured is rejected here, before anything is computed. How many checkpoints are stacked changes no
     row: one whose activations are not numbers has NaN and a reason, unless it is the only one.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.jobs import run_all
+    >>> from grokscope.runs import Store, open_runs
+    >>> from grokscope.specs import RunSpec
+    >>> small = {"layers": 1, "width": 8, "heads": 1, "mlp_width": 16, "steps": 2, "batch_size": 4}
+    >>> spec = RunSpec("add_mod5").with_values(small)
+    >>> with TemporaryDirectory() as folder:
+    ...     run_all([spec], Store(folder), compiled=False)
+    ...     [row["step"] for rows in measure_checkpoints(open_runs(folder)[0], ["norms"]) for row in rows]
+    [0, 2]
     """
     how = reading or Reading()
     select(names)

@@ -40,7 +40,13 @@ NEEDED = ("step", "train_accuracy", "validation_accuracy")  # columns of all eva
 
 
 def pack_records(records: Iterable[RunRecord]) -> bytes:
-    """Records as one compressed file of lines, numbers to seven digits; the same records give the same bytes."""
+    """Records as one compressed file of lines, numbers to seven digits; the same records give the same bytes.
+
+    >>> from grokscope.runs.outcome import RunOutcome
+    >>> record = RunRecord(RunSpec(), RunOutcome(), {"step": [0], "fsd": [0.1]}, {})
+    >>> pack_records([record]) == pack_records([record])
+    True
+    """
     parts = (
         {
             "spec": record.spec.to_dict(),
@@ -88,12 +94,27 @@ def _unpacked_lines(content: bytes) -> Iterator[bytes]:
 
 
 def save_records(path: Path, records: Iterable[RunRecord]) -> None:
-    """Write records to a file."""
+    """Write records to a file.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.runs.outcome import RunOutcome
+    >>> log = {"step": [0], "train_accuracy": [0.2], "validation_accuracy": [0.1]}
+    >>> with TemporaryDirectory() as folder:
+    ...     save_records(Path(folder, "all.records.gz"), [RunRecord(RunSpec(), RunOutcome("never"), log, {})])
+    ...     len(unpack_records(Path(folder, "all.records.gz")))
+    1
+    """
     write_atomically(path, pack_records(records))
 
 
 def finished_records(plan: Plan) -> list[RunRecord]:
-    """The records of the plan's finished runs, in the order of the plan."""
+    """The records of the plan's finished runs, in the order of the plan.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     finished_records(Plan(folder, (RunSpec(),)))  # it was not trained
+    []
+    """
     folders = map(Store(plan.out).locate, plan.runs)
     return [folder.record() for folder in folders if folder.outcome.is_finished]
 

@@ -186,7 +186,12 @@ def unite(*memberships: Iterable[Membership]) -> tuple[Membership, ...]:
 
 
 def merge_records(records: Iterable[RunRecord]) -> list[RunRecord]:
-    """Each run once, as the last of its records has it, with the studies of all of them."""
+    """Each run once, as the last of its records has it, with the studies of all of them.
+
+    >>> both = [RunRecord(RunSpec(), RunOutcome(), {}, {}, (Membership("mine", "decay", name),)) for name in ("a", "b")]
+    >>> [[member.name for member in one.made_for] for one in merge_records(both)]
+    [['a', 'b']]
+    """
     found: dict[str, RunRecord] = {}
     for record in records:
         former = found.get(record.spec.identity)

@@ -101,7 +101,10 @@ class Remote:
             import fsspec
 
             self.system, self.root = fsspec.core.url_to_fs(address, use_listings_cache=False, skip_instance_cache=True)
-        except (ImportError, ValueError) as error:
+        except ImportError as error:
+            needs = "install it with: pip install 'grokscope[remote]'"
+            raise InputError(f"the address {shown(address)} needs a package: {error}; {needs}") from None
+        except ValueError as error:
             raise InputError(f"the address {shown(address)} cannot be used: {error}") from None
         self.address, self.writer = address, secrets.token_hex(8)
 

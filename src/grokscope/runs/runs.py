@@ -16,6 +16,7 @@ from grokscope.runs.index import Facts, names_to_read, read_indexed
 from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
 from grokscope.runs.run_folder import RunFolder
+from grokscope.runs.settings import settings_of
 from grokscope.runs.store import Store
 from grokscope.specs import RunSpec
 
@@ -167,8 +168,8 @@ class Runs:
     def where(self, **values: object) -> Self:
         """The runs that have these values; a list, set or range stands for any value in it, and None for none.
 
-        A field is a column of `facts`, or a setting of a spec's training or architecture:
-        `runs.where(task="add_mod97", weight_decay=[1, 2], learning_rate=0.001)`.
+        A field is a column of `facts`, or a setting as it is written in `NAME:weight_decay=2`:
+        `runs.where(task="add_mod97", weight_decay=[1, 2], **{"seeds.split": 1})`.
         """
         for name in values:
             require(name in FIELDS, f"runs have no field {shown(name)}{did_you_mean(name, FIELDS)}")
@@ -208,13 +209,12 @@ class Runs:
 
 
 def _fields(facts: Facts) -> dict[str, Any]:
-    """All by which a run can be chosen: its columns, and what its spec sets of training and architecture."""
-    spec = json.loads(facts["spec"])
-    settings = {**spec["architecture"], **spec["training"], "shuffled_labels": spec["shuffled_labels"]}
-    del settings["weight_decay_schedule"]
+    """All by which a run can be chosen: its settings, and its columns."""
+    settings = DEFAULTS | settings_of(json.loads(facts["spec"]))  # an index may be older than a setting
     return settings | {name: facts[name] for name in COLUMNS}
 
 
+DEFAULTS = settings_of(RunSpec())
 UNTRAINED = {"run": "", **RunRecord(RunSpec(), RunOutcome(), {}, {}).summary()}
 COLUMNS = tuple(name for name in UNTRAINED if name not in STORED_AS_JSON)
 FIELDS = tuple(_fields(UNTRAINED))

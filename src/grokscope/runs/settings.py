@@ -14,16 +14,21 @@ MOST_NAMED = 3  # settings that name a run; where they do not suffice, its hash 
 OPTIONAL = {"fork": Fork, "trigger": Trigger, "control": ClosedLoop}
 
 
-def settings_of(spec: RunSpec) -> dict[str, Any]:
-    """Every setting of a run by its name, those of other parts than training and architecture with their part.
+def settings_of(spec: RunSpec | Mapping[str, Any]) -> dict[str, Any]:
+    """Every setting of a run, given as its spec or as the spec's dictionary, by its name.
+
+    The settings of other parts than training and architecture are named with their part. Those of a part that a run
+    does not have, such as a fork, are None, so that all runs have the same settings.
 
     >>> found = settings_of(RunSpec())
-    >>> found["task"], found["weight_decay"], found["width"], found["seeds.split"], found["fork"]
+    >>> found["task"], found["weight_decay"], found["width"], found["seeds.split"], found["fork.step"]
     ('add_mod97', 1.0, 128, 0, None)
     """
     found: dict[str, Any] = {}
-    for part, value in spec.to_dict().items():
+    for part, value in (spec.to_dict() if isinstance(spec, RunSpec) else spec).items():
         beginning = "" if part in ("training", "architecture") else f"{part}."
+        if part in OPTIONAL and value is None:
+            value = dict.fromkeys(field.name for field in fields(OPTIONAL[part]))
         found |= (
             {f"{beginning}{name}": one for name, one in value.items()} if isinstance(value, Mapping) else {part: value}
         )
@@ -33,8 +38,7 @@ def settings_of(spec: RunSpec) -> dict[str, Any]:
 def differing(specs: Sequence[RunSpec]) -> dict[str, list[Any]]:
     """The settings in which these runs differ, each with the runs' values in their order."""
     every = [settings_of(spec) for spec in specs]
-    names = dict.fromkeys(name for settings in every for name in settings)
-    columns = {name: [settings.get(name) for settings in every] for name in names}
+    columns = {name: [settings[name] for settings in every] for name in every[0]} if every else {}
     return {name: values for name, values in columns.items() if any(value != values[0] for value in values)}
 
 
@@ -52,14 +56,13 @@ def suffixes(specs: Sequence[RunSpec]) -> list[str] | None:
 def is_selected(spec: RunSpec, conditions: Sequence[str]) -> bool:
     """Whether a run has these settings, each written as `weight_decay=2`; an unknown one is rejected."""
     settings = settings_of(spec)
-    known = {*settings, *(f"{part}.{field.name}" for part, kind in OPTIONAL.items() for field in fields(kind))}
     for condition in conditions:
         name, equals, wanted = condition.partition("=")
         if not equals:
             raise InputError(f"a run is selected as in NAME:weight_decay=2, got {shown(condition)}")
-        if name not in known:
-            raise InputError(f"a run has no setting {shown(name)}{did_you_mean(name, known)}")
-        if not _is_value(settings.get(name), wanted):
+        if name not in settings:
+            raise InputError(f"a run has no setting {shown(name)}{did_you_mean(name, settings)}")
+        if not _is_value(settings[name], wanted):
             return False
     return True
 

@@ -37,6 +37,10 @@ def pull(address: str, to: Path, report: Callable[[str], None] = lambda sentence
     """Copy every committed run of a remote place into a folder, checked; how many were new there or have gone on.
 
     One that is damaged is reported and left out.
+
+    Example::
+
+        pull("s3://bucket/sweep", Path("runs/copy"), print)
     """
     copied = 0
     with RemoteStore(address) as store:

@@ -1,4 +1,11 @@
-"""How well a number is known: means over items or clusters, shares, correlation, and the paper's bootstrap."""
+"""How well a number is known: means over items or clusters, shares, correlation, and the paper's bootstrap.
+
+>>> round(correlation([1, 2, 3, 4], [1, 2, 3, 5]).value, 3)
+0.983
+
+>>> share_that(lead > 0 for lead in (500, -200, 100, 300)).value
+0.75
+"""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass

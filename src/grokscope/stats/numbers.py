@@ -1,4 +1,8 @@
-"""One column of numbers, checked once; and what is known of a column with gaps."""
+"""One column of numbers, checked once; and what is known of a column with gaps.
+
+>>> mean_known([0.25, float("nan"), 0.75])
+0.5
+"""
 
 from collections.abc import Iterable, Sequence
 from math import isnan, nan

@@ -16,6 +16,13 @@ def forked(row: dict[str, Tensor], spec: RunSpec, parent: RunSpec) -> dict[str, 
     Weights are multiplied by `Fork.scale`; moments are kept or reset; λ is the fork's own if it differs from the
     parent's, else the one in force, which a schedule or a rule may have set; a held norm is noted. Grokfast's average
     of gradients goes with the moments.
+
+    >>> parent = RunSpec()
+    >>> spec = replace(parent.with_values({"weight_decay": 3.0}), fork=Fork(parent.content_hash, 1000, scale=0.5))
+    >>> row = {"weights": torch.ones(2), "weight_decay": torch.tensor(1.0, dtype=torch.float64)}
+    >>> state = forked(row, spec, parent)
+    >>> state["weights"].tolist(), float(state["weight_decay"])
+    ([0.5, 0.5], 3.0)
     """
     assert spec.fork is not None
     found = {name: value.clone() for name, value in row.items()}

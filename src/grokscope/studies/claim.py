@@ -75,7 +75,22 @@ class Finding:
 
 
 def judge(claim: Claim, evidence: Evidence) -> Finding:
-    """Our value of a claim over the runs it names, and over all seeds, with what the rule says of each."""
+    """Our value of a claim over the runs it names, and over all seeds, with what the rule says of each.
+
+    >>> from grokscope.runs.outcome import RunOutcome
+    >>> from grokscope.runs.records import RunRecord
+    >>> from grokscope.specs import RunSpec
+    >>> from grokscope.studies.quantity import Measured
+    >>> from grokscope.studies.rule import Rule, at_least
+    >>> from grokscope.studies.selection import Selection
+    >>> def count_runs(runs):
+    ...     return Measured.of(len(runs))
+    >>> quantity = Quantity("number of runs", Selection(("base",)), count_runs)
+    >>> claim = Claim("enough", "There are two runs.", "here", "2", quantity, Rule(at_least(2)), "tab-runs")
+    >>> evidence = Evidence({"base": {"first": RunRecord(RunSpec(), RunOutcome(), {}, {})}})
+    >>> str(judge(claim, evidence).verdict)
+    'not reproduced'
+    """
     measured = evidence.measure(claim.quantity)
     verdict = claim.rule.judge(measured)
     decided = verdict not in (Verdict.INCONSISTENT, Verdict.NOT_TESTABLE)
@@ -125,7 +140,11 @@ def _seeds_contradict(claim: Claim, evidence: Evidence) -> bool:
 
 
 def rules_digest(claims: Iterable[Claim]) -> str:
-    """SHA-256 over all that decides the verdicts: who knows it knows that no rule was changed after a result."""
+    """SHA-256 over all that decides the verdicts: who knows it knows that no rule was changed after a result.
+
+    >>> rules_digest([])[:12]
+    '4f53cda18c2b'
+    """
     return sha256(json.dumps([claim.data for claim in claims], sort_keys=True).encode()).hexdigest()
 
 

@@ -97,7 +97,18 @@ def cell(
     reported: Value = None,
     reported_interval: tuple[float | int, float | int] | None = None,
 ) -> Cell:
-    """A part of a quantity as a cell; empty where its runs are missing or it is undefined."""
+    """A part of a quantity as a cell; empty where its runs are missing or it is undefined.
+
+    >>> from grokscope.runs.outcome import RunOutcome
+    >>> from grokscope.specs import RunSpec
+    >>> from grokscope.studies.selection import Selection
+    >>> def count_runs(runs):
+    ...     return Measured.of(len(runs))
+    >>> quantity = Quantity("number of runs", Selection(("base",)), count_runs)
+    >>> evidence = Evidence({"base": {"first": RunRecord(RunSpec(), RunOutcome(), {}, {})}})
+    >>> cell(evidence, quantity, reported=2).ours
+    1
+    """
     value, interval, n = _shown(evidence.measure(quantity).parts.get(part))
     return Cell(value, reported, interval, n, reported_interval, quantity.key if value is not None else "")
 

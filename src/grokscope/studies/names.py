@@ -10,7 +10,10 @@ BUILT_IN = ("synchronization", "bakeoff")
 
 
 def reject_unknown_study(name: str) -> None:
-    """Reject what is neither a study of the package nor a folder, which may define one."""
+    """Reject what is neither a study of the package nor a folder, which may define one.
+
+    >>> reject_unknown_study("bakeoff")  # it is known
+    """
     if name not in BUILT_IN and not Path(name).is_dir():
         known = did_you_mean(name, BUILT_IN)
         raise InputError(f"there is no study and no folder {shown(name)}{known}; studies are {', '.join(BUILT_IN)}")

@@ -24,7 +24,12 @@ __all__ = ["describe_provenance", "write_results"]
 def write_results(
     study: Study, evidence: Evidence, folder: Path, done: Callable[[str], None] = lambda name: None, **facts: Any
 ) -> list[dict[str, Any]]:
-    """Write tables, figures, claims, provenance and the page; the claims as rows. `done` is called with each name."""
+    """Write tables, figures, claims, provenance and the page; the claims as rows. `done` is called with each name.
+
+    Example::
+
+        write_results(study, evidence, Path("results"))
+    """
     tables: dict[str, Table] = {}
     figures: dict[str, Figure] = {}
     sentences: dict[str, str] = {}
@@ -58,7 +63,13 @@ def write_results(
 
 
 def describe_provenance(study: Study, evidence: Evidence, **facts: Any) -> dict[str, Any]:
-    """What the records were made with, which of the study's runs there are, and the digest of its rules."""
+    """What the records were made with, which of the study's runs there are, and the digest of its rules.
+
+    >>> from grokscope.studies import find_study
+    >>> study = find_study("bakeoff")
+    >>> describe_provenance(study, study.evidence([]))["runs"]
+    0
+    """
     records = _records(evidence)
     versions = Counter(json.dumps(dict(record.outcome.provenance), sort_keys=True) for record in records)
     return {

@@ -21,6 +21,16 @@ def read_records(path: Path) -> list[RunRecord]:
     """The records of a packed file; of a folder's packed files together; or of the finished runs in a folder.
 
     A run that is in several files is the last one's, with the memberships of all.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.runs.outcome import RunOutcome
+    >>> from grokscope.runs.packing import save_records
+    >>> from grokscope.specs import RunSpec
+    >>> log = {"step": [0], "train_accuracy": [0.2], "validation_accuracy": [0.1]}
+    >>> with TemporaryDirectory() as folder:
+    ...     save_records(Path(folder, "all.records.gz"), [RunRecord(RunSpec(), RunOutcome("never"), log, {})])
+    ...     [record.spec.task for record in read_records(Path(folder))]
+    ['add_mod97']
     """
     if path.is_file():
         found = unpack_records(path)
@@ -34,13 +44,27 @@ def read_records(path: Path) -> list[RunRecord]:
 
 
 def stored_records(store: Store, without: Container[str] = ()) -> list[RunRecord]:
-    """The records of all finished runs of a store but those with these names; a damaged one is rejected."""
+    """The records of all finished runs of a store but those with these names; a damaged one is rejected.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.specs import RunSpec
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Store(folder).add(RunSpec())
+    ...     stored_records(Store(folder))  # it has not finished
+    []
+    """
     folders = [store.folder(name) for name in store.names() if name not in without]
     return [folder.record() for folder in folders if folder.outcome.is_finished]
 
 
 def read_evidence(study: Study, first: Path, *others: Path) -> Evidence:
-    """A study's evidence from the records stored in these places; one that is in several of them counts once."""
+    """A study's evidence from the records stored in these places; one that is in several of them counts once.
+
+    Example::
+
+        study = find_study("synchronization")
+        read_evidence(study, Path("results/synchronization"))
+    """
     records = merge_records(record for place in (first, *others) for record in read_records(place))
     evidence = study.evidence(records, first if first.is_dir() else first.parent)
     if not any(evidence.records.values()):

@@ -225,7 +225,12 @@ def _one_line(error: BaseException) -> str:
 
 
 def gather(sections: Iterable[ModuleType]) -> dict[str, Any]:
-    """What the sections of a study define: their CLAIMS, TABLES, SUPPLEMENTS and FIGURES, in the sections' order."""
+    """What the sections of a study define: their CLAIMS, TABLES, SUPPLEMENTS and FIGURES, in the sections' order.
+
+    >>> from grokscope.studies.synchronization import over_time
+    >>> [item.name for item in gather([over_time])["figures"]]
+    ['fig-two-phase', 'fig-memorisation']
+    """
     modules = tuple(sections)
     return {
         name: tuple(one for module in modules for one in getattr(module, name.upper(), ()))
@@ -243,7 +248,11 @@ def study_names() -> tuple[str, ...]:
 
 
 def find_study(name: str) -> Study:
-    """The study with this name, or the one in this folder. A folder's `study.py` is run, as any program is."""
+    """The study with this name, or the one in this folder. A folder's `study.py` is run, as any program is.
+
+    >>> find_study("synchronization").title
+    'Circuit Synchronization Precedes Generalization'
+    """
     if name in BUILT_IN:
         return _checked(import_module(f"grokscope.studies.{name}"), name)
     reject_unknown_study(name)

@@ -1,4 +1,8 @@
-"""First steps: when a measured value reaches a threshold."""
+"""First steps: when a measured value reaches a threshold.
+
+>>> level_step([0, 100, 200, 300], [0.1, 0.5, 0.8, 0.8], grokked=100)
+200
+"""
 
 from collections.abc import Sequence
 from math import isnan

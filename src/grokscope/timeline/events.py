@@ -1,4 +1,10 @@
-"""All events of one run, from its log."""
+"""All events of one run, from its log.
+
+>>> log = {"step": [0, 500, 1000], "train_accuracy": [0.2, 1.0, 1.0], "validation_accuracy": [0.0, 0.1, 1.0]}
+>>> found = timeline_of(log | {"fsd": [0.1, 0.9, 0.9]})
+>>> found.memorized, found.grokked, found.sync.lead.steps
+(500, 1000, 500)
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

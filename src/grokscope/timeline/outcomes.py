@@ -1,4 +1,8 @@
-"""How a run ended."""
+"""How a run ended.
+
+>>> outcome([0, 500], [0.2, 1.0], [0.0, 0.1], failed_at=None)
+<Outcome.NEVER: 'never within the budget'>
+"""
 
 from collections.abc import Sequence
 from enum import StrEnum

@@ -1,4 +1,8 @@
-"""Formation, liberation, grokking: the paper's two phases and what follows."""
+"""Formation, liberation, grokking: the paper's two phases and what follows.
+
+>>> liberation_step([0, 100, 200, 300], [9.0, 4.0, 2.0, 2.0], grokked=200)
+200
+"""
 
 from collections.abc import Sequence
 from enum import StrEnum

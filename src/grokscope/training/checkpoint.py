@@ -64,7 +64,15 @@ def _serialized(tensors: dict[str, Tensor]) -> bytes:
 
 
 def drop_tensors(folder: Path, names: Iterable[str]) -> None:
-    """Remove checkpoints, and then their entries in the manifest."""
+    """Remove checkpoints, and then their entries in the manifest.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save_tensors(Path(folder, "one.safetensors"), {"weight": torch.ones(2)})
+    ...     drop_tensors(Path(folder), ["one.safetensors"])
+    ...     read_manifest(Path(folder))
+    {}
+    """
     for name in names:
         (folder / name).unlink(missing_ok=True)
     with contextlib.suppress(DamagedError):
@@ -77,7 +85,14 @@ def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def load_tensors(path: Path, run: str = "") -> dict[str, Tensor]:
-    """Read what `save_tensors` wrote, of this run if one is given, or say what is wrong with the file."""
+    """Read what `save_tensors` wrote, of this run if one is given, or say what is wrong with the file.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save_tensors(Path(folder, "one.safetensors"), {"weight": torch.ones(2)})
+    ...     load_tensors(Path(folder, "one.safetensors"))
+    {'weight': tensor([1., 1.])}
+    """
     expected = read_manifest(path.parent, run).get(path.name)
     if not isinstance(expected, dict) or type(size := expected.get("bytes")) is not int:
         raise DamagedError(f"the checkpoint {named(path)} is not in its folder's manifest")
@@ -100,7 +115,14 @@ def load_tensors(path: Path, run: str = "") -> dict[str, Tensor]:
 
 
 def read_manifest(folder: Path, run: str = "") -> dict[str, Any]:
-    """The digests of a folder's checkpoints, empty if there are none; a manifest of another run is rejected."""
+    """The digests of a folder's checkpoints, empty if there are none; a manifest of another run is rejected.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save_tensors(Path(folder, "one.safetensors"), {"weight": torch.ones(2)})
+    ...     [*read_manifest(Path(folder))]
+    ['one.safetensors']
+    """
     path = folder / MANIFEST
     try:
         manifest = read_json(path, dict)
@@ -115,6 +137,14 @@ def cut(row: dict[str, Tensor], layout: Layout, symbols: int) -> dict[str, Tenso
     """A run's row as named tensors without padding.
 
     `first.…` and `second.…` are Adam's moments; `slow.…`, Grokfast's average, is there only where a run has it.
+
+    >>> from grokscope.model import initial_weights, layout_of
+    >>> from grokscope.specs import Architecture, Initialization
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> layout = layout_of(small, 8)  # 8 symbols, of which 6 are used
+    >>> flat = initial_weights(small, Initialization(), symbols=6, size=8, seeds=torch.tensor([0]))
+    >>> cut({"weights": flat[0]}, layout, symbols=6)["embed.W_E"].shape
+    torch.Size([7, 8])
     """
     found = {name: value.reshape(1) for name, value in row.items() if name not in FLAT}
     for name, prefix in FLAT.items():
@@ -125,7 +155,17 @@ def cut(row: dict[str, Tensor], layout: Layout, symbols: int) -> dict[str, Tenso
 
 
 def padded_row(tensors: dict[str, Tensor], layout: Layout, symbols: int) -> dict[str, Tensor]:
-    """The inverse of `cut`, for a full state or weights alone; padding is exactly zero."""
+    """The inverse of `cut`, for a full state or weights alone; padding is exactly zero.
+
+    >>> from grokscope.model import initial_weights, layout_of
+    >>> from grokscope.specs import Architecture, Initialization
+    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
+    >>> layout = layout_of(small, 8)  # 8 symbols, of which 6 are used
+    >>> flat = initial_weights(small, Initialization(), symbols=6, size=8, seeds=torch.tensor([0]))
+    >>> tensors = cut({"weights": flat[0]}, layout, symbols=6)
+    >>> bool((padded_row(tensors, layout, symbols=6)["weights"] == flat[0]).all())
+    True
+    """
     row: dict[str, Tensor] = {}
     try:
         example = tensors["embed.W_E"]

@@ -65,7 +65,12 @@ def advance(state: State, cohort: Cohort, steps: int, compiled: bool | None = No
 
 @contextlib.contextmanager
 def arithmetic(precision: str) -> Iterator[None]:
-    """TF32 for float32 matrix products inside, unless the precision forbids it; the former setting is restored."""
+    """TF32 for float32 matrix products inside, unless the precision forbids it; the former setting is restored.
+
+    >>> with arithmetic("tf32"):
+    ...     torch.get_float32_matmul_precision()
+    'high'
+    """
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if precision in ("tf32", "bf16") else "highest")
     try:

@@ -36,6 +36,10 @@ def tables_of(
     `runs` has a row per run, `log` one per evaluation, `measures` one per checkpoint that was measured
     while training; both begin with the run's name and the step. A damaged run is reported; it has a row in `runs`, with
     its problem, and none in the others.
+
+    Example::
+
+        tables_of(open_runs("runs/first"), ["log"])["log"].column_names
     """
     arrow = require_module("pyarrow", "data")
     return {name: _table(arrow, _rows(runs, name, report)) for name in names}
@@ -63,7 +67,12 @@ def _rows(runs: Runs | Sequence[Run], table: Any, report: ReportDamage) -> Seque
 def write_parquet(
     runs: Runs | Sequence[Run], folder: Path, report: ReportDamage = warn_of_damage, replace: bool = False
 ) -> list[Path]:
-    """Write runs.parquet, log.parquet and measures.parquet into a folder, which must not hold them unless replaced."""
+    """Write runs.parquet, log.parquet and measures.parquet into a folder, which must not hold them unless replaced.
+
+    Example::
+
+        write_parquet(open_runs("runs/first"), Path("parquet"))
+    """
     parquet, arrow = require_module("pyarrow.parquet", "data"), require_module("pyarrow", "data")
     paths = {name: folder / f"{name}.parquet" for name in TABLES}
     for path in paths.values():
@@ -83,6 +92,11 @@ def query(
     """The result of one SELECT over the tables: its columns and rows.
 
     The database is in memory and sees the tables alone: no file, no network, no extension, no setting.
+
+    Example::
+
+        runs = open_runs("runs/first")
+        query(runs, "select run, grokked from runs where weight_decay = 2")
     """
     duckdb = require_module("duckdb", "data")
     if not _is_text(sql):

@@ -78,6 +78,13 @@ def open_folder(path: Path | str) -> OpenedRuns:
     """The runs stored in a folder; one without runs is rejected, and folders below it that have some are named.
 
     `runs = grokscope.open("runs/first")`, as one opens a data set.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.specs import RunSpec
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Store(folder).add(RunSpec().with_seed(3))
+    ...     open_folder(folder)[0].spec.seeds.split
+    3
     """
     runs = OpenedRuns(open_runs(path).store.path)
     if not runs:

@@ -60,7 +60,16 @@ def _records_of(runs: Sequence[Run]) -> tuple[list[RunRecord], dict[str, str]]:
 
 
 def summarize_run(run: Run) -> str:
-    """One run in one sentence, with its norm and FSD at each event."""
+    """One run in one sentence, with its norm and FSD at each event.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.runs import Store
+    >>> from grokscope.specs import RunSpec
+    >>> with TemporaryDirectory() as folder:
+    ...     name = Store(folder).add(RunSpec()).name
+    ...     summarize_run(Run(Store(folder).folder(name))).partition(": ")[2]
+    'not begun'
+    """
     record = run.record
     timeline = record.timeline_or_none
     if timeline is None:

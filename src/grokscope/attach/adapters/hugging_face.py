@@ -19,6 +19,10 @@ def hugging_face_callback(monitor: Monitor, rule: Rule | None = None, **options:
     With a rule (and `bounds`, `hold`) it controls the weight decay of the Trainer's optimiser; groups without decay,
     as the Trainer makes them for biases and norms, stay without. The log is `monitor.log`. Log and controller go into
     the Trainer's checkpoints, and `resume_from_checkpoint` goes on from there.
+
+    Example::
+
+        trainer = Trainer(model, arguments, callbacks=[hugging_face_callback(monitor)])
     """
     return _callback_class(Observer(monitor, rule, options))()
 

@@ -20,6 +20,10 @@ def lightning_callback(monitor: Monitor, rule: Rule | None = None, *, prefix: st
     Every evaluation is logged as `grokscope/fsd` and so on, for loggers, `ModelCheckpoint` and `EarlyStopping`; where
     several evaluate one training, each has a `prefix` of its own. With a rule (and `bounds`, `hold`) it controls the
     weight decay of the first optimiser. Log and controller go into Lightning's checkpoints.
+
+    Example::
+
+        trainer = Trainer(callbacks=[lightning_callback(monitor)])
     """
     require(isinstance(prefix, str) and prefix.strip(), "prefix must be a name to log under", prefix)
     return _callback_class()(Observer(monitor, rule, options), prefix)

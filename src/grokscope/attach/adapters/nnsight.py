@@ -16,6 +16,10 @@ def nnsight_site(read: Callable[[Any], Any], name: str = "nnsight") -> Callable[
 
     Each chunk of pairs is traced once more for it, after the pass that gives the logits. A monitor that is given an
     `NNsight` reads the module inside it.
+
+    Example::
+
+        Monitor("add_mod23", sites=[nnsight_site(lambda m: m.mlp.act.output)])
     """
 
     def site(model: nn.Module, inputs: Any) -> Tensor:

@@ -19,6 +19,12 @@ def fsd_metric(task: Any, neurons: int, symbols: int | None = None) -> Any:
 
     Means are taken over the pairs that were seen since the last `reset`; over all pairs it is exactly a monitor's FSD.
     Sums are float64 and are added up across processes. An answer that was not seen makes it NaN.
+
+    Example::
+
+        metric = fsd_metric("add_mod23", neurons=128)
+        metric.update(activations, a, b)
+        metric.compute()
     """
     found = own_task(task, symbols)
     require(found.bases, f"{without_group(found)}: FSD needs a basis")

@@ -28,7 +28,11 @@ STUDY = Study(
 
 
 def bakeoff_study(tasks: Iterable[str] = TASKS, budget: int = BUDGET) -> Study:
-    """The bake-off on these tasks, with this budget in steps."""
+    """The bake-off on these tasks, with this budget in steps.
+
+    >>> bakeoff_study(["add_mod23"], budget=2000).name
+    'bakeoff'
+    """
     return replace(
         STUDY, experiments={**STUDY.experiments, "bakeoff": partial(bakeoff_runs, tasks=tuple(tasks), budget=budget)}
     )

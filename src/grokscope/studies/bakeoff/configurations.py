@@ -116,7 +116,12 @@ def task_order(task: str) -> tuple[int, str]:
 
 
 def bakeoff_runs(n_seeds: int | None, precision: Precision, tasks: Iterable[str] = TASKS, budget: int = BUDGET) -> Runs:
-    """Every configuration on every task, with the same seeds 0, 1, 2, … and the same budget."""
+    """Every configuration on every task, with the same seeds 0, 1, 2, … and the same budget.
+
+    >>> runs = bakeoff_runs(n_seeds=1, precision="float32", tasks=["add_mod23"], budget=2000)
+    >>> {spec.task for spec in runs.values()}, {spec.training.steps for spec in runs.values()}
+    ({'add_mod23'}, {2000})
+    """
     count = SEEDS if n_seeds is None else n_seeds
     if not 1 <= count < FIRST_TUNING_SEED:
         raise InputError(f"n_seeds must lie in [1, {FIRST_TUNING_SEED}), got {shown(count)}")
@@ -127,7 +132,11 @@ def bakeoff_runs(n_seeds: int | None, precision: Precision, tasks: Iterable[str]
 
 
 def tuning_runs(n_seeds: int | None, precision: Precision) -> Runs:
-    """The runs by which settings are chosen; fixed λ needs none, for it is chosen afterwards."""
+    """The runs by which settings are chosen; fixed λ needs none, for it is chosen afterwards.
+
+    >>> {spec.task for spec in tuning_runs(n_seeds=1, precision="float32").values()} == {TUNING_TASK}
+    True
+    """
     seeds = range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + (TUNING_SEEDS if n_seeds is None else n_seeds))
     bases = {seed: _base(TUNING_TASK, seed, BUDGET, precision) for seed in seeds}
     return {
@@ -139,7 +148,11 @@ def tuning_runs(n_seeds: int | None, precision: Precision) -> Runs:
 
 
 def quick_runs(precision: Precision = "float32") -> dict[str, Runs]:
-    """Every configuration on a small task with a small model, two seeds: to see what the output is, not who wins."""
+    """Every configuration on a small task with a small model, two seeds: to see what the output is, not who wins.
+
+    >>> {spec.task for spec in quick_runs()["bakeoff"].values()}
+    {'add_mod17'}
+    """
     small = Architecture(layers=1, width=32, heads=2, mlp_width=64)
     training = Training(steps=300, batch_size=128, learning_rate=5e-3)
     run = RunSpec("add_mod17", 0.7, architecture=small, training=training, precision=precision)

@@ -239,6 +239,9 @@ def quick_runs(precision: Precision = "float32") -> dict[str, Runs]:
     """A reduced catalogue for a machine of two cores: real runs under the same names, with shorter budgets.
 
     Checkpoints are fewer, for on a CPU what is measured at one costs as much as hundreds of steps.
+
+    >>> {name: len(runs) for name, runs in quick_runs().items() if runs}
+    {'base': 4, 'fork': 3, 'symmetric': 1, 'architecture': 2}
     """
 
     def short(run: RunSpec, steps: int) -> RunSpec:

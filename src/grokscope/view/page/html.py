@@ -21,7 +21,21 @@ SCRIPTS = (*DATA, *PLOTS, *SECTIONS, "main")
 
 
 def page_of(source: Source, detail: Sequence[str] = (), report: Callable[[str], None] = lambda name: None) -> str:
-    """The whole report; runs in `detail` are read again from their weights."""
+    """The whole report; runs in `detail` are read again from their weights.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.view.page import source_of
+    >>> from grokscope.jobs import run_all
+    >>> from grokscope.runs import Store
+    >>> from grokscope.specs import RunSpec
+    >>> small = {"layers": 1, "width": 8, "heads": 1, "mlp_width": 16, "steps": 2, "batch_size": 4}
+    >>> spec = RunSpec("add_mod5").with_values(small)
+    >>> with TemporaryDirectory() as folder:
+    ...     run_all([spec], Store(folder), compiled=False)
+    ...     page = page_of(source_of(Path(folder), "My runs"))
+    >>> "<title>My runs" in page
+    True
+    """
     return page_with(source.title, embedded_data(source, detail, report))
 
 
@@ -57,7 +71,21 @@ def page_with(title: str, embedded: dict[str, str], events: str = "") -> str:
 def write_page(
     path: Path, source: Source, detail: Sequence[str] = (), report: Callable[[str], None] = lambda name: None
 ) -> int:
-    """Write the report, whole or not at all, over nothing but another report; its size in bytes."""
+    """Write the report, whole or not at all, over nothing but another report; its size in bytes.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.view.page import source_of
+    >>> from grokscope.jobs import run_all
+    >>> from grokscope.runs import Store
+    >>> from grokscope.specs import RunSpec
+    >>> small = {"layers": 1, "width": 8, "heads": 1, "mlp_width": 16, "steps": 2, "batch_size": 4}
+    >>> spec = RunSpec("add_mod5").with_values(small)
+    >>> with TemporaryDirectory() as folder:
+    ...     run_all([spec], Store(folder), compiled=False)
+    ...     size = write_page(Path(folder, "report.html"), source_of(Path(folder)))
+    >>> size > 100_000
+    True
+    """
     if path.exists() and not _is_report(path):
         raise InputError(f"{named(path)} exists already and is no report; nothing was overwritten")
     content = page_of(source, detail, report).encode()

@@ -15,10 +15,12 @@ from grokscope.view.page.sources import ShownRun, Source
 
 __all__ = ["marks", "method_of"]
 
-PAPER = (
-    "Achyuthan Sivasankar, “Circuit Synchronization Precedes Generalization: A Causal Precursor to Grokking”, "
-    "New York University"
-)
+PAPER = {
+    "text": "Achyuthan Sivasankar, “Circuit Synchronization Precedes Generalization: A Causal Precursor to Grokking” "
+    "(2026)",
+    "name": "arXiv:2606.12966",
+    "link": "https://arxiv.org/abs/2606.12966",
+}
 SENTENCES = {
     Outcome.UNSTABLE_AFTER: f"grokked, and validation accuracy fell below {COLLAPSED:g} at one later evaluation or "
     "more; evaluations below it in a row are one dip",

@@ -59,6 +59,17 @@ def source_of(path: Path, title: str = "", match: str = "") -> Source:
 
     `match` is the beginning of a name, or a pattern (`add_mod97_*`). More runs than a page can show are rejected before
     their logs are read.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.jobs import run_all
+    >>> from grokscope.runs import Store
+    >>> from grokscope.specs import RunSpec
+    >>> small = {"layers": 1, "width": 8, "heads": 1, "mlp_width": 16, "steps": 2, "batch_size": 4}
+    >>> spec = RunSpec("add_mod5").with_values(small)
+    >>> with TemporaryDirectory() as folder:
+    ...     run_all([spec], Store(folder), compiled=False)
+    ...     [run.record.spec.task for run in source_of(Path(folder)).runs]
+    ['add_mod5']
     """
     if not path.is_dir():
         raise InputError(f"there is no folder {named(path)}")

@@ -43,7 +43,13 @@ const method = {
         events.map(([word, text]) => h("div", {}, h("dt", {}, word), h("dd", {}, text))),
       ),
       h("h2", {}, "Measures"),
-      h("p", { class: "note" }, `“The paper” is ${paper}.`),
+      h(
+        "p",
+        { class: "note" },
+        `“The paper” is ${paper.text}, `,
+        h("a", { href: paper.link, rel: "noreferrer" }, paper.name),
+        ".",
+      ),
       h(
         "div",
         { class: "measures" },

@@ -30,6 +30,7 @@ const duration = seconds => {
 const tile = (name, value, note) =>
   h("div", {}, h("dt", {}, name), h("dd", {}, h("strong", {}, value), h("small", {}, note)));
 
+const [FEWEST_BARS, MOST_BARS] = [6, 24]; // of the picture of outcomes
 const CURVES = ["validation_accuracy", "train_accuracy", "fsd", "validation_loss"]; // shown until something groks
 
 const overview = {
@@ -163,10 +164,16 @@ const overview = {
     const names = [...new Set([...Object.keys(OUTCOMES), ...rows.map(row => row.outcome)])].filter(name =>
       rows.some(row => row.outcome === name),
     );
+    // By task, or by λ where there is one task.
     const tasks = [...new Set(rows.map(row => row.task))].sort(),
-      bars = tasks.length > 1 && tasks.length <= 24 ? ["all runs", ...tasks] : ["all runs"];
-    const members = bars.map((bar, i) => (i ? rows.filter(row => row.task === bar) : rows)),
-      below = bars.map(() => 0);
+      decays = [...new Set(rows.map(row => row.weight_decay))].filter(isNumber).sort((a, b) => a - b),
+      kind = tasks.length > 1 ? "task" : "weight decay λ",
+      barOf = row => (tasks.length > 1 ? row.task : `λ = ${short(row.weight_decay)}`),
+      parts = tasks.length > 1 ? tasks : decays.map(decay => `λ = ${short(decay)}`),
+      bars = parts.length > 1 && parts.length <= MOST_BARS ? ["all runs", ...parts] : ["all runs"];
+    const members = bars.map((bar, i) => (i ? rows.filter(row => barOf(row) === bar) : rows)),
+      below = bars.map(() => 0),
+      margin = 0.6 + Math.max(0, FEWEST_BARS - bars.length) / 2; // so that a bar is never as wide as the page
     const series = names.map(name => {
       const counts = members.map(some => some.filter(row => row.outcome === name).length),
         y = counts.map((count, i) => count / Math.max(members[i].length, 1));
@@ -188,15 +195,15 @@ const overview = {
     this.outcomes.note.textContent = [explainedMarks(rows), dipped(rows)].filter(Boolean).join(" ");
     this.outcomes.show(
       {
-        x_label: "task",
+        x_label: bars.length > 1 ? kind : "",
         y_label: "share of runs",
         x_ticks: bars.map((bar, i) => [i, clipped(bar, 18)]),
         y_range: [0, 1],
-        x_range: [-0.6, bars.length - 0.4],
+        x_range: [-margin, bars.length - 1 + margin],
         series,
       },
       () => [
-        ["task", "outcome", "runs"],
+        [kind, "outcome", "runs"],
         ...bars.flatMap((bar, i) =>
           names.map(name => [bar, name, members[i].filter(row => row.outcome === name).length]),
         ),
