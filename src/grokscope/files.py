@@ -267,6 +267,8 @@ def disk_error(path: Path, error: OSError) -> InputError:
     try:
         space = os.statvfs(path.parent)
         free = f"{space.f_bavail * space.f_frsize:,} bytes are free there"
+    except FileNotFoundError:
+        free = f"there is no folder {named(path.parent)}"
     except OSError:
         free = "its folder cannot be read"
     return InputError(f"{named(path)} could not be written: {error.strerror}; {free}")

@@ -59,7 +59,7 @@ def test_shuffled_labels_keep_their_counts_and_lose_the_rule() -> None:
     ("fraction", "sentence"),
     [
         (1.0, "train_fraction must lie in (0, 1), got 1.0"),
-        (0.01, "train_fraction 0.01 of the 25 pairs of Z5 leaves no training pair"),
+        (0.01, "train_fraction 0.01 of the 25 rows of Z5 leaves no training row"),
     ],
 )
 def test_bad_fractions(fraction: float, sentence: str) -> None:

@@ -22,6 +22,17 @@ Signal = Literal["fsd", "train_accuracy", "step", "random"]
 TABLE = "table:"
 # A user's own group, and the digest of its file that says which content is meant.
 PINNED_TABLE = re.compile(rf"{TABLE}(.+)#([0-9a-f]{{16}})", re.DOTALL)
+# A user's own rows: a file of them, or a function that gives them, and the digest of the file.
+OWN_ROWS = re.compile(r"(.+\.(?:npz|parquet)|.+\.py:[A-Za-z_][A-Za-z0-9_]*)(?:#([0-9a-f]{16}))?", re.DOTALL)
+
+
+def is_own_file(task: str) -> bool:
+    """Whether a task is a file of the user's: a table, rows, or a function that gives rows.
+
+    >>> [is_own_file(name) for name in ("add_mod97", "table:mine.json", "data/mine.npz", "mine.py:rows")]
+    [False, True, True, True]
+    """
+    return task.startswith(TABLE) or OWN_ROWS.fullmatch(task) is not None
 
 
 @dataclass(frozen=True)
@@ -29,7 +40,7 @@ class Seeds(Spec):
     """Three independent sources of chance; `RunSpec.with_seed` sets all of them."""
 
     split: int = 0
-    """Decides which pairs are trained on (and the permutation of shuffled labels)."""
+    """Decides which rows are trained on (and the permutation of shuffled labels)."""
     initialization: int = 0
     """Draws the initial weights."""
     data_order: int = 0
@@ -41,18 +52,24 @@ class Seeds(Spec):
             require(0 <= seed < WORD_LIMIT, f"the {name} seed must lie in [0, 2^63)", seed)
 
 
+# What describes a transformer alone, and an MLP alone.
+OF_TRANSFORMERS = ("heads", "attention", "mlp", "causal", "layer_norm", "readout")
+OF_MLPS = ("embedded", "hidden_norm")
+MOST_LAYERS = 8
+
+
 @dataclass(frozen=True)
 class Architecture(Spec):
-    """The transformer of the paper's Appendix B, and its relatives. Runs of one architecture share a stack."""
+    """The transformer of the paper's Appendix B and its relatives, or a plain MLP. Runs of one share a stack."""
 
     layers: int = 2
-    """Blocks of attention and MLP."""
+    """Blocks of attention and MLP, at most 8; hidden layers of a plain MLP, of which 0 make a linear model."""
     width: int = 128
-    """d_model, the residual stream's width."""
+    """d_model, the residual stream's width; of an MLP with learnt embeddings, their width."""
     heads: int = 4
     """Attention heads; each has width / heads dimensions."""
     mlp_width: int = 512
-    """d_mlp, hidden neurons per block."""
+    """d_mlp, hidden neurons per block or layer."""
     attention: Branch = "on"
     """`on`; `dropped`: x passes unchanged; `norm`: x + LayerNorm(x), the other reading of "identity"."""
     mlp: Branch = "on"
@@ -63,20 +80,49 @@ class Architecture(Spec):
     """Pre-LayerNorm in every branch and before the head; without it, Nanda et al.'s model."""
     biases: bool = True
     """Biases in every linear map."""
-    activation: Literal["gelu", "relu"] = "gelu"
-    """The MLP's nonlinearity; GELU is exact, not the tanh approximation."""
+    activation: Literal["gelu", "relu", "square"] = "gelu"
+    """The neurons' nonlinearity; GELU is exact, not the tanh approximation; `square` is x², of quadratic networks."""
     readout: Literal["last", "pooled"] = "last"
     """`last`: the separator's position; `pooled`: a's and b's embeddings are summed into it, which lets a
     model without attention see its inputs (the fair MLP-only control)."""
+    kind: Literal["transformer", "mlp"] = "transformer"
+    """`mlp`: a plain MLP, W_U a(… a(W_in x + b) …) + b_U with a the activation. Of tokens it reads the one-hot vectors
+    of all positions side by side. What describes attention and the residual stream must keep its default there."""
+    embedded: bool = False
+    """Whether an MLP reads learnt embeddings of `width` dimensions in place of one-hot vectors."""
+    hidden_norm: bool = False
+    """Whether an MLP has a LayerNorm before every activation."""
 
     @property
     def head_width(self) -> int:
         """Dimensions of one head, width / heads."""
         return self.width // self.heads
 
+    @property
+    def meaningless(self) -> tuple[str, ...]:
+        """Settings that say nothing of a model of this kind, and keep their defaults.
+
+        >>> "heads" in Architecture(kind="mlp").meaningless, "heads" in Architecture().meaningless
+        (True, False)
+        """
+        if self.kind == "transformer":
+            return OF_MLPS
+        return OF_TRANSFORMERS if self.embedded else (*OF_TRANSFORMERS, "width")
+
     def check(self) -> None:
         """Sizes are positive, heads divide the width, and something is computed."""
-        self.require_each("be at least 1", "layers", "width", "heads", "mlp_width")
+        self.require_each("be at least 1", "width", "heads", "mlp_width")
+        is_mlp = self.kind == "mlp"
+        self.require_each("be at least 0" if is_mlp else "be at least 1", "layers")
+        require(self.layers <= MOST_LAYERS, f"layers must be at most {MOST_LAYERS}", self.layers)
+        for field in fields(self):
+            value = getattr(self, field.name)
+            is_default = field.name not in self.meaningless or value == field.default
+            require(is_default, f"{field.name} has no meaning for kind {self.kind} and must be left out", value)
+        if not is_mlp:
+            self._check_transformer()
+
+    def _check_transformer(self) -> None:
         require(self.width % self.heads == 0, f"heads must divide the width {self.width}", self.heads)
         branches = (self.attention, self.mlp)
         require(branches != ("dropped", "dropped"), "attention and mlp must not both be dropped", branches)
@@ -91,13 +137,16 @@ class Initialization(Spec):
 
     scheme: Literal["pytorch", "normal"] = "pytorch"
     """`pytorch`: Linear U(±1/√fan_in), biases too, attention in-projection Xavier over the packed matrix with
-    zero biases; `normal`: every matrix N(0, 1/width) and zero biases, as Nanda et al."""
+    zero biases; `normal`: every matrix N(0, 1/width) and zero biases, as Nanda et al., of an MLP N(0, 1/fan_in)."""
     embedding_std: float = 1.0
-    """Standard deviation of token and position embeddings."""
+    """Standard deviation of token and position embeddings, before `scale`."""
+    scale: float = 1.0
+    """What every drawn number is multiplied by: embeddings, matrices and their biases, not LayerNorms. Large initial
+    weights make a model memorise first and delay grokking (Liu et al. 2022, Omnigrok)."""
 
     def check(self) -> None:
-        """A standard deviation is positive."""
-        self.require_each("be positive", "embedding_std")
+        """A standard deviation and a scale are positive."""
+        self.require_each("be positive", "embedding_std", "scale")
 
 
 @dataclass(frozen=True)
@@ -121,11 +170,12 @@ class Training(Spec):
     weight_decay_schedule: tuple[tuple[int, float], ...] = ()
     """(step, λ) pairs in order: from that step on, λ is this."""
     batch_size: int | None = 512
-    """Pairs per step; None trains on the whole training set at once."""
+    """Rows per step; None trains on the whole training set at once."""
     sampling: Literal["epochs", "replacement"] = "epochs"
     """`epochs`: shuffled passes whose last batch is partial; `replacement`: every batch drawn anew."""
     dropout: float = 0.0
-    """Share of each branch's output that is dropped before it is added to the residual stream."""
+    """Share of each branch's output that is dropped before it is added to the residual stream; of an MLP, of each
+    hidden layer's neurons."""
     warmup_steps: int = 0
     """η rises linearly from 0 over this many steps."""
     clip_norm: float | None = None
@@ -137,6 +187,9 @@ class Training(Spec):
     """α of μ ← αμ + (1 − α)g; Grokfast's published default."""
     grokfast_lamb: float = 2.0
     """ℓ, how much of μ is added (the paper's λ, which is weight decay here); Grokfast's published default."""
+    loss: Literal["cross_entropy", "mse"] = "cross_entropy"
+    """What is minimised: cross-entropy, or the squared error, averaged over outputs (Gromov 2023) and examples. Of
+    classes its targets are one-hot vectors. Real answers need `mse`."""
 
     def check(self) -> None:
         """Ranges, and an ordered schedule."""
@@ -274,7 +327,7 @@ class RunSpec(Spec):
     task: str = "add_mod97"
     """A task's name, as `grokscope tasks` lists them."""
     train_fraction: float = 0.3
-    """Share of all pairs that is trained on."""
+    """Share of the rows that is trained on, of those from which the task lets the split draw."""
     shuffled_labels: bool = False
     """Whether the loss sees permuted labels: a control that can be memorised and never generalises."""
     seeds: Seeds = Seeds()
@@ -337,16 +390,17 @@ class RunSpec(Spec):
 
     @cached_property
     def content_hash(self) -> str:
-        """As every spec's, but a user's table counts by its digest alone: where its file lies changes no run."""
-        if not self.task.startswith(TABLE):
+        """As every spec's, but a user's own file counts by its digest alone: where it lies changes no run."""
+        if not is_own_file(self.task):
             return super().content_hash
-        pinned = PINNED_TABLE.fullmatch(self.task)
-        if pinned is None:
+        kind = "table" if self.task.startswith(TABLE) else "rows"
+        digest = (PINNED_TABLE if kind == "table" else OWN_ROWS).fullmatch(self.task)
+        if digest is None or digest[2] is None:
             raise InputError(
-                f"a run is named by its table's content; let grokscope.tasks.pinned_task_name add the digest to "
+                f"a run is named by the content of its {kind}; let grokscope.tasks.pinned_task_name add the digest to "
                 f"task, got {shown(self.task)}"
             )
-        return replace(self, task=f"table#{pinned[2]}").content_hash
+        return replace(self, task=f"{kind}#{digest[2]}").content_hash
 
     @property
     def identity(self) -> str:
@@ -372,15 +426,13 @@ class RunSpec(Spec):
         return replace(self, seeds=Seeds(seed, seed, seed))
 
     def with_values(self, values: Mapping[str, Any]) -> "RunSpec":
-        """The same run with these values of its fields, or of those of its training and architecture.
+        """The same run with these values of its fields, or of those of its training, architecture and initialisation.
 
         >>> RunSpec().with_values({"task": "S5", "width": 64, "steps": 10}).architecture.width
         64
         """
-        parts: tuple[Any, ...] = (self, self.training, self.architecture)
-        own, training, architecture = ({f.name: values[f.name] for f in fields(p) if f.name in values} for p in parts)
-        changed = {
-            "training": replace(self.training, **training),
-            "architecture": replace(self.architecture, **architecture),
-        }
+        parts: tuple[Any, ...] = (self, self.training, self.architecture, self.initialization)
+        own, *inner = ({f.name: values[f.name] for f in fields(part) if f.name in values} for part in parts)
+        names = ("training", "architecture", "initialization")
+        changed = {name: replace(part, **chosen) for name, part, chosen in zip(names, parts[1:], inner, strict=True)}
         return replace(self, **own | changed)

@@ -9,7 +9,7 @@ from grokscope.shapes import Float, Int
 from grokscope.tasks.characters import CharacterTable, character_table
 from grokscope.tasks.group import Group, frozen
 
-__all__ = ["Mode", "Modes", "fourier_modes", "group_modes"]
+__all__ = ["Mode", "Modes", "fourier_modes", "group_modes", "walsh_modes"]
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,24 @@ def fourier_modes(n: int) -> Modes:
         Mode(str(f), 1, 1 if 2 * f == n else 2, (f,) if 2 * f == n else (f, n - f)) for f in range(1, n // 2 + 1)
     )
     return Modes(modes, frozen(np.concatenate([np.full((n, 1), n**-0.5), waves], axis=1)))
+
+
+@lru_cache(maxsize=8)
+def walsh_modes(bits: int) -> Modes:
+    """The 2^m − 1 characters of Z_2^m: χ_S(x) = ∏_{j ∈ S} (−1)^{x_j} for every set S of the m bits but the empty one.
+
+    Element i has bit j of i as x_j. Sets are ordered by their size, and labelled by their bits, counted from 1.
+
+    >>> [mode.label for mode in walsh_modes(2).modes], walsh_modes(2).basis[:, 3].tolist()
+    (['1', '2', '1·2'], [0.5, -0.5, -0.5, 0.5])
+    """
+    elements = np.arange(2**bits)
+    sizes = np.array([i.bit_count() for i in elements.tolist()])
+    sets = np.lexsort((elements, sizes))
+    odd = sizes[elements[:, None] & sets] % 2
+    names = ["·".join(str(j + 1) for j in range(bits) if s >> j & 1) for s in sets.tolist()]
+    modes = tuple(Mode(name, 1, 1, (i,)) for i, name in enumerate(names) if i)
+    return Modes(modes, frozen((1 - 2 * odd) * 2 ** (-bits / 2)))
 
 
 def _merged(table: CharacterTable) -> tuple[Mode, ...]:

@@ -1,4 +1,4 @@
-"""Tasks by name: the paper's modular operations, polynomials, groups and a user's own table."""
+"""Modular operations, polynomials and groups as tables of pairs."""
 
 import re
 from collections.abc import Callable
@@ -7,19 +7,17 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from grokscope.errors import InputError, nearest, require, shown
-from grokscope.specs.run import TABLE
-from grokscope.tasks.families import FAMILIES, is_group_name, named_group
+from grokscope.errors import InputError, require, shown
+from grokscope.tasks.families import named_group
 from grokscope.tasks.group import MAX_ORDER, Group
 from grokscope.tasks.modes import fourier_modes, group_modes
+from grokscope.tasks.pairs import all_pairs, pair_task
 from grokscope.tasks.residues import PATTERN, is_prime, parse_polynomial, polynomial_values, root_powers
-from grokscope.tasks.table_file import pinned_table, table_group
 from grokscope.tasks.task import Basis, BasisName, Task
 
-__all__ = ["OPERATIONS", "Operation", "group_of", "named_task", "pinned_task_name"]
+__all__ = ["MODULAR", "OPERATIONS", "Operation", "group_task", "modular_task"]
 
 SMALLEST_MODULUS = 5  # the least with two frequencies and a primitive root that is not −1
-Pairs = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -48,64 +46,14 @@ OPERATIONS: dict[str, Operation] = {
     "div": Operation("a / b mod {n}, b ≠ 0", _quotients, needs_prime=True, divides=True),
 }
 MODULAR = re.compile(rf"(?:({'|'.join(OPERATIONS)})|poly_({PATTERN}))_mod([0-9]{{1,9}})")
-# The shapes a name can have, with 1 for every number, and how each is completed: what a mistyped name is compared with.
-SHAPES = {
-    "poly_a1+ab+b1_mod1": "poly_a2+ab+b2_mod{}",
-    **{f"{name}_mod1": f"{name}_mod{{}}" for name in OPERATIONS},
-    **{f"{letters}1": f"{letters}{{}}" for letters in FAMILIES},
-}
 
 
-def named_task(name: str) -> Task:
-    """The task with this name; each is made once, a user's table anew whenever its file has changed.
+def modular_task(name: str, match: re.Match[str]) -> Task:
+    """The task whose name matches `MODULAR`.
 
-    >>> named_task("div_mod97").inputs.shape
+    >>> modular_task("div_mod97", MODULAR.fullmatch("div_mod97")).inputs.shape
     (9312, 2)
     """
-    return _group_task(name, table_group(name)) if name.startswith(TABLE) else _built_in_task(name)
-
-
-@lru_cache(maxsize=64)
-def _built_in_task(name: str) -> Task:
-    match = MODULAR.fullmatch(name)
-    if match:
-        return _modular_task(name, match)
-    if is_group_name(name):
-        return _group_task(name, named_group(name))
-    raise InputError(f"{shown(name)} is not a task (`grokscope tasks` lists them){_nearest(name)}")
-
-
-def group_of(name: str) -> Group:
-    """The group with this name, or that of a task or table with this name.
-
-    >>> group_of("add_mod97").name
-    'Z97'
-    """
-    if is_group_name(name):
-        return named_group(name)
-    group = named_task(name).group
-    if group is None:
-        raise InputError(f"{shown(name)} is not a group's operation; `grokscope tasks {name}` shows what it is")
-    return group
-
-
-def pinned_task_name(name: str) -> str:
-    """The name a spec should hold: for a table, with the digest of its content; any other as it is.
-
-    >>> pinned_task_name("add_mod97")
-    'add_mod97'
-    """
-    return pinned_table(name) if name.startswith(TABLE) else name
-
-
-def _nearest(name: str) -> str:
-    """A suggestion with the person's own number in it: `ad_mod97` is near `add_mod97`."""
-    shape = nearest(re.sub(r"[0-9]+", "1", name), SHAPES)
-    numbers = re.findall(r"[0-9]{1,4}", name) or ["97"]
-    return f"; did you mean {SHAPES[shape].format(numbers[-1])!r}?" if shape else ""
-
-
-def _modular_task(name: str, match: re.Match[str]) -> Task:
     n = int(match[3])
     require(match[3] == str(n), "a modulus is written without leading zeros", name)
     require(
@@ -119,18 +67,19 @@ def _modular_task(name: str, match: re.Match[str]) -> Task:
         operation = OPERATIONS[match[1]]
     if operation.needs_prime and not is_prime(n):
         raise InputError(f"{match[1]} needs a prime modulus, got {n} in {shown(name)}{_nearest_prime(n)}")
-    a, b = _pairs(n, without_zero=operation.divides)
+    inputs = all_pairs(n, without_zero=operation.divides)
+    a, b = inputs.T
     bases: dict[BasisName, Callable[[], Basis]] = {}
     if operation.needs_prime:
         bases["multiplicative"] = cache(lambda: Basis("multiplicative", root_powers(n), fourier_modes(n - 1)))
     bases["additive"] = cache(lambda: Basis("additive", np.arange(n), fourier_modes(n)))
     group = named_group(f"Z{n}") if match[1] == "add" else None
-    return Task(
-        name=name,
-        title=operation.title.format(n=n),
-        symbols=n,
-        inputs=np.stack([a, b], axis=1),
-        answers=operation.answers(a, b, n),
+    return pair_task(
+        name,
+        operation.title.format(n=n),
+        n,
+        inputs,
+        operation.answers(a, b, n),
         sums=(a + b) % n,
         bases=bases,
         group=group,
@@ -142,21 +91,20 @@ def _nearest_prime(n: int) -> str:
 
 
 @lru_cache(maxsize=64)
-def _group_task(name: str, group: Group) -> Task:
-    a, b = _pairs(group.order)
+def group_task(name: str, group: Group) -> Task:
+    """The products of a group's elements.
+
+    >>> group_task("S3", named_group("S3")).symbols
+    6
+    """
+    inputs = all_pairs(group.order)
     isotypic: BasisName = "isotypic"
-    return Task(
-        name=name,
-        title=f"g·h in {group.name}, a group of order {group.order}",
-        symbols=group.order,
-        inputs=np.stack([a, b], axis=1),
-        answers=group.table[a, b],
-        sums=None,
+    return pair_task(
+        name,
+        f"g·h in {group.name}, a group of order {group.order}",
+        group.order,
+        inputs,
+        group.table[inputs[:, 0], inputs[:, 1]],
         bases={isotypic: cache(lambda: Basis(isotypic, np.arange(group.order), group_modes(group)))},
         group=group,
     )
-
-
-def _pairs(n: int, without_zero: bool = False) -> Pairs:
-    a, b = (side.ravel() for side in np.meshgrid(np.arange(n), np.arange(int(without_zero), n), indexing="ij"))
-    return a, b

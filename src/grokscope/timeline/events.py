@@ -21,6 +21,7 @@ from grokscope.timeline.crossings import first_step, first_step_below, level_ste
 from grokscope.timeline.leads import Lead, LeadStatus, lead
 from grokscope.timeline.outcomes import Outcome, outcome
 from grokscope.timeline.phases import Phase, liberation_step, phase_at
+from grokscope.timeline.success import judged_columns
 
 __all__ = ["Crossing", "Flag", "Timeline", "timeline_of"]
 
@@ -105,10 +106,10 @@ def timeline_of(
     Needed are step, train_accuracy and validation_accuracy; fsd, rank, norm and restricted_loss are read where they
     are. `sync_at` is the FSD that counts as synchronised: `reading.fsd_sync` if not given, and for a group to be given
     as `reading.fsd_gen_sync`. Persistence is required of FSD and restricted loss; grokking is its first evaluation,
-    as in the paper.
+    as in the paper. Where answers are real, a squared error decides in place of an accuracy (see `success_level`).
     """
     reading = reading or ReadingSpec()
-    steps, read = _sorted(log)
+    steps, read = _sorted(judged_columns(log))
     train, validation, fsd, loss = (read[name] for name in (*NEEDED[1:], "fsd", "restricted_loss"))
     memorized, grokked = first_step(steps, train, reading.memorized), first_step(steps, validation, reading.grokked)
     synced = first_step(steps, fsd, reading.fsd_sync if sync_at is None else sync_at, persistence)
