@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.provenance import save
-from grokscope.model import forward, pair_losses
+from grokscope.model import forward, row_losses
 from grokscope.specs import RunSpec
 from grokscope.training import Cohort, arithmetic, initial_state
 
@@ -85,7 +85,7 @@ def compiled(precision: str) -> dict[str, Any]:
         def loss(leaves: dict[str, Tensor], tokens: Tensor, labels: Tensor, cohort: Cohort = cohort) -> Tensor:
             compute = torch.bfloat16 if precision == "bf16" else None
             logits = forward(leaves, cohort.architecture, tokens, classes=cohort.classes, compute=compute)
-            return pair_losses(logits, labels).sum(dim=1) / BATCH
+            return row_losses(logits, labels).sum(dim=1) / BATCH
 
         quick = torch.compile(loss, fullgraph=True, dynamic=False)
         found: list[Tensor] = []
@@ -128,7 +128,7 @@ def error(precision: str) -> float:
     cohort, _, tokens, labels = batch(2)
     exact = weights.double().requires_grad_()
     logits = forward(cohort.layout.views(exact), cohort.architecture, tokens, classes=cohort.classes)
-    (pair_losses(logits, labels).sum() / BATCH).backward()
+    (row_losses(logits, labels).sum() / BATCH).backward()
     assert exact.grad is not None
     return float((gradients.double() - exact.grad).norm() / exact.grad.norm())
 

@@ -12,10 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -78,6 +78,9 @@ class Entry:
         return {"title": self.title, **{kind: round(rate, 1) for kind, rate in medians.items()}, **ratios}
 
 
+AnyEntry = TypeVar("AnyEntry", bound=Entry)
+
+
 def entries(device: str, slots: list[int]) -> list[Entry]:
     """Who takes part. On an accelerator they come in waves, so that its memory holds all of a wave."""
     if device == "cpu":
@@ -131,7 +134,14 @@ def main() -> None:
         report(chosen.device, [entry for entry in table if entry.wave <= wave], chosen.name)
 
 
-def race(wave: list[Entry], device: str, rounds: int, settle: float, after: Path | None) -> None:
+def race(
+    wave: Sequence[AnyEntry],
+    device: str,
+    rounds: int,
+    settle: float,
+    after: Path | None,
+    at_end: Callable[[AnyEntry], None] | None = None,
+) -> None:
     """Start a wave, run interleaved rounds, end it."""
     cores = len(os.sched_getaffinity(0))
     for entry in wave:
@@ -150,6 +160,8 @@ def race(wave: list[Entry], device: str, rounds: int, settle: float, after: Path
                 entry.round(kind)
         print(f"round {number + 1} of {rounds} done", flush=True)
     for entry in wave:
+        if at_end is not None and not entry.failed:
+            at_end(entry)
         for child in entry.children:
             child.kill()
 

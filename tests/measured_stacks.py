@@ -10,7 +10,7 @@ from plain_runs import TWO_LAYERS, fresh, small_run
 from grokscope.activations import RunStack, subject_of
 from grokscope.measures.catalogue import MEASURES, measure
 from grokscope.measures.question import Question
-from grokscope.model import ReferenceModule, reference_module
+from grokscope.model import ReferenceModule, reference_module, sizes_of
 from grokscope.specs import Architecture, RunSpec
 from grokscope.training import advance
 
@@ -46,8 +46,12 @@ def trained(task: str, architecture: Architecture = TWO_LAYERS, runs: int = RUNS
     return subject_of(cohort.specs, state.weights)
 
 
+STACKED = [name for name, one in MEASURES.items() if "trajectory" not in one.needs]
+"""Those that a stack of runs can be asked for, whose earlier checkpoints nobody has."""
+
+
 def measurable(task: str) -> list[str]:
-    return [name for name in MEASURES if not (name == "fourier_kan" and task == "S3")]
+    return [name for name in STACKED if not (name == "fourier_kan" and task == "S3")]
 
 
 @lru_cache
@@ -73,7 +77,7 @@ def columns_of(task: str, name: str) -> list[str]:
 def module_of(subject: RunStack, run: int = 0) -> ReferenceModule:
     """One run of a stack as a plain module."""
     weights = {name: value[run : run + 1] for name, value in subject.weights.items()}
-    return reference_module(subject.architecture, subject.task.symbols, weights).eval()
+    return reference_module(subject.architecture, sizes_of(subject.task), weights).eval()
 
 
 def hidden(subject: RunStack, run: int) -> np.ndarray:

@@ -46,3 +46,23 @@ def test_speeds_are_the_measured_ones() -> None:
     assert {name: gpu[f"grokscope {name}, 512 runs"] for name in costs.SPEED_OF_A_GPU} == costs.SPEED_OF_A_GPU
     paper = cost_of(Plan("x", (replace(RunSpec(), precision="tf32"),), device="cuda"))
     assert paper.device_seconds == pytest.approx(15_000 / gpu["grokscope tf32, 512 runs"])
+
+
+def test_a_longer_sequence_costs_as_much_more_as_it_is_longer() -> None:
+    long = replace(SMALL, task="add5_mod7_rows64", training=replace(SMALL.training, batch_size=8))
+    pairs = replace(SMALL, training=replace(SMALL.training, batch_size=8))
+    ratio = costs._work(long) / costs._work(pairs)
+    parameters = costs._parameters(long) / costs._parameters(pairs)
+    assert ratio == pytest.approx(parameters * 6 / 3)
+
+
+@pytest.mark.parametrize("task", ["parity_n6_k2", "ridge_d4_n8", "parity_n5_k2_tokens", "latin7"])
+def test_every_kind_of_task_has_a_cost(task: str, tmp_path: Path) -> None:
+    loss = "mse" if task.startswith("ridge") else "cross_entropy"
+    shape = Architecture(kind="mlp", layers=1, mlp_width=64)
+    spec = replace(SMALL, task=task, architecture=shape, training=replace(SMALL.training, loss=loss))
+    run_all([spec], Store(tmp_path), compiled=False)
+    used = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    cost = cost_of(Plan(str(tmp_path), (spec,)))
+    assert cost.bytes_stored == pytest.approx(used, rel=0.25)
+    assert cost.device_seconds > 0

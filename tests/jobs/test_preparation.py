@@ -43,7 +43,7 @@ def test_what_cannot_be_trained_leaves_nothing_behind(tmp_path: Path) -> None:
     ("specs", "options", "sentence"),
     [
         ([tiny(), replace(tiny(), task="ad_mod7")], {}, "did you mean 'add_mod7'"),
-        ([tiny(), replace(tiny(), train_fraction=0.001)], {}, "leaves no training pair"),
+        ([tiny(), replace(tiny(), train_fraction=0.001)], {}, "leaves no training row"),
         ([tiny()], {"device": "banana"}, "device 'banana' is not available"),
         ([tiny()], {"device": "cudax"}, "device 'cudax' is not available"),
     ],

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grokscope.errors import InputError
-from grokscope.jobs import run_all, runner, stacks
+from grokscope.jobs import bytes_of_stack, run_all, runner, stacks
 from grokscope.jobs.executors import Shard, shards_of
 from grokscope.jobs.local import useful_workers
 from grokscope.jobs.shards import UnfinishedError, drive, work_on
@@ -44,13 +44,13 @@ def test_a_shard_for_an_accelerator_is_as_large_as_its_memory_allows() -> None:
     plan = Plan("runs", tuple(RunSpec().with_seed(seed) for seed in range(300)), device="cuda:9")
     small, large = shards_of(plan, memory=2 * 2**30), shards_of(plan, memory=80 * 2**30)
     assert len(small) > len(large) == 1
-    assert max(len(shard.plan.runs) for shard in small) * 28.8 < 2 * 1024, "MiB a run, as measured on an H200"
+    assert max(bytes_of_stack(shard.plan.runs) for shard in small) < 2 * 2**30
 
 
 @pytest.fixture
 def room_for_three(monkeypatch: pytest.MonkeyPatch) -> None:
     """The processor as an accelerator with room for three runs: `cpu:0` has stacks, and `cpu` has none."""
-    memory = 3.5 * stacks.bytes_per_run(cohort_key(TINY)) / stacks.HEADROOM
+    memory = 1.1 * bytes_of_stack([TINY], 3) / stacks.HEADROOM
     monkeypatch.setattr(stacks, "_free_memory", lambda device: int(memory))
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 

@@ -42,9 +42,9 @@ def test_runs_that_could_share_a_stack_have_one_key(other: RunSpec) -> None:
 def test_stacks_are_the_groups_of_equal_keys_and_parents_come_first() -> None:
     specs = [CHILD, trained(gradient="grokfast"), PLAIN, PLAIN.with_seed(1)]
     stacks = plan_stacks(specs)
-    assert [generation for generation, _, _ in stacks] == [0, 0, 1]
-    assert stacks[-1][2] == [CHILD]
-    for _, _, members in stacks:
+    assert [generation for generation, _ in stacks] == [0, 0, 1]
+    assert stacks[-1][1] == [CHILD]
+    for _, members in stacks:
         assert len({stack_key(spec) for spec in members}) == 1
     assert count_generations(specs) == {CHILD: 1, PLAIN: 0, PLAIN.with_seed(1): 0, specs[1]: 0}
     assert [len(part) for part in split_evenly(specs, 3)] == [2, 2]

@@ -5,6 +5,10 @@ Triton's interpreter runs what its compiler rejects: types that differ between b
 
 import re
 import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +21,9 @@ triton = pytest.importorskip("triton")
 from triton.backends.compiler import GPUTarget  # noqa: E402
 from triton.compiler import ASTSource  # noqa: E402
 from triton.runtime.jit import JITFunction  # noqa: E402
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
+from row_runs import row_runs  # noqa: E402
 
 NUMBERS = {
     torch.float32: "fp32",
@@ -76,17 +83,40 @@ def layouts_of_sums(code: str) -> list[str]:
     return [re.sub(r"#\w+", lambda m: layouts.get(m[0], m[0]), re.sub(r" loc\(.*", "", line)) for line in sums]
 
 
+# Other tasks and models, which together launch every kernel that pair tables do not.
+KINDS = (
+    "five tokens, three heads",
+    "values of tokens",
+    "mlp of five tokens",
+    "mlp of five embeddings",
+    "quadratic network",
+    "normed mlp",
+    "mlp of vectors",
+    "regression",
+    "linear map of five tokens",
+)
+
+
 def launch_all(architecture: Architecture, precision: str, runs: int = 2, **options: Any) -> None:
+    """A step and an evaluation of a pair table."""
+    training = Training(batch_size=64, clip_norm=1.0, **options)
+    launch(RunSpec(task="add_mod23", architecture=architecture, precision=precision, training=training), runs)
+
+
+def launch_kind(name: str, precision: str, runs: int = 2) -> None:
+    """A step and an evaluation of another task or model."""
+    launch(replace(row_runs(name)[0], precision=precision), runs)
+
+
+def launch(spec: RunSpec, runs: int) -> None:
     """A step and an evaluation whose numbers mean nothing."""
     from grokscope.measures.kernel_snapshot import KernelReader
     from grokscope.training.kernel_trainer import KernelTrainer
     from grokscope.training.loop import arithmetic
 
-    training = Training(batch_size=64, clip_norm=1.0, **options)
-    spec = RunSpec(task="add_mod23", architecture=architecture, precision=precision, training=training)
     cohort = Cohort([spec.with_seed(seed) for seed in range(runs)])
     state = initial_state(cohort)
-    with arithmetic(precision):
+    with arithmetic(spec.precision):
         KernelTrainer(state, cohort)._step()
     with torch.no_grad():
         KernelReader(cohort).read(state.weights)
@@ -98,19 +128,27 @@ def compile_all(precisions: list[str]) -> None:
     for architecture in (small, Architecture(width=24, heads=2, layer_norm=False, biases=False, activation="relu")):
         for precision in precisions:
             launch_all(architecture, precision)
+    for name in KINDS:
+        for precision in precisions:
+            launch_kind(name, precision)
     print(len(compiled), "kernels compiled")
 
 
 def compare_stacks() -> None:
     """Say which kernels would add up in another order in a stack of another size."""
     odd = Architecture(layers=1, width=40, heads=5, mlp_width=52)
-    for options in ({}, {"gradient": "orthogonal"}):
+    launches: list[Callable[[int], None]] = [
+        lambda runs: launch_all(odd, "float32", runs),
+        lambda runs: launch_all(odd, "float32", runs, gradient="orthogonal"),
+        *(partial(launch_kind, name, "float32") for name in KINDS),
+    ]
+    for one in launches:
         found = []
         for runs in (1, 2, 16):
             launched.clear()
-            launch_all(odd, "float32", runs, **options)
+            one(runs)
             found.append(list(launched))
-        assert len({len(one) for one in found}) == 1
+        assert len({len(stack) for stack in found}) == 1
         for (name, alone), *stacks in zip(*found, strict=True):
             if any(layouts != alone for _, layouts in stacks):
                 print(f"{name} adds up in another order in a stack")

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from plain_runs import ARCHITECTURES, SMALL, TWO_LAYERS, fresh, mixed_runs, reference_in
+from plain_runs import ARCHITECTURES, SMALL, TWO_LAYERS, fresh, mixed_runs, real_part, reference_in
 from torch import Tensor
 
 from grokscope.errors import InputError
@@ -12,7 +12,7 @@ from grokscope.training import Cohort
 
 architectures = pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
 # A few with which every kind of site is met, block 0 and the last block apart.
-SOME = ("two_layers", "attention_only", "mlp_only_pooled", "norm_for_mlp", "nanda")
+SOME = ("two_layers", "attention_only", "mlp_only_pooled", "norm_for_mlp", "nanda", "mlp_normed", "mlp_embedded")
 some_architectures = pytest.mark.parametrize("architecture", [ARCHITECTURES[name] for name in SOME], ids=SOME)
 
 
@@ -29,7 +29,8 @@ class Stack:
         self.tokens = self.cohort.tables.tokens[..., ::5].contiguous()
 
     def logits(self, taps: Taps | None = None) -> Tensor:
-        return forward(self.weights, self.cohort.architecture, self.tokens, classes=self.cohort.classes, taps=taps)
+        weights, architecture, classes = self.weights, self.cohort.architecture, self.cohort.classes
+        return forward(weights, architecture, self.tokens, classes=classes, taps=taps, has_separator=True)
 
     def reference_modules(self) -> list[tuple[int, ReferenceModule, Tensor]]:
         """Each slot with its module and the module's inputs."""
@@ -39,12 +40,10 @@ class Stack:
 
 
 def clear_padding(cohort: Cohort, flat: Tensor, slot: int) -> None:
-    symbols = cohort.tasks[slot].symbols
     for name, view in cohort.layout.views(flat).items():
-        if name == "embed.W_E":
-            view[slot, symbols + 1 :] = 0
-        elif name.startswith("unembed"):
-            view[slot, ..., symbols:] = 0
+        own = view[slot][real_part(cohort, slot, name, view.ndim - 1)].clone()
+        view[slot] = 0
+        view[slot][real_part(cohort, slot, name, view.ndim - 1)] = own
 
 
 def place_of(site: str) -> str:
@@ -56,6 +55,8 @@ def as_in_stack(site: str, value: Tensor) -> Tensor:
     """A reference module's value, its inputs first, in the stack's order of axes: positions, inputs, then the rest."""
     if site.endswith("hook_pattern"):  # [inputs, heads, queries, keys]
         return value.permute(2, 3, 0, 1)
+    if site.startswith("layers."):  # all inputs at one position
+        return value[None]
     if ".attn.hook_" in site:  # [inputs, heads, positions, e]
         return value.permute(2, 0, 1, 3)
     return value.transpose(0, 1) if value.ndim == 3 else value
@@ -73,7 +74,8 @@ def captured(reference: ReferenceModule, tokens: Tensor) -> dict[str, Tensor]:
         values["logits"] = reference(tokens)
     for handle in handles:
         handle.remove()
-    values["hook_pos_embed"] = reference.pos_embed.weight.detach().expand(len(tokens), -1, -1)
+    if reference.architecture.kind == "transformer":
+        values["hook_pos_embed"] = reference.pos_embed.weight.detach().expand(len(tokens), -1, -1)
     return {site: as_in_stack(site, value) for site, value in values.items()}
 
 
@@ -93,8 +95,8 @@ def test_logits_equal_the_reference_modules_and_padded_classes_are_impossible(ar
     logits = stack.logits()
     for slot, reference, tokens in stack.reference_modules():
         expected = reference(tokens).detach()
-        assert torch.allclose(logits[slot, :, : reference.symbols], expected, rtol=0, atol=1e-12)
-        assert (logits[slot, :, reference.symbols :] == -torch.inf).all()
+        assert torch.allclose(logits[slot, :, : reference.sizes.classes], expected, rtol=0, atol=1e-12)
+        assert (logits[slot, :, reference.sizes.classes :] == -torch.inf).all()
 
 
 def test_bfloat16_is_near_and_touches_only_what_it_may() -> None:
@@ -135,7 +137,7 @@ def test_sites_equal_what_hooks_see_in_the_reference_module(architecture: Archit
         expected = captured(reference, tokens)
         assert set(expected) == set(site_names(architecture))
         for site, value in taps.values.items():
-            found = value[slot, :, : reference.symbols] if site == "logits" else value[slot]
+            found = value[slot, :, : reference.sizes.classes] if site == "logits" else value[slot]
             assert found.shape == expected[site].shape, site
             assert torch.allclose(found, expected[site], rtol=0, atol=1e-12), site
 
@@ -223,7 +225,7 @@ def test_an_edited_site_equals_a_hook_in_the_reference_module(
         for slot, reference, tokens in stack.reference_modules():
             reference.get_submodule(place_of(site)).register_forward_hook(lambda module, arguments, out: edit(out))
             expected = reference(tokens).detach()
-            assert torch.allclose(logits[slot, :, : reference.symbols], expected, rtol=0, atol=1e-12), site
+            assert torch.allclose(logits[slot, :, : reference.sizes.classes], expected, rtol=0, atol=1e-12), site
 
 
 def test_positions_and_logits_can_be_edited() -> None:
@@ -232,7 +234,7 @@ def test_positions_and_logits_can_be_edited() -> None:
     for slot, reference, tokens in stack.reference_modules():
         reference.pos_embed.weight.data.zero_()
         expected = reference(tokens).detach()
-        assert torch.allclose(without_positions[slot, :, : reference.symbols], expected, rtol=0, atol=1e-12)
+        assert torch.allclose(without_positions[slot, :, : reference.sizes.classes], expected, rtol=0, atol=1e-12)
     assert not stack.logits(Taps(edits={"logits": torch.zeros_like})).any()
 
 
@@ -242,7 +244,9 @@ def test_the_mean_over_inputs_can_replace_a_site() -> None:
     for slot, reference, tokens in stack.reference_modules():
         module = reference.get_submodule(site)
         module.register_forward_hook(lambda module, arguments, out: out.mean(dim=0, keepdim=True).expand_as(out))
-        assert torch.allclose(logits[slot, :, : reference.symbols], reference(tokens).detach(), rtol=0, atol=1e-12)
+        assert torch.allclose(
+            logits[slot, :, : reference.sizes.classes], reference(tokens).detach(), rtol=0, atol=1e-12
+        )
 
 
 def test_what_is_read_is_the_edited_value_and_upstream_stays() -> None:
@@ -266,8 +270,11 @@ def test_what_is_read_is_the_edited_value_and_upstream_stays() -> None:
 def test_last_hidden_is_the_site_that_fsd_reads(architecture: Architecture) -> None:
     stack = Stack(architecture)
     for block in range(architecture.layers):
-        site = f"blocks.{block}." + ("mlp.hook_post" if architecture.mlp == "on" else "hook_attn_out")
+        end = "mlp.hook_post" if architecture.mlp == "on" else "hook_attn_out"
+        site = f"layers.{block}.hook_post" if architecture.kind == "mlp" else f"blocks.{block}.{end}"
         taps = Taps(read=frozenset({site}))
         stack.logits(taps)
         found = last_hidden(stack.weights, architecture, stack.tokens, block)
         assert torch.allclose(found, taps.values[site][:, -1], rtol=0, atol=1e-12)
+        by_rows = last_hidden(stack.weights, architecture, stack.tokens, block, has_separator=True)
+        assert torch.allclose(by_rows, found, rtol=0, atol=1e-12)

@@ -8,7 +8,7 @@ from plain_runs import ARCHITECTURES, SMALL
 from scipy import stats
 from torch import Tensor, nn
 
-from grokscope.model import initial_weights, layout_of
+from grokscope.model import Sizes, initial_weights, layout_of
 from grokscope.specs import Architecture, Initialization
 
 PAPER = Architecture(layers=1)
@@ -21,8 +21,9 @@ def drawn(
     seeds: tuple[int, ...] = (0,),
     initialization: Initialization | None = None,
 ) -> dict[str, Tensor]:
-    flat = initial_weights(architecture, initialization or Initialization(), symbols, size, torch.tensor(seeds))
-    return layout_of(architecture, size).views(flat)
+    sizes, padded = Sizes(symbols + 1, symbols), Sizes(size, size)
+    flat = initial_weights(architecture, initialization or Initialization(), sizes, padded, torch.tensor(seeds))
+    return layout_of(architecture, padded).views(flat)
 
 
 def pytorchs_own() -> dict[str, Tensor]:

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 from plain_runs import ARCHITECTURES, TWO_LAYERS, fresh, mixed_runs
+from row_runs import ROW_RUNS, row_runs
 from torch import Tensor
 
-from grokscope.model import forward, last_hidden, pair_losses
-from grokscope.specs import Architecture
+from grokscope.model import forward, last_hidden, row_losses
+from grokscope.specs import Architecture, RunSpec
 from grokscope.training import Cohort
 from grokscope.training.cohort import OLDEST_TRITON
 
@@ -22,49 +23,66 @@ SOME = (
     tuple(ALL) if DEVICE == "cuda" else ("two_layers", "mlp_only_pooled", "norm_for_attention", "nanda", "norms_only")
 )
 architectures = pytest.mark.parametrize("architecture", [ALL[name] for name in SOME], ids=SOME)
+# As many rows as make several tiles of kernels, and fewer than the smallest task has.
+kinds = pytest.mark.parametrize("name", ROW_RUNS)
 
 
 class Batch:
     """A batch of three runs of different tasks with weights that are all at work, and its gradient both ways."""
 
-    def __init__(self, architecture: Architecture) -> None:
-        state, cohort = fresh(mixed_runs(architecture))
+    def __init__(self, specs: list[RunSpec]) -> None:
+        state, cohort = fresh(specs)
         cohort = Cohort(cohort.specs, DEVICE)
         noise = torch.randn(state.weights.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
         self.cohort, self.flat = cohort, (state.weights + 0.2 * noise).to(DEVICE)
-        place = torch.arange(INPUTS, device=DEVICE) * 2 % 36
-        self.tokens = cohort.tables.tokens[..., place]
-        self.labels = cohort.tables.labels[..., place]
+        place = (torch.arange(INPUTS, device=DEVICE) * 2 % 36).expand(3, -1)
+        self.given, self.labels = cohort.tables.select(place)
         self.counts = torch.tensor(COUNTED, device=DEVICE)
-        self.separators = self.tokens[:, -1, 0].int().contiguous()
+        has_separator = cohort.key.sizes.has_separator
+        self.separators = self.given[:, -1, 0].int().contiguous() if has_separator else None
 
     def by_autograd(self) -> tuple[Tensor, Tensor]:
         flat = self.flat.clone().requires_grad_()
         logits = forward(
-            self.cohort.layout.views(flat), self.cohort.architecture, self.tokens, classes=self.cohort.classes
+            self.cohort.layout.views(flat), self.cohort.architecture, self.given, classes=self.cohort.classes
         )
         counts = torch.arange(INPUTS, device=DEVICE) < self.counts[:, None]
-        losses = torch.where(counts, pair_losses(logits, self.labels), 0).sum(dim=1)
+        each = row_losses(logits, self.labels, self.cohort.key.loss, self.cohort.classes)
+        losses = torch.where(counts, each, 0).sum(dim=1)
         (losses / self.counts).sum().backward()
         assert flat.grad is not None
         return losses.detach(), flat.grad
 
     def by_kernels(self, steps: int = 1) -> tuple[Tensor, Tensor]:
-        from grokscope.model.kernel_pass import Gradients, KernelPass
+        from grokscope.model.kernel_pass import Gradients, kernel_pass
 
         weights, gradients = self.cohort.layout.views(self.flat), Gradients(self.cohort.layout, 3, self.flat)
-        model = KernelPass(self.cohort.architecture, weights, weights, self.separators, gradients)
-        integers = (self.tokens.int().contiguous(), self.labels.int().contiguous(), self.cohort.classes.int())
+        model = kernel_pass(
+            self.cohort.architecture, weights, weights, self.separators, gradients, self.cohort.key.loss
+        )
+        batch = (for_kernels(self.given), for_kernels(self.labels), self.cohort.classes.int())
         for _ in range(steps):
             gradients.flat.fill_(torch.nan)
-            losses = model.losses(*integers, self.counts.int())
+            losses = model.losses(*batch, self.counts.int())
             model.backward(losses)
         return losses.detach().sum(dim=1), gradients.flat
 
 
+def for_kernels(table: Tensor) -> Tensor:
+    return (table if table.is_floating_point() else table.int()).contiguous()
+
+
 @architectures
 def test_losses_and_gradients_are_those_of_autograd(architecture: Architecture) -> None:
-    batch = Batch(architecture)
+    compare_gradients(Batch(mixed_runs(architecture)))
+
+
+@kinds
+def test_losses_and_gradients_of_other_tasks_are_those_of_autograd(name: str) -> None:
+    compare_gradients(Batch(row_runs(name)))
+
+
+def compare_gradients(batch: Batch) -> None:
     (losses, gradients), (expected_losses, expected) = batch.by_kernels(), batch.by_autograd()
     torch.testing.assert_close(losses, expected_losses, rtol=1e-12, atol=1e-12)
     views, expected_views = (batch.cohort.layout.views(flat) for flat in (gradients, expected))
@@ -74,29 +92,40 @@ def test_losses_and_gradients_are_those_of_autograd(architecture: Architecture) 
 
 @architectures
 def test_logits_and_neurons_are_those_of_the_pass(architecture: Architecture) -> None:
-    from grokscope.model.kernel_pass import KernelPass
+    compare_outputs(Batch(mixed_runs(architecture)))
 
-    batch = Batch(architecture)
-    weights, tokens = batch.cohort.layout.views(batch.flat), batch.tokens.int().contiguous()
-    model = KernelPass(architecture, weights, weights, batch.separators)
-    expected = forward(weights, architecture, batch.tokens, classes=batch.cohort.classes)
-    logits = model.logits(tokens)
+
+@kinds
+def test_outputs_and_neurons_of_other_tasks_are_those_of_the_pass(name: str) -> None:
+    compare_outputs(Batch(row_runs(name)))
+
+
+def compare_outputs(batch: Batch) -> None:
+    from grokscope.measures.kernel_snapshot import hidden_neurons
+    from grokscope.model.kernel_pass import kernel_pass
+
+    architecture = batch.cohort.architecture
+    weights, given = batch.cohort.layout.views(batch.flat), for_kernels(batch.given)
+    model = kernel_pass(architecture, weights, weights, batch.separators)
+    expected = forward(weights, architecture, batch.given, classes=batch.cohort.classes)
+    logits = model.logits(given)
     if architecture.biases:
         logits = logits + weights["unembed.b_U"][:, None]
     is_class = torch.isfinite(expected)
     torch.testing.assert_close(logits[is_class], expected[is_class], rtol=1e-10, atol=1e-12)
-    before, bias = model.hidden(tokens)
+    before, bias = model.hidden(given)
     before = before if bias is None else before + bias[:, None]
-    after = before
-    if architecture.mlp == "on":
-        after = torch.relu(before) if architecture.activation == "relu" else torch.nn.functional.gelu(before)
-    torch.testing.assert_close(after, last_hidden(weights, architecture, batch.tokens), rtol=1e-10, atol=1e-12)
+    activation, neurons = hidden_neurons(architecture, logits.shape[2])
+    functions = {None: lambda x: x, "gelu": torch.nn.functional.gelu, "relu": torch.relu, "square": torch.square}
+    after = functions[activation](before)
+    assert after.shape[2] == neurons
+    torch.testing.assert_close(after, last_hidden(weights, architecture, batch.given), rtol=1e-10, atol=1e-12)
 
 
 def test_a_gradient_does_not_depend_on_the_rows_past_the_count() -> None:
-    batch = Batch(ARCHITECTURES["one_layer"])
+    batch = Batch(mixed_runs(ARCHITECTURES["one_layer"]))
     first = batch.by_kernels(steps=2)[1]  # from the second step on, sums of tiles stand in one buffer
-    batch.tokens[1, :2, 13:], batch.labels[1, 13:] = 0, 3
+    batch.given[1, :2, 13:], batch.labels[1, 13:] = 0, 3
     assert torch.equal(batch.by_kernels()[1], first)
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plain_runs import ARCHITECTURES, SMALL
 
 from grokscope.errors import InputError
-from grokscope.model import ReferenceModule, layout_of, padded_size
+from grokscope.model import PlainMlp, ReferenceModule, Sizes, layout_of, padded_size
 from grokscope.model.layout import BUCKETS
 from grokscope.specs import Architecture
 
@@ -31,7 +31,7 @@ def test_too_many_symbols_are_rejected() -> None:
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
 def test_views_cover_the_buffer_once(architecture: Architecture) -> None:
-    layout = layout_of(architecture, 136)
+    layout = layout_of(architecture, Sizes(136, 136))
     flat = torch.zeros(2, layout.size)
     for view in layout.views(flat).values():
         view += 1
@@ -41,22 +41,30 @@ def test_views_cover_the_buffer_once(architecture: Architecture) -> None:
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=ARCHITECTURES.keys())
 def test_without_padding_there_are_as_many_numbers_as_in_the_module(architecture: Architecture) -> None:
-    layout, symbols = layout_of(architecture, 136), 7
+    layout, sizes = layout_of(architecture, Sizes(136, 136)), Sizes(8, 7)
     views = layout.views(torch.zeros(1, layout.size))
-    real = sum(view[0][layout.real(name, symbols)].numel() for name, view in views.items())
-    assert real == sum(parameter.numel() for parameter in ReferenceModule(architecture, symbols).parameters())
+    real = sum(view[0][layout.real(name, sizes)].numel() for name, view in views.items())
+    assert real == sum(parameter.numel() for parameter in module_of(architecture, sizes).parameters())
 
 
 def test_the_papers_model_has_as_many_parameters_as_written_out() -> None:
     d, hidden, p = 128, 512, 97
     block = 2 * 2 * d + (d + 1) * 3 * d + (d + 1) * d + (d + 1) * hidden + (hidden + 1) * d
     written = (p + 1) * d + 3 * d + 2 * block + 2 * d + (d + 1) * p
-    assert written == sum(parameter.numel() for parameter in ReferenceModule(Architecture(), p).parameters())
-    assert layout_of(Architecture(), p + 1).size == written + (d + 1)  # a class more, to be as many as tokens
+    assert written == sum(
+        parameter.numel() for parameter in ReferenceModule(Architecture(), Sizes(p + 1, p)).parameters()
+    )
+    assert layout_of(Architecture(), Sizes(p + 1, p + 1)).size == written + (
+        d + 1
+    )  # a class more, to be as many as tokens
+
+
+def module_of(architecture: Architecture, sizes: Sizes) -> ReferenceModule | PlainMlp:
+    return (PlainMlp if architecture.kind == "mlp" else ReferenceModule)(architecture, sizes)
 
 
 def test_views_share_memory() -> None:
-    layout = layout_of(SMALL, 136)
+    layout = layout_of(SMALL, Sizes(136, 136))
     flat = torch.zeros(1, layout.size)
     layout.views(flat)["pos_embed.W_pos"][0, 1, 2] = 5
     assert flat.sum() == 5

@@ -7,7 +7,7 @@ import torch
 from plain_runs import ARCHITECTURES, SMALL, TWO_LAYERS, by_name, fresh, in_slot, mixed_runs, reference_in
 from torch import nn
 
-from grokscope.model import ReferenceModule, layout_of, module_place
+from grokscope.model import PlainMlp, ReferenceModule, Sizes, layout_of, module_place
 from grokscope.specs import Architecture
 
 
@@ -45,7 +45,7 @@ def torch_layers(reference: ReferenceModule) -> list[nn.TransformerEncoderLayer]
 )
 def test_the_reference_module_equals_pytorchs_encoder(architecture: Architecture) -> None:
     generator = torch.Generator().manual_seed(0)
-    reference = ReferenceModule(architecture, 7).double()
+    reference = ReferenceModule(architecture, Sizes(8, 7)).double()
     for parameter in reference.parameters():
         parameter.data = torch.randn(parameter.shape, generator=generator, dtype=torch.float64) / 2
     tokens = torch.tensor([[a, b, 7] for a in range(7) for b in range(7)])
@@ -67,14 +67,16 @@ def test_a_reference_module_holds_exactly_its_runs_weights(architecture: Archite
         found = by_name(reference)
         for name, value in in_slot(cohort, state.weights, slot).items():
             assert torch.equal(found[name], value), name
-        assert reference.embed.weight.shape == (task.symbols + 1, architecture.width)
-        assert reference.unembed.weight.shape == (task.symbols, architecture.width)
-        reference.embed.weight.data.zero_()  # it is a copy: a user may do with it what they like
+        if architecture.kind == "transformer":
+            assert reference.embed.weight.shape == (task.symbols + 1, architecture.width)
+            assert reference.unembed.weight.shape == (task.symbols, architecture.width)
+        reference.unembed.weight.data.zero_()  # it is a copy: a user may do with it what they like
         assert state.weights[slot].any()
-        assert cohort.layout.views(state.weights)["embed.W_E"][slot].any()
+        assert cohort.layout.views(state.weights)["unembed.W_U"][slot].any()
 
 
 def test_places_are_one_to_one() -> None:
     for architecture in ARCHITECTURES.values():
-        places = [module_place(name) for name in layout_of(architecture, 136).shapes]
-        assert sorted(places) == sorted(name for name, _ in ReferenceModule(architecture, 7).named_parameters())
+        kind = PlainMlp if architecture.kind == "mlp" else ReferenceModule
+        places = [module_place(name) for name in layout_of(architecture, Sizes(8, 7)).shapes]
+        assert sorted(places) == sorted(name for name, _ in kind(architecture, Sizes(8, 7)).named_parameters())

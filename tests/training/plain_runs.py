@@ -6,16 +6,27 @@ from functools import lru_cache
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, mse_loss, one_hot
 
-from grokscope.model import ReferenceModule, initial_weights, layout_of, module_place, padded_size, reference_module
+from grokscope.model import (
+    PlainMlp,
+    ReferenceModule,
+    initial_weights,
+    layout_of,
+    module_place,
+    padded_sizes,
+    reference_module,
+    sizes_of,
+)
 from grokscope.randomness import bits, permutation
 from grokscope.specs import Architecture, Initialization, RunSpec, Training
 from grokscope.tasks import named_task, shuffled_labels, split
 from grokscope.training import Cohort, State, initial_state
 
+Reference = ReferenceModule | PlainMlp
 SMALL = Architecture(layers=1, width=16, heads=2, mlp_width=32)
 TWO_LAYERS = replace(SMALL, layers=2)
+PLAIN_MLP = Architecture(kind="mlp", layers=1, mlp_width=24)
 ARCHITECTURES = {
     "one_layer": SMALL,
     "two_layers": TWO_LAYERS,
@@ -29,6 +40,15 @@ ARCHITECTURES = {
     "causal": replace(TWO_LAYERS, causal=True),
     "no_biases": replace(SMALL, biases=False),
     "nanda": replace(TWO_LAYERS, causal=True, layer_norm=False, biases=False, activation="relu"),
+    "square_activation": replace(SMALL, activation="square"),
+    "eight_layers": replace(SMALL, layers=8),
+    "mlp": PLAIN_MLP,
+    "mlp_of_two_relu": replace(PLAIN_MLP, layers=2, activation="relu"),
+    "quadratic": replace(PLAIN_MLP, activation="square", biases=False),
+    "mlp_normed": replace(PLAIN_MLP, layers=2, hidden_norm=True),
+    "mlp_embedded": replace(PLAIN_MLP, embedded=True, width=16),
+    "linear": replace(PLAIN_MLP, layers=0),
+    "linear_embedded": replace(PLAIN_MLP, layers=0, embedded=True, width=16),
 }
 NORMAL = Initialization(scheme="normal")
 
@@ -45,7 +65,7 @@ def small_run(
 
 def mixed_runs(architecture: Architecture = SMALL, **fields) -> list[RunSpec]:
     """Three tasks of different size, all with partial last batches (of 12, 8 and 2), and three weight decays."""
-    initialization = Initialization() if architecture.layer_norm else NORMAL
+    initialization = Initialization() if architecture.layer_norm or architecture.kind == "mlp" else NORMAL
     fields = {"initialization": initialization, **fields}
     return [
         small_run("add_mod11", 1, architecture, **{"weight_decay": 1.0, **fields}),
@@ -75,7 +95,8 @@ class PlainRun:
         )
         drawn = split(self.task, run.train_fraction, run.seeds.split)
         self.train, self.validation = torch.tensor(drawn.train), torch.tensor(drawn.validation)
-        self.tokens, self.answers = torch.tensor(self.task.tokens), torch.tensor(self.task.answers)
+        given = self.task.vectors if self.task.tokens is None else self.task.tokens
+        self.given, self.answers = torch.tensor(given), torch.tensor(self.task.answers)
         self.labels = self.answers
         if run.shuffled_labels:
             self.labels = torch.tensor(shuffled_labels(self.task, run.seeds.split))
@@ -91,10 +112,14 @@ class PlainRun:
         epoch, number = divmod(step, math.ceil(count / size))
         return epoch_order(seed, epoch, count)[number * size : (number + 1) * size]
 
-    def loss(self, reference: ReferenceModule, step: int) -> Tensor:
-        """Mean cross-entropy of a step's batch."""
+    def loss(self, reference: Reference, step: int) -> Tensor:
+        """Mean loss of a step's batch, by PyTorch's own functions."""
         rows = self.train[self.batch(step)]
-        return cross_entropy(reference(self.tokens[rows]), self.labels[rows])
+        outputs, labels = reference(self.given[rows]), self.labels[rows]
+        if self.run.training.loss == "cross_entropy":
+            return cross_entropy(outputs, labels)
+        targets = labels if self.task.is_real else one_hot(labels, self.task.classes)
+        return mse_loss(outputs, targets.to(outputs.dtype))
 
     def step(self) -> None:
         """One optimiser step."""
@@ -134,44 +159,54 @@ def epoch_order(seed: int, epoch: int, count: int) -> list[int]:
     return permutation(torch.tensor(seed), "order", torch.tensor(epoch), count).tolist()
 
 
-def initial_reference(run: RunSpec) -> ReferenceModule:
+def initial_reference(run: RunSpec) -> Reference:
     """The run's initial weights as a module, drawn without any neighbour."""
-    symbols = named_task(run.task).symbols
-    size, seed = padded_size(symbols), torch.tensor([run.seeds.initialization])
-    flat = initial_weights(run.architecture, run.initialization, symbols, size, seed)
-    return reference_module(run.architecture, symbols, layout_of(run.architecture, size).views(flat))
+    task, seed = named_task(run.task), torch.tensor([run.seeds.initialization])
+    sizes, padded = sizes_of(task), padded_sizes(task)
+    flat = initial_weights(run.architecture, run.initialization, sizes, padded, seed)
+    return reference_module(run.architecture, sizes, layout_of(run.architecture, padded).views(flat))
 
 
-def reference_in(cohort: Cohort, flat: Tensor, slot: int) -> ReferenceModule:
+def reference_in(cohort: Cohort, flat: Tensor, slot: int) -> Reference:
     """One slot of a stack as a module."""
     views = cohort.layout.views(flat[slot : slot + 1])
-    return reference_module(cohort.architecture, cohort.tasks[slot].symbols, views)
+    return reference_module(cohort.architecture, sizes_of(cohort.tasks[slot]), views)
 
 
-def by_name(reference: ReferenceModule, of=lambda parameter: parameter.detach()) -> dict[str, Tensor]:
+def by_name(reference: Reference, of=lambda parameter: parameter.detach()) -> dict[str, Tensor]:
     """The reference module's parameters (or their gradients) under the layout's names; its matrices are transposed."""
     parameters = dict(reference.named_parameters())
-    names = layout_of(reference.architecture, padded_size(reference.symbols)).shapes
-    assert len(names) == len(parameters)
-    found = {name: of(parameters[module_place(name)]) for name in names}
+    shapes = layout_of(reference.architecture, reference.sizes).shapes
+    assert len(shapes) == len(parameters)
+    found = {name: of(parameters[module_place(name)]) for name in shapes}
     embeddings = ("embed.W_E", "pos_embed.W_pos")
-    return {name: value.T if "W_" in name and name not in embeddings else value for name, value in found.items()}
+    turned = {name: value.T if "W_" in name and name not in embeddings else value for name, value in found.items()}
+    return {name: value.reshape(shapes[name]) for name, value in turned.items()}
 
 
 def in_slot(cohort: Cohort, flat: Tensor, slot: int) -> dict[str, Tensor]:
     """One slot of a flat buffer by name, padding cut off."""
-    symbols = cohort.tasks[slot].symbols
-    found = {name: view[slot] for name, view in cohort.layout.views(flat).items()}
-    found["embed.W_E"] = found["embed.W_E"][: symbols + 1]
-    return {name: value[..., :symbols] if name.startswith("unembed") else value for name, value in found.items()}
+    views = cohort.layout.views(flat)
+    return {name: view[slot][real_part(cohort, slot, name, view.ndim - 1)] for name, view in views.items()}
+
+
+def real_part(cohort: Cohort, slot: int, name: str, axes: int) -> tuple:
+    """Where a parameter is no padding: tokens of an embedding or of a map of one-hot vectors, columns of classes."""
+    sizes = sizes_of(cohort.tasks[slot])
+    part = [slice(None)] * axes
+    if name == "embed.W_E" or axes == 3:
+        part[-2] = slice(sizes.vocabulary)
+    if name.startswith("unembed"):
+        part[-1] = slice(sizes.classes)
+    return tuple(part)
 
 
 def padding_in(cohort: Cohort, flat: Tensor, slot: int) -> Tensor:
     """All numbers of a slot that stand for no token and no class."""
-    symbols, views = cohort.tasks[slot].symbols, cohort.layout.views(flat)
-    parts = [views["embed.W_E"][slot, symbols + 1 :]]
-    parts += [view[slot, ..., symbols:] for name, view in views.items() if name.startswith("unembed")]
-    return torch.cat([part.flatten() for part in parts])
+    is_padding = torch.ones(1, cohort.layout.size)
+    for name, view in cohort.layout.views(is_padding).items():
+        view[0][real_part(cohort, slot, name, view.ndim - 1)] = 0
+    return flat[slot][is_padding[0] == 1]
 
 
 def assert_near(found: dict[str, Tensor], expected: dict[str, Tensor], tolerance: float) -> None:

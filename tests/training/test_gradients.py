@@ -22,6 +22,7 @@ from torch import Tensor
 
 from grokscope.attach import one_hot
 from grokscope.errors import InputError
+from grokscope.model import sizes_of
 from grokscope.specs import RunSpec
 from grokscope.steering import Grokfast, OrthogonalGradient
 from grokscope.tasks import named_task, split
@@ -147,7 +148,7 @@ def test_a_gradient_along_the_weights_becomes_zero_and_not_rounding_at_full_leng
 def test_a_plain_state_and_its_checkpoint_have_no_average() -> None:
     state, cohort = fresh([small_run()])
     assert state.slow.shape == (1, 0)
-    tensors = cut(state.row(0), cohort.layout, 7)
+    tensors = cut(state.row(0), cohort.layout, sizes_of(cohort.tasks[0]))
     assert not any(name.startswith("slow") for name in tensors)
     assert {name.partition(".")[0] for name in tensors} >= {"first", "second", "embed", "step"}
 
@@ -193,11 +194,11 @@ def test_a_finished_run_keeps_its_average() -> None:
 def test_a_stored_average_continues_bit_for_bit() -> None:
     state, cohort = fresh(GROKFAST)
     advance(state, cohort, 10)
-    rows = [cut(state.row(slot), cohort.layout, cohort.tasks[slot].symbols) for slot in range(3)]
+    rows = [cut(state.row(slot), cohort.layout, sizes_of(cohort.tasks[slot])) for slot in range(3)]
     assert "slow.embed.W_E" in rows[0]
     again, other = fresh(GROKFAST)
     for slot, tensors in enumerate(rows):
-        again.put(slot, padded_row(tensors, other.layout, other.tasks[slot].symbols))
+        again.put(slot, padded_row(tensors, other.layout, sizes_of(other.tasks[slot])))
     assert_same_bits(again, state)
     advance(state, cohort, 7)
     advance(again, other, 7)

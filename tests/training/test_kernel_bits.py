@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from plain_runs import ARCHITECTURES, NORMAL, TWO_LAYERS
+from row_runs import ROW_RUNS, row_runs
 
 from grokscope.jobs import run_all
 from grokscope.measures import snapshot
@@ -101,6 +102,16 @@ def test_every_architecture_alone_and_among_others(architecture: Architecture) -
         alone = in_stack(specs, 1, every=20)
         assert all(same(*pair) for pair in zip(alone, trained(specs, 20, range(5)), strict=True))
         assert all(same(*pair) for pair in zip(alone, in_stack(specs, 40, every=20), strict=True))
+
+
+@pytest.mark.parametrize("name", ROW_RUNS)
+def test_every_other_task_and_loss_alone_and_in_stacks_of_7_and_64(name: str) -> None:
+    for precision in ("float32", "tf32", "bf16"):
+        first, second, _ = row_runs(name, steps=60)
+        specs = [replace(one, precision=precision).with_seed(seed) for seed, one in enumerate((first, second) * 2)]
+        alone = in_stack(specs, 1, every=20)
+        for size in (7, 64):
+            assert all(same(*pair) for pair in zip(alone, in_stack(specs, size, every=20), strict=True)), size
 
 
 @pytest.mark.parametrize("options", OTHER_OPTIONS, ids=lambda options: ", ".join(options))

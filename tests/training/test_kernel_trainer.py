@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from plain_runs import SMALL, mixed_runs
+from row_runs import row_runs
 
 from grokscope.specs import Fork, RunSpec
 from grokscope.training import Cohort, State, advance, initial_state
@@ -54,6 +55,12 @@ def compare(runs: list[RunSpec], held_norm: float = 0.0) -> None:
 def test_a_step_by_kernels_is_the_references_step(options: dict[str, Any]) -> None:
     runs = [replace(run, task=task) for run, task in zip(mixed_runs(**options), ("add_mod7", "S3"), strict=False)]
     compare(runs)
+
+
+# Batches of tokens with classes, of tokens with real answers, of vectors with classes, of vectors with real answers.
+@pytest.mark.parametrize("name", ["mlp of five tokens", "values of tokens", "mlp of vectors", "regression"])
+def test_a_step_of_another_task_is_the_references_step(name: str) -> None:
+    compare(row_runs(name)[:2])
 
 
 def test_a_held_norm_is_held_by_kernels_too() -> None:

@@ -45,16 +45,16 @@ def test_a_training_step_and_the_passes_of_a_look_need_no_float64() -> None:
     trainer, reader = Trainer(state, cohort, compiled=False), _Reader(cohort, compiled=False)
     trainer._prepare(2)
     part = slice(0, reader.chunk)
-    masks = (reader.is_train[:, part], reader.is_validation[:, part])
+    group = reader.group[:, part]
     with NoFloat64():
         for _ in range(2):
             trainer._step()
         with torch.no_grad():
-            tokens, labels, answers = reader.tokens[..., part], reader.labels[:, part], reader.answers[:, part]
+            tokens, labels, answers = reader.given[..., part], reader.labels[:, part], reader.conditions[:, part]
             origin = reader.origin(state.weights)
-            reader.scores(state.weights, tokens, labels, *masks)
+            reader.scores(state.weights, tokens, labels, group)
             reader.sums(state.weights, tokens, answers, origin)
-            reader.both(state.weights, tokens, answers, labels, *masks, origin)
+            reader.both(state.weights, tokens, answers, labels, group, origin)
     assert state.step.tolist() == [2, 2, 2]
 
 

@@ -5,18 +5,20 @@ from typing import TYPE_CHECKING
 from grokscope.lazy import exports
 
 if TYPE_CHECKING:  # all of them load torch
+    from grokscope.jobs.memory import bytes_of_stack
     from grokscope.jobs.preparation import find_damaged, prepare_plan, reject_impossible
     from grokscope.jobs.runner import run_all
-    from grokscope.jobs.stacks import bytes_per_run, slots_in, slots_that_fit, stack_key
+    from grokscope.jobs.stacks import slots_in, slots_that_fit, stack_key
     from grokscope.jobs.states import state_at
     from grokscope.jobs.training_stack import Notice, Progress, Stopped
 else:
     __getattr__, __dir__ = exports(
         __name__,
         {
+            "memory": ["bytes_of_stack"],
             "preparation": ["find_damaged", "prepare_plan", "reject_impossible"],
             "runner": ["run_all"],
-            "stacks": ["bytes_per_run", "slots_in", "slots_that_fit", "stack_key"],
+            "stacks": ["slots_in", "slots_that_fit", "stack_key"],
             "states": ["state_at"],
             "training_stack": ["Notice", "Progress", "Stopped"],
         },
@@ -26,7 +28,7 @@ __all__ = [
     "Notice",
     "Progress",
     "Stopped",
-    "bytes_per_run",
+    "bytes_of_stack",
     "find_damaged",
     "prepare_plan",
     "reject_impossible",

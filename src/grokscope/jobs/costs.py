@@ -1,12 +1,12 @@
 """What a plan will cost, before it is run: steps, seconds, memory, bytes on the disk.
 
-Speeds are those that `benchmarks/results` holds for the paper's model at batch 512, scaled by parameters and pairs per
-step: a first guess for other models and machines, and reported as one.
+Speeds are those that `benchmarks/results` holds for the paper's model at batch 512, scaled by parameters, rows per
+step and positions: a first guess for other models and machines, and reported as one.
 """
 
 from dataclasses import dataclass, fields
 
-from grokscope.model import layout_of
+from grokscope.model import layout_of, sizes_of
 from grokscope.specs import Plan, RunSpec
 from grokscope.tasks import named_task
 from grokscope.training import cohort_key
@@ -52,12 +52,18 @@ def _cost_of_one(spec: RunSpec, plan: Plan) -> Cost:
     steps = spec.training.steps - (spec.fork.step if spec.fork else 0)
     speed = SPEED_OF_A_CORE if plan.device == "cpu" else SPEED_OF_A_GPU.get(spec.precision, SPEED_OF_A_GPU["float32"])
     # How much more a step costs than one of the paper's model.
-    weight = (_parameters(spec) * cohort_key(spec).batch) / (_parameters(PAPER) * cohort_key(PAPER).batch)
+    weight = _work(spec) / _work(PAPER)
     return Cost(steps, steps * weight / speed, _bytes_of(spec, plan.keep))
 
 
+def _work(spec: RunSpec) -> int:
+    """What a step multiplies: each parameter once for each row of the batch, and in a transformer for each position."""
+    positions = named_task(spec.task).length if spec.architecture.kind == "transformer" else 1
+    return _parameters(spec) * cohort_key(spec).batch * positions
+
+
 def _parameters(spec: RunSpec) -> int:
-    return layout_of(spec.architecture, named_task(spec.task).symbols).size
+    return layout_of(spec.architecture, sizes_of(named_task(spec.task))).size
 
 
 def _bytes_of(spec: RunSpec, keep: str) -> int:

@@ -7,10 +7,11 @@ from pathlib import Path
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.files import named
 from grokscope.measures.catalogue import measure_named
+from grokscope.model import layout_of, sizes_of
 from grokscope.runs import Store, is_remote, keep_plan, open_store, run_name
 from grokscope.specs import Plan, RunSpec
 from grokscope.steering import has_paired_run, paired_run
-from grokscope.tasks import named_task, train_size
+from grokscope.tasks import named_task, reject_unsuited, train_size
 from grokscope.training import cohort_key
 from grokscope.training.devices import is_available
 
@@ -83,9 +84,14 @@ def reject_impossible(specs: Sequence[RunSpec], store: Store, device: str, measu
     if device == "mps" and any(spec.training.dropout or spec.precision == "float64" for spec in specs):
         raise InputError("mps has no float64, which dropout's random numbers and precision float64 need; use cpu")
     if monitored := next((spec for spec in specs if spec.model), None):
-        raise InputError(f"{run_name(monitored)} was only monitored: {shown(monitored.model)} is trained elsewhere")
+        name = run_name(monitored) if monitored.fork is None else f"the run {monitored.fork.parent}"
+        raise InputError(f"{name} was only monitored: {shown(monitored.model)} is trained elsewhere")
     for task, fraction in {(spec.task, spec.train_fraction) for spec in specs}:
         train_size(named_task(task), fraction)
+    for spec in specs:
+        reject_unsuited(spec, named_task(spec.task))
+        key = cohort_key(spec)
+        layout_of(key.architecture, key.sizes)  # rejects a model that cannot read the rows in another way
     nearest = next(place for place in (store.path, *store.path.parents, Path()) if place.exists())
     if not nearest.is_dir():
         raise InputError(f"the folder {named(store.path)} could not be created: {named(nearest)} is a file")
@@ -120,7 +126,7 @@ def _reject_impossible_forks(specs: Sequence[RunSpec], store: Store) -> None:
             last = parent.training.steps if failed_at is None else failed_at
             if not first <= spec.fork.step <= last:
                 raise InputError(f"{run_name(parent)} has states from step {first} to {last}, got {spec.fork.step}")
-            if len({(one.architecture, named_task(one.task).symbols) for one in (spec, parent)}) > 1:
+            if len({(one.architecture, sizes_of(named_task(one.task))) for one in (spec, parent)}) > 1:
                 raise InputError(f"a fork must have the architecture and symbols of its parent {run_name(parent)}")
             if has_paired_run(spec):
                 _reject_impossible_pair(spec, parent)

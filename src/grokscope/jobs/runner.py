@@ -57,9 +57,9 @@ def run_all(
     reject_impossible(sound, store, device, (*measuring.always, *measuring.milestones))
     options = Options(device, keep, report, should_stop, compiled, stop_after_grokking, measuring)
     studies = made_for or {}
-    for _, key, members in plan_stacks(specs):
+    for _, members in plan_stacks(specs):
         left = _unfinished(members, damaged, store, studies)
-        waiting = split_evenly(left, 1 if device == "cpu" else slots_that_fit(key, device)) if left else []
+        waiting = split_evenly(left, 1 if device == "cpu" else slots_that_fit(members, device)) if left else []
         while waiting:
             batch = waiting.pop(0)
             if not _train_stack(batch, store, options, studies, damaged):

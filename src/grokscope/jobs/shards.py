@@ -18,8 +18,7 @@ from grokscope.jobs.stacks import plan_stacks, slots_in, slots_that_fit, split_e
 from grokscope.jobs.training_stack import Stopped
 from grokscope.jobs.worker import as_line, stop_requests, work
 from grokscope.runs import open_store
-from grokscope.specs import Plan
-from grokscope.training import CohortKey
+from grokscope.specs import Plan, RunSpec
 from grokscope.training.devices import is_available
 
 __all__ = ["Ended", "Line", "Report", "Shard", "UnfinishedError", "drive", "shards_of", "work_on"]
@@ -66,18 +65,18 @@ def shards_of(plan: Plan, runs_per_shard: int | None = None, memory: int | None 
         raise InputError(f"a shard has at least one run, got runs_per_shard {runs_per_shard}")
     parts = [
         (wave, part)
-        for wave, key, members in plan_stacks(plan.runs)
-        for part in split_evenly(members, runs_per_shard or _size(key, plan.device, memory))
+        for wave, members in plan_stacks(plan.runs)
+        for part in split_evenly(members, runs_per_shard or _size(members, plan.device, memory))
     ]
     return [Shard(i, wave, plan.select(runs)) for i, (wave, runs) in enumerate(parts)]
 
 
-def _size(key: CohortKey, device: str, memory: int | None) -> int:
+def _size(members: Sequence[RunSpec], device: str, memory: int | None) -> int:
     if device == "cpu":
         return RUNS_PER_CORE
     if memory is None and is_available(device):
-        return slots_that_fit(key, device)
-    return slots_in(key, GPU_MEMORY if memory is None else memory)
+        return slots_that_fit(members, device)
+    return slots_in(members, GPU_MEMORY if memory is None else memory)
 
 
 def work_on(plan: str) -> list[Line]:

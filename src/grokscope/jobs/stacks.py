@@ -4,18 +4,20 @@ The runner's stacks and the executors' shards are both cut here, so that where a
 stacks that the local executor would make: the same runs in the same slots, and with them every bit.
 """
 
+from bisect import bisect_right
 from collections.abc import Hashable, Sequence
+from functools import partial
 from math import ceil
 
 import torch
 
 from grokscope.errors import InputError
-from grokscope.model import layout_of
+from grokscope.jobs.memory import bytes_of_stack
+from grokscope.runs.records import known_task
 from grokscope.specs import RunSpec
 from grokscope.training import CohortKey, cohort_key
 
 __all__ = [
-    "bytes_per_run",
     "count_generations",
     "plan_stacks",
     "slots_in",
@@ -25,29 +27,29 @@ __all__ = [
 ]
 
 MOST_SLOTS = 512
-MIB_PER_RUN = 30  # a guess to start from: 28.8 MiB were allocated per run of the paper's model at batch 512, TF32
 HEADROOM = 0.7  # of free memory
 
 
-def plan_stacks(specs: Sequence[RunSpec]) -> list[tuple[int, CohortKey, list[RunSpec]]]:
-    """Runs that can share a stack and end at about the same step, each with its generation and key; parents first."""
+def plan_stacks(specs: Sequence[RunSpec]) -> list[tuple[int, list[RunSpec]]]:
+    """Runs that can share a stack and end at about the same step, each with its generation; parents first."""
     found: dict[tuple[int, CohortKey, int], list[RunSpec]] = {}
     for spec, generation in count_generations(specs).items():
         found.setdefault((generation, cohort_key(spec), _length(spec)), []).append(spec)
     in_order = sorted(found.items(), key=lambda item: item[0][0])
-    return [(generation, key, members) for (generation, key, _), members in in_order]
+    return [(generation, members) for (generation, _, _), members in in_order]
 
 
 def stack_key(spec: RunSpec) -> Hashable:
-    """What runs share that could train in one stack; a user's table that has moved is a kind of its own.
+    """What runs share that could train in one stack; a user's file that has moved is a kind of its own.
 
     >>> stack_key(RunSpec("add_mod97").with_seed(0)) == stack_key(RunSpec("add_mod97").with_seed(1))
     True
     """
+    unknown = spec.task, spec.architecture, spec.training, spec.precision
     try:
-        return cohort_key(spec), _length(spec)
+        return unknown if known_task(spec.task) is None else (cohort_key(spec), _length(spec))
     except InputError:
-        return spec.task, spec.architecture, spec.training, spec.precision
+        return unknown
 
 
 def _length(spec: RunSpec) -> int:
@@ -80,34 +82,23 @@ def count_generations(specs: Sequence[RunSpec]) -> dict[RunSpec, int]:
     return {spec: generation(spec) for spec in specs}
 
 
-def slots_that_fit(key: CohortKey, device: str) -> int:
-    """How many runs to train at once, from the free memory of a device that is here.
+def slots_that_fit(specs: Sequence[RunSpec], device: str) -> int:
+    """How many of these runs to train at once, from the free memory of a device that is here.
 
     Example::
 
-        slots_that_fit(cohort_key(RunSpec("add_mod97")), "cuda")
+        slots_that_fit([RunSpec("add_mod97").with_seed(seed) for seed in range(1000)], "cuda")
     """
-    return slots_in(key, _free_memory(device))
+    return slots_in(specs, _free_memory(device))
 
 
-def slots_in(key: CohortKey, memory: int) -> int:
-    """How many runs to train at once in so many bytes, of which some are left free.
+def slots_in(specs: Sequence[RunSpec], memory: int) -> int:
+    """How many runs like these to train at once in so many bytes, of which some are left free.
 
-    >>> slots_in(cohort_key(RunSpec("add_mod97")), memory=0)  # at least one
-    1
+    >>> slots_in([RunSpec("add_mod97")], memory=0), slots_in([RunSpec("add_mod97")], memory=2**32)
+    (1, 48)
     """
-    return max(1, min(MOST_SLOTS, int(HEADROOM * memory / bytes_per_run(key))))
-
-
-def bytes_per_run(key: CohortKey) -> int:
-    """Memory of one run in a stack: parameters, gradient, moments and activations.
-
-    >>> bytes_per_run(cohort_key(RunSpec("add_mod97"))) > bytes_per_run(cohort_key(RunSpec("add_mod23")))
-    True
-    """
-    floats = 5 if key.gradient == "grokfast" else 4  # weights, two moments, gradient; Grokfast's average
-    parameters = 4 * floats * layout_of(key.architecture, key.size).size
-    return parameters + int(MIB_PER_RUN * 2**20 * key.batch / 512 * key.architecture.layers / 2)
+    return max(1, bisect_right(range(MOST_SLOTS + 1), HEADROOM * memory, key=partial(bytes_of_stack, specs)) - 1)
 
 
 def _free_memory(device: str) -> int:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from grokscope.errors import InputError
 from grokscope.measures import snapshot
-from grokscope.model import layout_of, padded_size
+from grokscope.model import layout_of, padded_sizes, sizes_of
 from grokscope.runs import RunFolder, Store
 from grokscope.runs.logs import Row
 from grokscope.specs import RunSpec
@@ -95,14 +95,14 @@ def state_at(
     if not first <= step <= last:
         raise InputError(f"{folder.name} has states from step {first} to {last}, got {step}")
     task = named_task(folder.spec.task)
-    layout = layout_of(folder.spec.architecture, padded_size(task.symbols))
+    layout = layout_of(folder.spec.architecture, padded_sizes(task))
     found = folder.latest_state(step, warn)
     if found is not None and found[0] == step:
-        return padded_row(found[1], layout, task.symbols)
+        return padded_row(found[1], layout, sizes_of(task))
     cohort = Cohort([folder.spec], device)
     state, start = initial_state(cohort), first if found is None else found[0]
     if found is not None:
-        state.put(0, padded_row(found[1], layout, task.symbols))
+        state.put(0, padded_row(found[1], layout, sizes_of(task)))
     elif folder.spec.fork is not None:
         state.put(0, forked_state(folder.spec, store, compiled, device, warn))
     if step > start:

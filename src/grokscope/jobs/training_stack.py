@@ -9,6 +9,7 @@ from torch import Tensor
 from grokscope.activations import subject_of
 from grokscope.jobs.states import apply_rule, decide_decay, forked_state, is_compiled, logged_numbers
 from grokscope.measures import snapshot
+from grokscope.model import sizes_of
 from grokscope.runs import Keep, RunFolder, RunOutcome, Store
 from grokscope.runs.logs import columns_from
 from grokscope.runs.measuring import STEPS_AT_ONCE, Measuring, measure_stack
@@ -17,7 +18,7 @@ from grokscope.runs.provenance import provenance
 from grokscope.specs import RunSpec
 from grokscope.steering import Control, Decision, has_paired_run, paired_run
 from grokscope.tasks import Task
-from grokscope.timeline import first_step
+from grokscope.timeline import first_step, judged_row
 from grokscope.training import Cohort, advance, initial_state
 from grokscope.training.checkpoint import cut, padded_row
 
@@ -106,7 +107,7 @@ class TrainingStack:
         # A run that follows a paired run begins anew: only from the fork on do both take every step together.
         if found is not None and not has_paired_run(folder.spec):
             step, tensors = found
-            self.state.put(slot, padded_row(tensors, self.cohort.layout, self.cohort.tasks[slot].symbols))
+            self.state.put(slot, padded_row(tensors, self.cohort.layout, sizes_of(self.cohort.tasks[slot])))
             folder.rewind(step)
             return step
         folder.rewind(-1)
@@ -222,14 +223,14 @@ class TrainingStack:
     def _grokked_at(self, slot: int) -> int | None:
         """Where a run grokked, if it has."""
         steps = [row["step"] for row in self.logs[slot]]
-        return first_step(steps, [row["validation_accuracy"] for row in self.logs[slot]], GROKKED)
+        return first_step(steps, [judged_row(row)["validation_accuracy"] for row in self.logs[slot]], GROKKED)
 
     def save(self, slots: set[int], is_end: bool = False, is_stop: bool = False) -> None:
         """Write the runs' checkpoints."""
         for slot in slots:
             spec, task, step = self.cohort.specs[slot], self.cohort.tasks[slot], self.steps[slot]
             is_fork_point = is_end or step in spec.checkpoints.at or step == spec.training.steps
-            tensors = cut(self.state.row(slot), self.cohort.layout, task.symbols)
+            tensors = cut(self.state.row(slot), self.cohort.layout, sizes_of(task))
             self.folders[slot].save(step, tensors, self.options.keep, is_fork_point, is_stop)
 
     def finish(self, slot: int, failed_at: int | None, stopped_early: bool = False) -> None:
@@ -238,7 +239,7 @@ class TrainingStack:
         layout = {
             "slots": len(self.cohort),
             "slot": slot,
-            "padded_size": self.cohort.key.size,
+            "padded_size": self.cohort.key.sizes.classes,
             "compiled": self.compiled is not False and not by_kernels,
             "kernels": by_kernels,
         }

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from grokscope.kernels.pieces import accumulator
 
-__all__ = ["loss_and_gradient", "loss_tiles", "scores"]
+__all__ = ["loss_and_gradient", "loss_tiles", "scores", "tile_of"]
 
 LOGITS = 4096  # of a tile
 
@@ -51,9 +51,9 @@ def _loss_and_gradient(
 @triton.jit
 def _scores(
     logits, bias, labels, classes, kinds, parts, inputs, C, bias_run, label_run, first_tile, tiles,
-    BM: tl.constexpr, CP: tl.constexpr, ACC: tl.constexpr, BIASED: tl.constexpr,
+    BM: tl.constexpr, CP: tl.constexpr, ACC: tl.constexpr, BIASED: tl.constexpr, KINDS: tl.constexpr,
 ):  # fmt: skip
-    """Σ of right answers and losses over the tile's pairs of kind 1, then of kind 2."""
+    """Σ of right answers and losses over the tile's rows of kind 1, then of kind 2, and so on."""
     run, tile, c = tl.program_id(1).to(tl.int64), tl.program_id(0), tl.arange(0, CP)
     m = tile * BM + tl.arange(0, BM)
     here = m < inputs
@@ -67,13 +67,13 @@ def _scores(
     # The first of the classes that tie; logits that are not numbers answer neither right nor wrong.
     answer = tl.min(tl.where(value == top[:, None], c[None, :], CP), axis=1)
     right = tl.where(loss == loss, (answer == label).to(ACC), loss)
-    part = parts + (run * tiles + first_tile + tile) * 4
-    for k in tl.static_range(2):
+    part = parts + (run * tiles + first_tile + tile) * 2 * KINDS
+    for k in tl.static_range(KINDS):
         tl.store(part + 2 * k, tl.sum(tl.where(kind == k + 1, right, 0.0), axis=0))
         tl.store(part + 2 * k + 1, tl.sum(tl.where(kind == k + 1, loss, 0.0), axis=0))
 
 
-def _tile(columns: int) -> tuple[int, int]:
+def tile_of(columns: int) -> tuple[int, int]:
     """Rows and padded columns of a tile."""
     padded = triton.next_power_of_2(columns)
     return max(1, LOGITS // padded), padded
@@ -81,7 +81,7 @@ def _tile(columns: int) -> tuple[int, int]:
 
 def loss_tiles(inputs: int, columns: int) -> int:
     """Tiles of so many rows of logits."""
-    return triton.cdiv(inputs, _tile(columns)[0])
+    return triton.cdiv(inputs, tile_of(columns)[0])
 
 
 def loss_and_gradient(
@@ -94,7 +94,7 @@ def loss_and_gradient(
     [runs, tiles, classes] Σ for the bias.
     """
     runs, inputs, C = logits.shape
-    BM, CP = _tile(C)
+    BM, CP = tile_of(C)
     _loss_and_gradient[(triton.cdiv(inputs, BM), runs)](
         logits, bias, labels, classes, counts, gradient, losses, parts, inputs, C,
         0 if bias is None else bias.stride(0), BM=BM, CP=CP, ACC=accumulator(losses.dtype), BIASED=bias is not None,
@@ -111,14 +111,14 @@ def scores(
     parts: Tensor,
     first_tile: int,
 ) -> None:
-    """Σ of right answers and of losses over pairs of kind 1 and of kind 2, tile by tile into `parts` [runs, tiles, 4].
+    """Σ of right answers and of losses over rows of each kind from 1 on, tile by tile into [runs, tiles, 2 kinds].
 
     Labels and kinds [runs, inputs] may be columns of wider tables.
     """
     runs, inputs, C = logits.shape
-    BM, CP = _tile(C)
+    BM, CP = tile_of(C)
     _scores[(triton.cdiv(inputs, BM), runs)](
         logits, bias, labels, classes, kinds, parts, inputs, C, 0 if bias is None else bias.stride(0),
         labels.stride(0), first_tile, parts.shape[1], BM=BM, CP=CP, ACC=accumulator(logits.dtype),
-        BIASED=bias is not None, num_warps=4,
+        BIASED=bias is not None, KINDS=parts.shape[2] // 2, num_warps=4,
     )  # fmt: skip

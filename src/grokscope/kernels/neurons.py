@@ -1,10 +1,11 @@
 """Bias and activation of an MLP's neurons, and their gradient."""
 
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from grokscope.kernels.pieces import accumulator, activation, activation_slope
+from grokscope.kernels.pieces import ACTIVATIONS, accumulator, activation, activation_slope
 
 __all__ = ["activate", "activate_gradient", "column_parts", "tiles"]
 
@@ -15,7 +16,7 @@ ROWS = {2: 32, 4: 16, 8: 16}  # by the bytes of a number
 @triton.jit
 def _activate(
     before, bias, after, rows, N, bias_run, BM: tl.constexpr, BN: tl.constexpr, ACC: tl.constexpr,
-    RELU: tl.constexpr, HAS_BIAS: tl.constexpr,
+    KIND: tl.constexpr, HAS_BIAS: tl.constexpr,
 ):  # fmt: skip
     """Store act(before + bias)."""
     run, columns = tl.program_id(1).to(tl.int64), tl.cdiv(N, BN)
@@ -26,13 +27,13 @@ def _activate(
     value = tl.load(before + place, mask=here, other=0.0).to(ACC)
     if HAS_BIAS:
         value += tl.load(bias + run * bias_run + n, mask=n < N, other=0.0).to(ACC)[None, :]
-    tl.store(after + place, activation(value, RELU), mask=here)
+    tl.store(after + place, activation(value, KIND), mask=here)
 
 
 @triton.jit
 def _activate_gradient(
     before, bias, dafter, dbefore, parts, rows, N, bias_run, BM: tl.constexpr, BN: tl.constexpr, ACC: tl.constexpr,
-    RELU: tl.constexpr, HAS_BIAS: tl.constexpr,
+    KIND: tl.constexpr, HAS_BIAS: tl.constexpr,
 ):  # fmt: skip
     """Store act'(before + bias) · dafter, and the tile's Σ of it."""
     run, columns = tl.program_id(1).to(tl.int64), tl.cdiv(N, BN)
@@ -43,7 +44,7 @@ def _activate_gradient(
     value = tl.load(before + place, mask=here, other=0.0).to(ACC)
     if HAS_BIAS:
         value += tl.load(bias + run * bias_run + n, mask=n < N, other=0.0).to(ACC)[None, :]
-    grad = tl.load(dafter + place, mask=here, other=0.0).to(ACC) * activation_slope(value, RELU)
+    grad = tl.load(dafter + place, mask=here, other=0.0).to(ACC) * activation_slope(value, KIND)
     tl.store(dbefore + place, grad, mask=here)
     tl.store(parts + (run * tl.cdiv(rows, BM) + tile) * N + n, tl.sum(grad, axis=0), mask=n < N)
 
@@ -68,24 +69,29 @@ def _grid(x: Tensor) -> tuple[int, int]:
     return tiles(x) * triton.cdiv(x.shape[2], COLUMNS), len(x)
 
 
-def activate(before: Tensor, bias: Tensor | None, is_relu: bool, work: Tensor) -> Tensor:
-    """act(before + bias) of every neuron [runs, rows, neurons]; `work` has the precision of sums."""
-    after = before.new_empty(before.shape)
+def activate(
+    before: Tensor, bias: Tensor | None, kind: str, work: Tensor, compute: torch.dtype | None = None
+) -> Tensor:
+    """act(before + bias) of every neuron [runs, rows, neurons], in `compute` or the precision of `before`.
+
+    `work` has the precision of sums.
+    """
+    after = before.new_empty(before.shape, dtype=compute or before.dtype)
     stride = 0 if bias is None else bias.stride(0)
     _activate[_grid(before)](
         before, bias, after, *before.shape[1:], stride, BM=ROWS[before.element_size()], BN=COLUMNS,
-        ACC=accumulator(work.dtype), RELU=is_relu, HAS_BIAS=bias is not None, num_warps=WARPS,
+        ACC=accumulator(work.dtype), KIND=ACTIVATIONS[kind], HAS_BIAS=bias is not None, num_warps=WARPS,
     )  # fmt: skip
     return after
 
 
-def activate_gradient(before: Tensor, bias: Tensor | None, dafter: Tensor, is_relu: bool, parts: Tensor) -> Tensor:
+def activate_gradient(before: Tensor, bias: Tensor | None, dafter: Tensor, kind: str, parts: Tensor) -> Tensor:
     """Gradient of `before`; `parts` [runs, tiles, neurons] gets each tile's Σ for the bias."""
     stride = 0 if bias is None else bias.stride(0)
     dbefore = before.new_empty(before.shape)
     _activate_gradient[_grid(before)](
         before, bias, dafter, dbefore, parts, *before.shape[1:], stride, BM=ROWS[before.element_size()], BN=COLUMNS,
-        ACC=accumulator(parts.dtype), RELU=is_relu, HAS_BIAS=bias is not None, num_warps=WARPS,
+        ACC=accumulator(parts.dtype), KIND=ACTIVATIONS[kind], HAS_BIAS=bias is not None, num_warps=WARPS,
     )  # fmt: skip
     return dbefore
 

@@ -4,9 +4,18 @@ import torch
 import triton
 import triton.language as tl
 
-__all__ = ["accumulator", "activation", "activation_slope", "layer_norm", "layer_norm_gradient", "table_row"]
+__all__ = [
+    "ACTIVATIONS",
+    "accumulator",
+    "activation",
+    "activation_slope",
+    "layer_norm",
+    "layer_norm_gradient",
+    "table_row",
+]
 
 LAYER_NORM_EPSILON = tl.constexpr(1e-5)
+ACTIVATIONS = {"gelu": 0, "relu": 1, "square": 2}  # as kernels know them
 
 
 @triton.jit
@@ -26,18 +35,22 @@ def layer_norm_gradient(scaled, inverse, own, D: tl.constexpr):
 
 
 @triton.jit
-def activation(x, RELU: tl.constexpr):
-    """Exact GELU, x Φ(x), or ReLU."""
-    if RELU:
+def activation(x, KIND: tl.constexpr):
+    """Exact GELU, x Φ(x), or ReLU, or x²."""
+    if KIND == 1:
         return tl.maximum(x, 0.0)
+    if KIND == 2:
+        return x * x
     return 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))
 
 
 @triton.jit
-def activation_slope(x, RELU: tl.constexpr):
-    """Φ(x) + x φ(x), or the step."""
-    if RELU:
+def activation_slope(x, KIND: tl.constexpr):
+    """Φ(x) + x φ(x), or the step, or 2x."""
+    if KIND == 1:
         return tl.where(x > 0, 1.0, 0.0)
+    if KIND == 2:
+        return 2 * x
     return 0.5 * (1 + tl.erf(x * 0.7071067811865476)) + x * tl.exp(-0.5 * x * x) * 0.3989422804014327
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from grokscope.kernels.pieces import accumulator, table_row
 
-__all__ = ["embedding_gradient", "gather_rows", "order_inputs", "row_gradient", "row_table"]
+__all__ = ["embedding_gradient", "gather_rows", "order_inputs", "order_tokens", "row_gradient", "row_table"]
 
 TOKENS = 32  # of a tile of the table
 ORDERED, COMPARED = 16, 4096  # inputs whose places one program finds; at most so many
@@ -41,11 +41,11 @@ def _gather_rows(table, tokens, out, inputs, V, D: tl.constexpr, DP: tl.constexp
 
 
 @triton.jit
-def _order_inputs(tokens, order, ends, V, inputs: tl.constexpr, BI: tl.constexpr, BJ: tl.constexpr):
+def _order_tokens(tokens, order, ends, V, t_run, inputs: tl.constexpr, BI: tl.constexpr, BJ: tl.constexpr):
     """The inputs in the order of their tokens at a position (ties by number), and where each token's end."""
     run, position = tl.program_id(1).to(tl.int64), tl.program_id(2)
     i, j = tl.program_id(0) * BI + tl.arange(0, BI), tl.arange(0, BJ)
-    base, place = tokens + (run * 3 + position) * inputs, run * 2 + position
+    base, place = tokens + run * t_run + position * inputs, run * tl.num_programs(2) + position
     key = tl.load(base + i, mask=i < inputs, other=0) * inputs + i
     before = tl.zeros((BI,), tl.int32)
     for start in range(0, inputs, BJ):
@@ -151,15 +151,23 @@ def gather_rows(table: Tensor, tokens: Tensor) -> Tensor:
 
 def order_inputs(tokens: Tensor, vocabulary: int) -> tuple[Tensor, Tensor]:
     """Inputs in the order of a's and of b's tokens [runs, 2, inputs], and where each token's begin and end there."""
-    runs, _, inputs = tokens.shape
+    return order_tokens(tokens[:, :2], vocabulary)
+
+
+def order_tokens(tokens: Tensor, vocabulary: int) -> tuple[Tensor, Tensor]:
+    """Numbers of the last axis of [runs, positions, inputs] in the order of their tokens, and where each token's end.
+
+    Token t has the inputs between the ends t and t + 1; those of one token keep their order.
+    """
+    runs, positions, inputs = tokens.shape
     if inputs > COMPARED:  # the kernel compares all with all
-        values, sorted_inputs = tokens[:, :2].sort(dim=2, stable=True)
-        wanted = torch.arange(vocabulary + 1, dtype=tokens.dtype, device=tokens.device).expand(runs, 2, -1)
+        values, sorted_inputs = tokens.sort(dim=2, stable=True)
+        wanted = torch.arange(vocabulary + 1, dtype=tokens.dtype, device=tokens.device).expand(runs, positions, -1)
         return sorted_inputs.int(), torch.searchsorted(values, wanted.contiguous(), out_int32=True)
-    order = tokens.new_empty(runs, 2, inputs)
-    ends = tokens.new_empty(runs, 2, vocabulary + 1)
-    _order_inputs[(triton.cdiv(max(inputs, vocabulary + 1), ORDERED), runs, 2)](
-        tokens, order, ends, vocabulary, inputs=inputs, BI=ORDERED, BJ=128
+    order = tokens.new_empty(runs, positions, inputs)
+    ends = tokens.new_empty(runs, positions, vocabulary + 1)
+    _order_tokens[(triton.cdiv(max(inputs, vocabulary + 1), ORDERED), runs, positions)](
+        tokens, order, ends, vocabulary, tokens.stride(0), inputs=inputs, BI=ORDERED, BJ=128
     )  # fmt: skip
     return order, ends
 

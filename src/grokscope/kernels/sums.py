@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from grokscope.kernels.pieces import accumulator, activation
+from grokscope.kernels.pieces import ACTIVATIONS, accumulator, activation
 
 __all__ = ["answer_sums", "dots", "finish_parts"]
 
@@ -56,7 +56,7 @@ def _run_totals(parts, out, tiles: tl.constexpr, BLOCK: tl.constexpr):
 @triton.jit
 def _answer_sums(
     before, bias, origin, ends, sums, squares, first, rows, answers, N, bias_run, ends_run, BM: tl.constexpr,
-    BN: tl.constexpr, RELU: tl.constexpr, BIASED: tl.constexpr, ACTIVE: tl.constexpr, ACC: tl.constexpr,
+    BN: tl.constexpr, KIND: tl.constexpr, BIASED: tl.constexpr, ACTIVE: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """Add Σ(x − origin) and Σ(x − origin)² over the pairs with one answer to what earlier chunks found."""
     run, columns = tl.program_id(1).to(tl.int64), tl.cdiv(N, BN)
@@ -75,7 +75,7 @@ def _answer_sums(
             place = (run * rows + start + m)[:, None] * N + n[None, :]
             value = tl.load(before + place, mask=here, other=0.0).to(ACC) + shift[None, :]
             if ACTIVE:
-                value = activation(value, RELU)
+                value = activation(value, KIND)
             away = tl.where(here, value - around[None, :], 0.0)
             total += away
             square += away * away
@@ -127,6 +127,6 @@ def answer_sums(
     answers = ends.shape[1] - 1
     _answer_sums[(answers * triton.cdiv(N, NEURONS), runs)](
         before, bias, origin, ends, sums, squares, first, rows, answers, N, 0 if bias is None else bias.stride(0),
-        ends.stride(0), BM=16, BN=NEURONS, RELU=activation == "relu", BIASED=bias is not None,
+        ends.stride(0), BM=16, BN=NEURONS, KIND=ACTIVATIONS[activation or "gelu"], BIASED=bias is not None,
         ACTIVE=activation is not None, ACC=accumulator(before.dtype), num_warps=4,
     )  # fmt: skip

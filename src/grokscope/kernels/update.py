@@ -1,4 +1,4 @@
-"""The ends of a step: which pairs it trains on, which runs take it, and AdamW over the flat buffers."""
+"""The end of a step: which runs take it, and AdamW over the flat buffers."""
 
 import torch
 import triton
@@ -7,27 +7,10 @@ from torch import Tensor
 
 from grokscope.kernels.pieces import accumulator
 
-__all__ = ["SCALARS", "choose_batch", "count_step", "update"]
+__all__ = ["SCALARS", "count_step", "update"]
 
 NUMBERS = 1024  # of a run that one program updates
 SCALARS = 10  # η/(1 − β₁ᵗ), √(1 − β₂ᵗ), shrink of matrices, of vectors, β₁, β₂, 1 − β₁, 1 − β₂, ε, whether it steps
-
-
-@triton.jit
-def _choose_batch(
-    rows, counts, counter, tokens, labels, chosen_tokens, chosen_labels, chosen_counts, runs, batch, inputs,
-    BLOCK: tl.constexpr,
-):  # fmt: skip
-    """Tokens and labels of the step's rows, and how many of them count."""
-    run, i = tl.program_id(1).to(tl.int64), tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    at, here = tl.load(counter) * runs + run, i < batch
-    row = tl.load(rows + at * batch + i, mask=here, other=0)
-    for position in tl.static_range(3):
-        token = tl.load(tokens + (run * 3 + position) * inputs + row, mask=here, other=0)
-        tl.store(chosen_tokens + (run * 3 + position) * batch + i, token, mask=here)
-    tl.store(chosen_labels + run * batch + i, tl.load(labels + run * inputs + row, mask=here, other=0), mask=here)
-    if tl.program_id(0) == 0:
-        tl.store(chosen_counts + run, tl.load(counts + at).to(tl.int32))
 
 
 @triton.jit
@@ -93,17 +76,6 @@ def _update(
         tl.store(second + place, v, mask=here)
         if ROUNDED:
             tl.store(rounded + place, w, mask=here)
-
-
-def choose_batch(
-    rows: Tensor, counts: Tensor, counter: Tensor, tables: tuple[Tensor, Tensor], chosen: tuple[Tensor, Tensor, Tensor]
-) -> None:
-    """Tokens, labels and count of the step that the counter names, from tables of all pairs (int32)."""
-    _, runs, batch = rows.shape
-    block = min(512, triton.next_power_of_2(batch))
-    _choose_batch[(triton.cdiv(batch, block), runs)](
-        rows, counts, counter, *tables, *chosen, runs, batch, tables[1].shape[1], BLOCK=block
-    )  # fmt: skip
 
 
 def count_step(

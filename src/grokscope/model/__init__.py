@@ -1,10 +1,20 @@
-"""One transformer, over stacked parameters and as a plain module."""
+"""The models: transformers and plain MLPs, over stacked parameters and as plain modules."""
 
-from grokscope.model.forward import Dropout, Edit, Taps, forward, forward_with_hidden, last_hidden
+from grokscope.model.analytic import AnalyticNetwork, analytic_network
+from grokscope.model.forward import Dropout, Edit, Inputs, Taps, forward, forward_with_hidden, last_hidden
 from grokscope.model.initialization import initial_weights
-from grokscope.model.layout import POSITIONS, Layout, Weights, layout_of, padded_size
-from grokscope.model.reference import ReferenceModule, module_place, reference_module
-from grokscope.model.scoring import pair_losses, pair_scores
+from grokscope.model.layout import (
+    PAIR_POSITIONS,
+    Layout,
+    Sizes,
+    Weights,
+    layout_of,
+    padded_size,
+    padded_sizes,
+    sizes_of,
+)
+from grokscope.model.reference import PlainMlp, ReferenceModule, module_place, reference_module
+from grokscope.model.scoring import Loss, row_losses, row_scores
 from grokscope.model.sites import (
     Component,
     Head,
@@ -16,16 +26,22 @@ from grokscope.model.sites import (
 )
 
 __all__ = [
-    "POSITIONS",
+    "PAIR_POSITIONS",
+    "AnalyticNetwork",
     "Component",
     "Dropout",
     "Edit",
     "Head",
+    "Inputs",
     "Layout",
+    "Loss",
+    "PlainMlp",
     "Receiver",
     "ReferenceModule",
+    "Sizes",
     "Taps",
     "Weights",
+    "analytic_network",
     "components_of",
     "forward",
     "forward_with_hidden",
@@ -35,9 +51,11 @@ __all__ = [
     "layout_of",
     "module_place",
     "padded_size",
-    "pair_losses",
-    "pair_scores",
+    "padded_sizes",
     "receivers_of",
     "reference_module",
+    "row_losses",
+    "row_scores",
     "site_names",
+    "sizes_of",
 ]

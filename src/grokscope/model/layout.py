@@ -1,6 +1,6 @@
 """Where each parameter lives in a run's flat buffer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
 from math import prod
@@ -11,24 +11,74 @@ from torch import Tensor
 from grokscope.errors import require
 from grokscope.shapes import Float
 from grokscope.specs import Architecture
+from grokscope.tasks import Task
 
-__all__ = ["POSITIONS", "Layout", "Weights", "layout_of", "padded_size"]
+__all__ = ["PAIR_POSITIONS", "Layout", "Sizes", "Weights", "layout_of", "padded_size", "padded_sizes", "sizes_of"]
 
-POSITIONS = 3  # a, b and the separator
+PAIR_POSITIONS = 3  # of a pair table: a, b and the separator
 Weights = dict[str, Tensor]
-# Vocabulary and classes are padded to one of these, so that tasks of different size share a stack and compile once.
-# 136 holds all of the paper's primes and S5; each is a multiple of 8, as matrix units like it.
+# Vocabulary and classes of pair tables are padded to one of these, so that tables of different size share a stack and
+# compile once. 136 holds all of the paper's primes and S5; each is a multiple of 8, as matrix units like it.
 BUCKETS = (136, 264, 520, 1008)
+MULTIPLE = 8  # of other tasks, as matrix units like it
 
 
 def padded_size(symbols: int) -> int:
-    """The least bucket with room for the symbols and the separator: a function of the task alone.
+    """The least bucket with room for a pair table's symbols and the separator: a function of the task alone.
 
     >>> padded_size(53), padded_size(131), padded_size(120), padded_size(997)
     (136, 136, 136, 1008)
     """
     require(symbols < BUCKETS[-1], f"a task may have at most {BUCKETS[-1] - 1} symbols", symbols)
     return next(size for size in BUCKETS if symbols < size)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a model reads and answers; of a task itself, or padded for a stack."""
+
+    vocabulary: int
+    """Tokens; 0 where vectors are read."""
+    classes: int
+    """Classes, or real outputs."""
+    length: int = PAIR_POSITIONS
+    """Tokens of one input; 0 where vectors are read."""
+    features: int = 0
+    """Numbers of one input vector; 0 where tokens are read."""
+    has_separator: bool = False
+    """Whether the tokens are a, b and a separator that all inputs share: what short cuts of pair tables need."""
+
+
+def sizes_of(task: Task) -> Sizes:
+    """What a model of this task reads and answers.
+
+    >>> from grokscope.tasks import named_task
+    >>> sizes_of(named_task("add_mod97"))
+    Sizes(vocabulary=98, classes=97, length=3, features=0, has_separator=True)
+    """
+    is_pair_table = task.pairs is not None
+    return Sizes(task.vocabulary, task.classes, task.length, task.features, has_separator=is_pair_table)
+
+
+def padded_sizes(task: Task) -> Sizes:
+    """The same, padded for a stack: of a pair table to one of few sizes, of other tasks to a multiple of 8.
+
+    Real outputs are not padded.
+
+    >>> from grokscope.tasks import named_task
+    >>> padded_sizes(named_task("add_mod97")).classes, padded_sizes(named_task("add3_mod23")).classes
+    (136, 24)
+    """
+    own = sizes_of(task)
+    if task.pairs is not None:
+        size = padded_size(task.pairs.symbols)
+        return replace(own, vocabulary=size, classes=size)
+    classes = own.classes if task.is_real else _rounded_up(own.classes)
+    return replace(own, vocabulary=_rounded_up(own.vocabulary), classes=classes)
+
+
+def _rounded_up(count: int) -> int:
+    return -(-count // MULTIPLE) * MULTIPLE
 
 
 @dataclass(frozen=True)
@@ -65,25 +115,30 @@ class Layout:
             for (name, shape), place in zip(self.shapes.items(), self.places.values(), strict=True)
         }
 
-    @staticmethod
-    def real(name: str, symbols: int) -> tuple[Any, ...]:
+    def real(self, name: str, sizes: Sizes) -> tuple[Any, ...]:
         """The part of a parameter that is not padding: rows of tokens, columns of classes."""
-        if name == "embed.W_E":
-            return (slice(symbols + 1),)
-        return (..., slice(symbols)) if name.startswith("unembed") else (...,)
+        columns = slice(sizes.classes) if name.startswith("unembed") else slice(None)
+        if len(self.shapes[name]) == 3:  # a map of one-hot vectors: [positions, tokens, columns]
+            return (slice(None), slice(sizes.vocabulary), columns)
+        return (slice(sizes.vocabulary),) if name == "embed.W_E" else (..., columns)
 
 
 @lru_cache(maxsize=64)
-def layout_of(architecture: Architecture, size: int) -> Layout:
-    """The parameters of an architecture with vocabulary and classes padded to `size`.
+def layout_of(architecture: Architecture, sizes: Sizes) -> Layout:
+    """The parameters of an architecture, with vocabulary and classes padded as `sizes` says.
 
     Paper: Appendix B. `W_QKV` packs query, key and value, as PyTorch's attention does.
 
-    >>> layout_of(Architecture(), 136).size
+    >>> layout_of(Architecture(), Sizes(136, 136)).size
     432136
+    >>> layout_of(Architecture(kind="mlp", layers=1, biases=False), Sizes(98, 97)).shapes
+    {'layers.0.W_in': (3, 98, 512), 'unembed.W_U': (512, 97)}
     """
+    if architecture.kind == "mlp":
+        return _layout_of_mlp(architecture, sizes)
+    require(sizes.length > 0, "a transformer reads tokens; vectors need an architecture of kind mlp", architecture.kind)
     d, hidden = architecture.width, architecture.mlp_width
-    shapes: dict[str, tuple[int, ...]] = {"embed.W_E": (size, d), "pos_embed.W_pos": (POSITIONS, d)}
+    shapes: dict[str, tuple[int, ...]] = {"embed.W_E": (sizes.vocabulary, d), "pos_embed.W_pos": (sizes.length, d)}
 
     def norm(name: str) -> None:
         if architecture.layer_norm:
@@ -106,7 +161,29 @@ def layout_of(architecture: Architecture, size: int) -> Layout:
             linear(f"blocks.{i}.mlp", "in", d, hidden)
             linear(f"blocks.{i}.mlp", "out", hidden, d)
     norm("ln_final")
-    linear("unembed", "U", d, size)
+    linear("unembed", "U", d, sizes.classes)
+    return Layout(shapes)
+
+
+def _layout_of_mlp(architecture: Architecture, sizes: Sizes) -> Layout:
+    """A map of one-hot vectors is [positions, tokens, columns]: what multiplies them is gathered, not multiplied."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    columns: tuple[int, ...] = (sizes.features,) if sizes.features else (sizes.length, sizes.vocabulary)
+    if architecture.embedded:
+        problem = "embeddings are of tokens; an MLP that reads vectors has none, so embedded must be false"
+        require(not sizes.features, problem, architecture.embedded)
+        shapes["embed.W_E"] = (sizes.vocabulary, architecture.width)
+        columns = (sizes.length * architecture.width,)
+    for i in range(architecture.layers):
+        shapes[f"layers.{i}.W_in"] = (*columns, architecture.mlp_width)
+        if architecture.biases:
+            shapes[f"layers.{i}.b_in"] = (architecture.mlp_width,)
+        if architecture.hidden_norm:
+            shapes |= {f"layers.{i}.ln.w": (architecture.mlp_width,), f"layers.{i}.ln.b": (architecture.mlp_width,)}
+        columns = (architecture.mlp_width,)
+    shapes["unembed.W_U"] = (*columns, sizes.classes)
+    if architecture.biases:
+        shapes["unembed.b_U"] = (sizes.classes,)
     return Layout(shapes)
 
 

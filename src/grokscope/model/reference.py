@@ -2,13 +2,23 @@
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import gelu, relu
+from torch.nn.functional import one_hot
 
-from grokscope.model.layout import POSITIONS, Layout
+from grokscope.model.layout import Sizes, layout_of
+from grokscope.model.stacked import ACTIVATIONS
 from grokscope.shapes import Float, Int
 from grokscope.specs import Architecture
 
-__all__ = ["Attention", "Block", "Mlp", "ReferenceModule", "module_place", "reference_module"]
+__all__ = [
+    "Attention",
+    "Block",
+    "HiddenLayer",
+    "Mlp",
+    "PlainMlp",
+    "ReferenceModule",
+    "module_place",
+    "reference_module",
+]
 
 
 class Attention(nn.Module):
@@ -28,7 +38,7 @@ class Attention(nn.Module):
         q, k, v = self.hook_q(q), self.hook_k(k), self.hook_v(v)
         scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
         if self.causal:
-            hidden = torch.ones(POSITIONS, POSITIONS, dtype=torch.bool, device=x.device).triu(1)
+            hidden = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(1)
             scores = scores.masked_fill(hidden, -torch.inf)
         z = self.hook_z(self.hook_pattern(scores.softmax(dim=-1)) @ v)
         return self.out(z.transpose(1, 2).flatten(-2))
@@ -41,7 +51,7 @@ class Mlp(nn.Module):
         super().__init__()
         self.inner = nn.Linear(a.width, a.mlp_width, bias=a.biases)
         self.outer = nn.Linear(a.mlp_width, a.width, bias=a.biases)
-        self.act = gelu if a.activation == "gelu" else relu
+        self.act = ACTIVATIONS[a.activation]
         self.hook_pre, self.hook_post = nn.Identity(), nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -80,20 +90,64 @@ class Block(nn.Module):
         return self.hook_resid_post(x)
 
 
-class ReferenceModule(nn.Module):
-    """The paper's transformer, unpadded, for one run: tokens [inputs, 3] → logits [inputs, classes]."""
+class HiddenLayer(nn.Module):
+    """Linear, perhaps LayerNorm, nonlinearity."""
 
-    def __init__(self, architecture: Architecture, symbols: int) -> None:
+    def __init__(self, a: Architecture, numbers: int) -> None:
         super().__init__()
-        self.architecture, self.symbols = architecture, symbols
-        self.embed = nn.Embedding(symbols + 1, architecture.width)
-        self.pos_embed = nn.Embedding(POSITIONS, architecture.width)
+        self.inner = nn.Linear(numbers, a.mlp_width, bias=a.biases)
+        self.ln = nn.LayerNorm(a.mlp_width) if a.hidden_norm else nn.Identity()
+        self.act = ACTIVATIONS[a.activation]
+        self.hook_pre, self.hook_post = nn.Identity(), nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """act(LN(W x + b))."""
+        return self.hook_post(self.act(self.ln(self.hook_pre(self.inner(x)))))
+
+
+class PlainMlp(nn.Module):
+    """A plain MLP, unpadded, for one run: tokens [inputs, length] or vectors [inputs, features] → outputs."""
+
+    def __init__(self, architecture: Architecture, sizes: Sizes) -> None:
+        super().__init__()
+        self.architecture, self.sizes = architecture, sizes
+        numbers = sizes.features or sizes.length * sizes.vocabulary
+        if architecture.embedded:
+            self.embed = nn.Embedding(sizes.vocabulary, architecture.width)
+            self.hook_embed = nn.Identity()
+            numbers = sizes.length * architecture.width
+        widths = [numbers, *(architecture.mlp_width,) * architecture.layers]
+        self.layers = nn.ModuleList(HiddenLayer(architecture, width) for width in widths[:-1])
+        self.unembed = nn.Linear(widths[-1], sizes.classes, bias=architecture.biases)
+
+    def forward(
+        self, inputs: Int[Tensor, "inputs length"] | Float[Tensor, "inputs features"]
+    ) -> Float[Tensor, "inputs classes"]:
+        """Logits or real outputs."""
+        x = inputs
+        if self.architecture.embedded:
+            x = self.hook_embed(self.embed(inputs)).flatten(1)
+        elif not inputs.is_floating_point():
+            x = one_hot(inputs, self.sizes.vocabulary).to(self.unembed.weight.dtype).flatten(1)
+        for layer in self.layers:
+            x = layer(x)
+        return self.unembed(x)
+
+
+class ReferenceModule(nn.Module):
+    """The paper's transformer, unpadded, for one run: tokens [inputs, length] → logits [inputs, classes]."""
+
+    def __init__(self, architecture: Architecture, sizes: Sizes) -> None:
+        super().__init__()
+        self.architecture, self.sizes = architecture, sizes
+        self.embed = nn.Embedding(sizes.vocabulary, architecture.width)
+        self.pos_embed = nn.Embedding(sizes.length, architecture.width)
         self.hook_embed = nn.Identity()
         self.blocks = nn.ModuleList(Block(architecture) for _ in range(architecture.layers))
         self.ln_final = nn.LayerNorm(architecture.width) if architecture.layer_norm else nn.Identity()
-        self.unembed = nn.Linear(architecture.width, symbols, bias=architecture.biases)
+        self.unembed = nn.Linear(architecture.width, sizes.classes, bias=architecture.biases)
 
-    def forward(self, tokens: Int[Tensor, "inputs 3"]) -> Float[Tensor, "inputs classes"]:
+    def forward(self, tokens: Int[Tensor, "inputs length"]) -> Float[Tensor, "inputs classes"]:
         """Logits at the last position."""
         x = self.hook_embed(self.embed(tokens)) + self.pos_embed.weight
         if self.architecture.readout == "pooled":
@@ -113,8 +167,8 @@ PLACES = {
     "attn.b_QKV": "attn.qkv.bias",
     "attn.W_O": "attn.out.weight",
     "attn.b_O": "attn.out.bias",
-    "mlp.W_in": "mlp.inner.weight",
-    "mlp.b_in": "mlp.inner.bias",
+    ".W_in": ".inner.weight",
+    ".b_in": ".inner.bias",
     "mlp.W_out": "mlp.outer.weight",
     "mlp.b_out": "mlp.outer.bias",
     "unembed.W_U": "unembed.weight",
@@ -132,22 +186,26 @@ def module_place(name: str) -> str:
     return name.removesuffix(ending) + PLACES[ending]
 
 
-def reference_module(architecture: Architecture, symbols: int, weights: dict[str, Tensor]) -> ReferenceModule:
+def reference_module(
+    architecture: Architecture, sizes: Sizes, weights: dict[str, Tensor]
+) -> ReferenceModule | PlainMlp:
     """The module with one run's weights (views of a stack of one, padding cut off), in their precision.
 
     >>> from grokscope.specs import Initialization
-    >>> from grokscope.model import initial_weights, layout_of
-    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
-    >>> flat = initial_weights(small, Initialization(), symbols=6, size=8, seeds=torch.tensor([0]))
-    >>> module = reference_module(small, 6, layout_of(small, 8).views(flat))
-    >>> module(torch.tensor([[0, 1, 5]])).shape
-    torch.Size([1, 6])
+    >>> from grokscope.model import initial_weights
+    >>> small, sizes = Architecture(layers=1, width=8, heads=1, mlp_width=16), Sizes(vocabulary=6, classes=5)
+    >>> flat = initial_weights(small, Initialization(), sizes, sizes, seeds=torch.tensor([0]))
+    >>> reference_module(small, sizes, layout_of(small, sizes).views(flat))(torch.tensor([[0, 1, 5]])).shape
+    torch.Size([1, 5])
     """
-    state = {}
+    layout, state = layout_of(architecture, sizes), {}
     for name, value in weights.items():
-        own = value[0][Layout.real(name, symbols)]
+        own = value[0][layout.real(name, sizes)]
+        if own.ndim == 3:  # a map of one-hot vectors, which stand side by side
+            own = own.flatten(0, 1)
         is_linear = own.ndim == 2 and name not in ("embed.W_E", "pos_embed.W_pos")
         state[module_place(name)] = (own.T if is_linear else own).clone()
-    reference = ReferenceModule(architecture, symbols).to(weights["embed.W_E"].dtype)
+    kind = PlainMlp if architecture.kind == "mlp" else ReferenceModule
+    reference = kind(architecture, sizes).to(weights["unembed.W_U"].dtype)
     reference.load_state_dict(state)
     return reference

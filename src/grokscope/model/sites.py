@@ -1,4 +1,4 @@
-"""Names inside the transformer: sites, components that can be ablated, heads and what reads them."""
+"""Names inside a model: sites, components that can be ablated, heads and what reads them."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -26,7 +26,11 @@ def site_names(architecture: Architecture) -> tuple[str, ...]:
 
     >>> [name for name in site_names(Architecture(layers=1)) if "mlp" in name]
     ['blocks.0.mlp.hook_pre', 'blocks.0.mlp.hook_post', 'blocks.0.hook_mlp_out']
+    >>> site_names(Architecture(kind="mlp", layers=1))
+    ('layers.0.hook_pre', 'layers.0.hook_post', 'logits')
     """
+    if architecture.kind == "mlp":
+        return _site_names_of_mlp(architecture)
     names = ["hook_embed", "hook_pos_embed"]
     for i in range(architecture.layers):
         block = f"blocks.{i}."
@@ -46,12 +50,27 @@ def site_names(architecture: Architecture) -> tuple[str, ...]:
     return (*names, *(["ln_final.hook_normalized"] * architecture.layer_norm), "logits")
 
 
+def _site_names_of_mlp(architecture: Architecture) -> tuple[str, ...]:
+    names = ["hook_embed"] * architecture.embedded
+    for i in range(architecture.layers):
+        normalized = [f"layers.{i}.ln.hook_normalized"] * architecture.hidden_norm
+        names += [f"layers.{i}.hook_pre", *normalized, f"layers.{i}.hook_post"]
+    return (*names, "logits")
+
+
 def hidden_sites(architecture: Architecture) -> tuple[str, str]:
     """The first and the last block's MLP neurons, or their attention outputs where there are none (Table 8).
 
+    Of a plain MLP the first and the last layer's neurons; a linear model has none, and its outputs are read.
+
     >>> hidden_sites(Architecture())
     ('blocks.0.mlp.hook_post', 'blocks.1.mlp.hook_post')
+    >>> hidden_sites(Architecture(kind="mlp", layers=3))
+    ('layers.0.hook_post', 'layers.2.hook_post')
     """
+    if architecture.kind == "mlp":
+        last = architecture.layers - 1
+        return ("layers.0.hook_post", f"layers.{last}.hook_post") if architecture.layers else ("logits", "logits")
     end = "mlp.hook_post" if architecture.mlp == "on" else "hook_attn_out"
     return f"blocks.0.{end}", f"blocks.{architecture.layers - 1}.{end}"
 
@@ -71,15 +90,19 @@ class Component:
 
     @property
     def short_name(self) -> str:
-        """Of a branch or a head: `attn0`, `mlp1`, `head0.3`."""
-        block = self.site.split(".")[1]
+        """Of a branch, a head or a layer: `attn0`, `mlp1`, `head0.3`, `layer0`."""
+        if "." not in self.site:  # a linear model's outputs
+            return self.site
+        kind, block = self.site.split(".")[:2]
+        if kind == "layers":
+            return f"layer{block}"
         if self.head is not None:
             return f"head{block}.{self.head}"
         return f"{'attn' if self.site.endswith('attn_out') else 'mlp'}{block}"
 
 
 def components_of(architecture: Architecture) -> tuple[Component, ...]:
-    """Every block's attention and MLP, then every head.
+    """Every block's attention and MLP, then every head; of a plain MLP every hidden layer.
 
     A branch is ablated where it joins the stream, with its output bias, as a hook on the module would do it. A head is
     ablated before the output map, whose bias stays: it belongs to no head.
@@ -88,6 +111,8 @@ def components_of(architecture: Architecture) -> tuple[Component, ...]:
     ['blocks.0.hook_attn_out', 'blocks.0.hook_mlp_out', 'blocks.0.attn.hook_z[0]', 'blocks.0.attn.hook_z[1]']
     """
     sites = site_names(architecture)
+    if architecture.kind == "mlp":
+        return tuple(Component(site) for site in sites if site.endswith("hook_post"))
     branches = [Component(site) for site in sites if site.endswith(("hook_attn_out", "hook_mlp_out"))]
     with_heads = [site for site in sites if site.endswith("hook_z")]
     return (*branches, *(Component(site, head) for site in with_heads for head in range(architecture.heads)))

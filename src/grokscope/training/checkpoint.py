@@ -18,7 +18,7 @@ from torch import Tensor
 
 from grokscope.errors import shown
 from grokscope.files import DamagedError, named, read_file, read_json, write_atomically
-from grokscope.model import Layout
+from grokscope.model import Layout, Sizes
 
 __all__ = ["cut", "drop_tensors", "export_tensors", "load_tensors", "padded_row", "read_manifest", "save_tensors"]
 
@@ -133,47 +133,48 @@ def read_manifest(folder: Path, run: str = "") -> dict[str, Any]:
     return manifest
 
 
-def cut(row: dict[str, Tensor], layout: Layout, symbols: int) -> dict[str, Tensor]:
+def cut(row: dict[str, Tensor], layout: Layout, sizes: Sizes) -> dict[str, Tensor]:
     """A run's row as named tensors without padding.
 
     `first.…` and `second.…` are Adam's moments; `slow.…`, Grokfast's average, is there only where a run has it.
 
-    >>> from grokscope.model import initial_weights, layout_of
+    >>> from grokscope.model import Sizes, initial_weights, layout_of
     >>> from grokscope.specs import Architecture, Initialization
     >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
-    >>> layout = layout_of(small, 8)  # 8 symbols, of which 6 are used
-    >>> flat = initial_weights(small, Initialization(), symbols=6, size=8, seeds=torch.tensor([0]))
-    >>> cut({"weights": flat[0]}, layout, symbols=6)["embed.W_E"].shape
+    >>> own, padded = Sizes(vocabulary=7, classes=6), Sizes(vocabulary=8, classes=8)
+    >>> flat = initial_weights(small, Initialization(), own, padded, seeds=torch.tensor([0]))
+    >>> cut({"weights": flat[0]}, layout_of(small, padded), own)["embed.W_E"].shape
     torch.Size([7, 8])
     """
     found = {name: value.reshape(1) for name, value in row.items() if name not in FLAT}
     for name, prefix in FLAT.items():
         if name in row and row[name].numel():
             views = layout.views(row[name][None])
-            found |= {f"{prefix}{each}": view[0][layout.real(each, symbols)] for each, view in views.items()}
+            found |= {f"{prefix}{each}": view[0][layout.real(each, sizes)] for each, view in views.items()}
     return found
 
 
-def padded_row(tensors: dict[str, Tensor], layout: Layout, symbols: int) -> dict[str, Tensor]:
+def padded_row(tensors: dict[str, Tensor], layout: Layout, sizes: Sizes) -> dict[str, Tensor]:
     """The inverse of `cut`, for a full state or weights alone; padding is exactly zero.
 
-    >>> from grokscope.model import initial_weights, layout_of
+    >>> from grokscope.model import Sizes, initial_weights, layout_of
     >>> from grokscope.specs import Architecture, Initialization
     >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
-    >>> layout = layout_of(small, 8)  # 8 symbols, of which 6 are used
-    >>> flat = initial_weights(small, Initialization(), symbols=6, size=8, seeds=torch.tensor([0]))
-    >>> tensors = cut({"weights": flat[0]}, layout, symbols=6)
-    >>> bool((padded_row(tensors, layout, symbols=6)["weights"] == flat[0]).all())
+    >>> own, padded = Sizes(vocabulary=7, classes=6), Sizes(vocabulary=8, classes=8)
+    >>> layout = layout_of(small, padded)
+    >>> flat = initial_weights(small, Initialization(), own, padded, seeds=torch.tensor([0]))
+    >>> tensors = cut({"weights": flat[0]}, layout, own)
+    >>> bool((padded_row(tensors, layout, own)["weights"] == flat[0]).all())
     True
     """
     row: dict[str, Tensor] = {}
     try:
-        example = tensors["embed.W_E"]
+        example = tensors["unembed.W_U"]
         for name, prefix in FLAT.items():
-            if f"{prefix}embed.W_E" in tensors:
+            if f"{prefix}unembed.W_U" in tensors:
                 flat = torch.zeros(1, layout.size, dtype=example.dtype)
                 for parameter, view in layout.views(flat).items():
-                    view[0][layout.real(parameter, symbols)] = tensors[f"{prefix}{parameter}"]
+                    view[0][layout.real(parameter, sizes)] = tensors[f"{prefix}{parameter}"]
                 row[name] = flat[0]
         row.update({name: value[0] for name, value in tensors.items() if name in SCALARS})
     except (KeyError, RuntimeError, IndexError):

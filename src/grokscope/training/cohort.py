@@ -9,11 +9,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grokscope.errors import require
-from grokscope.model import Layout, initial_weights, layout_of, padded_size
+from grokscope.errors import InputError, require
+from grokscope.model import Layout, Loss, Sizes, initial_weights, layout_of, padded_sizes, sizes_of
 from grokscope.shapes import Bool, Float, Int
 from grokscope.specs import Architecture, RunSpec
-from grokscope.tasks import Task, named_task, shuffled_labels, split, train_size
+from grokscope.tasks import (
+    HELD_OUT,
+    PADDING,
+    TRAIN,
+    VALIDATION,
+    Task,
+    named_task,
+    shuffled_labels,
+    split,
+    train_size,
+)
 
 __all__ = ["OLDEST_TRITON", "Cohort", "CohortKey", "Tables", "cohort_key", "has_triton"]
 
@@ -26,10 +36,16 @@ class CohortKey:
 
     architecture: Architecture
     """The model."""
-    size: int
-    """Padded vocabulary and classes."""
+    sizes: Sizes
+    """What the model reads and answers, padded."""
+    is_real: bool
+    """Whether answers are real values; else they are classes."""
+    conditions: int
+    """Padded number of conditions over which activations are averaged; 0 where there is no basis to read them in."""
+    row_groups: int
+    """Groups of rows that are scored apart: training, validation, and those held out."""
     batch: int
-    """Pairs per step."""
+    """Rows per step."""
     precision: str
     """Arithmetic."""
     dropout: bool
@@ -40,6 +56,8 @@ class CohortKey:
     """Whether weights are rescaled to a given norm after each step."""
     gradient: str = "plain"
     """What is done to gradients before AdamW."""
+    loss: Loss = "cross_entropy"
+    """What is minimised."""
 
 
 def holds_norm(spec: RunSpec) -> bool:
@@ -54,38 +72,94 @@ def cohort_key(spec: RunSpec) -> CohortKey:
     True
     """
     task = named_task(spec.task)
+    if task.is_real and spec.training.loss != "mse":
+        raise InputError(f"{task.name} has real answers: loss must be mse, got {spec.training.loss}")
     train = train_size(task, spec.train_fraction)
     batch = min(spec.training.batch_size or train, train)
     return CohortKey(
         architecture=spec.architecture,
-        size=padded_size(task.symbols),
+        sizes=(sizes := padded_sizes(task)),
+        is_real=task.is_real,
+        conditions=_padded_conditions(task, sizes),
+        row_groups=HELD_OUT + len(task.held_out),
         batch=batch,
         precision=spec.precision,
         dropout=spec.training.dropout > 0,
         clipping=spec.training.clip_norm is not None,
         holds_norm=holds_norm(spec),
         gradient=spec.training.gradient,
+        loss=spec.training.loss,
     )
+
+
+def _padded_conditions(task: Task, sizes: Sizes) -> int:
+    """As many as classes where these are the conditions, so that tasks of different size share a stack."""
+    if not task.bases:
+        return 0
+    return sizes.classes if task.basis().condition == "answer" else task.condition().size
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """All pairs of every run on the device, ordered by answer; shorter tasks are padded with their last pair."""
+    """All rows of every run on the device, ordered by condition; shorter tasks are padded with their last row."""
 
-    tokens: Int[Tensor, "runs 3 inputs"]
-    """[a, b, separator]."""
-    answers: Int[Tensor, "runs inputs"]
+    tokens: Int[Tensor, "runs length inputs"] | None
+    """What sequence models read; of a pair table [a, b, separator]."""
+    vectors: Float[Tensor, "runs inputs features"] | None
+    """What models read that take vectors."""
+    answers: Int[Tensor, "runs inputs"] | Float[Tensor, "runs inputs outputs"]
     """True answers."""
-    labels: Int[Tensor, "runs inputs"]
+    labels: Int[Tensor, "runs inputs"] | Float[Tensor, "runs inputs outputs"]
     """What the loss sees: the answers, or shuffled ones."""
-    is_train: Bool[Tensor, "runs inputs"]
-    """Pairs trained on."""
-    is_real: Bool[Tensor, "runs inputs"]
-    """False for padding."""
+    conditions: Int[Tensor, "runs inputs"]
+    """What activations are averaged over, of pair tables the answers; PADDING, or all 0 where there is no basis."""
+    group: Int[Tensor, "runs inputs"]
+    """TRAIN, VALIDATION, HELD_OUT + i for the i-th group that is held out, or PADDING."""
     train_rows: Int[Tensor, "runs train"]
     """Columns of the tables that are trained on, in the order of the split."""
     train_count: tuple[int, ...]
     """How many of those are real, for each run."""
+
+    @property
+    def given(self) -> Tensor:
+        """What the model reads, tokens or vectors."""
+        given = self.vectors if self.tokens is None else self.tokens
+        assert given is not None
+        return given
+
+    def select(self, rows: Int[Tensor, "runs batch"]) -> tuple[Tensor, Tensor]:
+        """What the model reads, and the labels, of some rows of each run."""
+        if self.tokens is not None:
+            given = self.tokens.gather(2, rows[:, None].expand(-1, self.tokens.shape[1], -1))
+        else:
+            given = _chosen(self.given, rows)
+        return given, _chosen(self.labels, rows)
+
+    @property
+    def inputs(self) -> int:
+        """Rows of the longest task."""
+        return self.group.shape[1]
+
+    @property
+    def is_train(self) -> Bool[Tensor, "runs inputs"]:
+        """Rows trained on."""
+        return self.group == TRAIN
+
+    @property
+    def is_validation(self) -> Bool[Tensor, "runs inputs"]:
+        """Rows that validate."""
+        return self.group == VALIDATION
+
+    @property
+    def is_row(self) -> Bool[Tensor, "runs inputs"]:
+        """False for padding."""
+        return self.group != PADDING
+
+    @property
+    def scored_labels(self) -> Int[Tensor, "runs inputs"] | Float[Tensor, "runs inputs outputs"]:
+        """What each row is scored by: training rows by the labels the loss sees, all others by the true answers."""
+        is_train = self.is_train if self.labels.ndim == 2 else self.is_train[..., None]
+        return torch.where(is_train, self.labels, self.answers)
 
 
 class Cohort:
@@ -125,7 +199,7 @@ class Cohort:
     @property
     def layout(self) -> Layout:
         """Where its parameters live."""
-        return layout_of(self.key.architecture, self.key.size)
+        return layout_of(self.key.architecture, self.key.sizes)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -140,9 +214,15 @@ class Cohort:
     @property
     def has_kernels(self) -> bool:
         """Whether steps and evaluations are made of kernels: on CUDA, with Triton; they count in 32 bits."""
-        a = self.architecture
-        numbers = 3 * self.key.batch * max(a.mlp_width, 3 * a.width)  # of a run's largest activation
+        a, sizes = self.architecture, self.key.sizes
+        widest = max(a.mlp_width, 3 * a.width, sizes.classes, sizes.features)
+        numbers = max(1, sizes.length) * self.key.batch * widest  # of a run's largest activation
         return self.device.type == "cuda" and has_triton() and numbers < 2**31
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether its tasks are tables of pairs, whose sequences are [a, b, separator]."""
+        return all(task.pairs is not None for task in self.tasks)
 
     @property
     def compute(self) -> torch.dtype | None:
@@ -177,34 +257,38 @@ class Cohort:
     def tables(self) -> Tables:
         """The data of every run."""
         parts = [_tables_of(spec, task) for spec, task in zip(self.specs, self.tasks, strict=True)]
-        inputs, train = (max(len(part[i]) for part in parts) for i in (1, 4))
+        inputs, train = (max(len(part[name]) for part in parts) for name in ("group", "train_rows"))
 
-        def stacked(i: int, length: int) -> Tensor:
-            padded = [np.pad(p[i], [(0, 0)] * (p[i].ndim - 1) + [(0, length - p[i].shape[-1])], "edge") for p in parts]
-            return torch.from_numpy(np.stack(padded)).to(self.device)
+        def stacked(name: str, length: int, filler: int | None = None) -> Tensor:
+            return torch.from_numpy(np.stack([_padded(part[name], length, filler) for part in parts])).to(self.device)
 
-        is_real = [np.arange(inputs) < len(part[1]) for part in parts]
-        real = torch.from_numpy(np.stack(is_real)).to(self.device)
+        given = "vectors" if self.key.sizes.features else "tokens"
+        read = stacked(given, inputs)
         return Tables(
-            tokens=stacked(0, inputs),
-            answers=stacked(1, inputs),
-            labels=stacked(2, inputs),
-            is_train=stacked(3, inputs) & real,
-            is_real=real,
-            train_rows=stacked(4, train),
-            train_count=tuple(len(part[4]) for part in parts),
+            tokens=read.transpose(1, 2).contiguous() if given == "tokens" else None,
+            vectors=read.to(self.dtype) if given == "vectors" else None,
+            answers=self._in_precision(stacked("answers", inputs)),
+            labels=self._in_precision(stacked("labels", inputs)),
+            conditions=stacked("conditions", inputs, PADDING),
+            group=stacked("group", inputs, PADDING),
+            train_rows=stacked("train_rows", train),
+            train_count=tuple(len(part["train_rows"]) for part in parts),
         )
+
+    def _in_precision(self, values: Tensor) -> Tensor:
+        """Real answers in the precision of the weights; classes as they are."""
+        return values.to(self.dtype) if values.is_floating_point() else values
 
     def initial(self) -> Float[Tensor, "runs parameters"]:
         """Each run's initial weights, drawn from its own seed at its task's own size."""
         flat = torch.empty(len(self), self.layout.size, dtype=self.dtype, device=self.device)
         kinds: dict[Any, list[int]] = {}
         for slot, (spec, task) in enumerate(zip(self.specs, self.tasks, strict=True)):
-            kinds.setdefault((spec.initialization, task.symbols), []).append(slot)
-        for (initialization, symbols), slots in kinds.items():
+            kinds.setdefault((spec.initialization, sizes_of(task)), []).append(slot)
+        for (initialization, sizes), slots in kinds.items():
             drawn_from = [self.specs[s].seeds.initialization for s in slots]
             seeds = torch.tensor(drawn_from, device=self.order_seeds.device)
-            drawn = initial_weights(self.architecture, initialization, symbols, self.key.size, seeds)
+            drawn = initial_weights(self.architecture, initialization, sizes, self.key.sizes, seeds)
             flat[torch.tensor(slots, device=self.device)] = drawn.to(self.dtype).to(self.device)
         return flat
 
@@ -219,12 +303,30 @@ def has_triton() -> bool:
     return found >= oldest
 
 
-def _tables_of(spec: RunSpec, task: Task) -> tuple[np.ndarray, ...]:
-    """(tokens, answers, labels, is_train, train_rows) of one run, pairs ordered by answer."""
-    order = np.argsort(task.answers, kind="stable")
+def _tables_of(spec: RunSpec, task: Task) -> dict[str, np.ndarray]:
+    """The rows of one run, ordered by condition; those without conditions stay as they are."""
+    conditions = task.condition().values if task.bases else np.zeros(task.rows, dtype=np.int64)
+    order = np.argsort(conditions, kind="stable")
     place = np.argsort(order, kind="stable")
     labels = shuffled_labels(task, spec.seeds.split) if spec.shuffled_labels else task.answers
-    train = split(task, spec.train_fraction, spec.seeds.split).train
-    is_train = np.zeros(len(order), dtype=bool)
-    is_train[place[train]] = True
-    return task.tokens[order].T, task.answers[order], labels[order], is_train, place[train]
+    parts = split(task, spec.train_fraction, spec.seeds.split)
+    given = {"tokens": task.tokens, "vectors": task.vectors}
+    return {
+        **{name: table[order] for name, table in given.items() if table is not None},
+        "answers": task.answers[order],
+        "labels": labels[order],
+        "conditions": conditions[order],
+        "group": parts.kinds[order],
+        "train_rows": place[parts.train],
+    }
+
+
+def _chosen(table: Tensor, rows: Tensor) -> Tensor:
+    """Rows of [runs, inputs] or of [runs, inputs, …]."""
+    return table.gather(1, rows if table.ndim == 2 else rows[..., None].expand(-1, -1, table.shape[2]))
+
+
+def _padded(table: np.ndarray, length: int, filler: int | None) -> np.ndarray:
+    """The table with more rows: copies of the last, or a number that stands for none."""
+    widths = [(0, length - len(table))] + [(0, 0)] * (table.ndim - 1)
+    return np.pad(table, widths, "edge") if filler is None else np.pad(table, widths, constant_values=filler)

@@ -1,15 +1,15 @@
 """Training by kernels on CUDA: a run's weights are a function of its spec, whatever stands beside it."""
 
 from math import prod
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from grokscope.kernels.aside import SMALL_STACK
+from grokscope.kernels.batch import choose_batch
 from grokscope.kernels.sums import dots
-from grokscope.kernels.update import SCALARS, choose_batch, count_step, update
-from grokscope.model.kernel_pass import Gradients, KernelPass
+from grokscope.kernels.update import SCALARS, count_step, update
+from grokscope.model.kernel_pass import Gradients, kernel_pass
 from grokscope.shapes import Float
 from grokscope.training.cohort import Cohort
 from grokscope.training.gradients import grokfast_, orthogonal
@@ -33,17 +33,16 @@ class KernelTrainer(Trainer):
         self.is_captured = self.device.type == "cuda"
         self.made_from = [-self.room] * len(cohort)
         layout, runs = cohort.layout, len(cohort)
-        self.tokens, self.labels = (table.int().contiguous() for table in (self.tables.tokens, self.tables.labels))
-        new: dict[str, Any] = {"dtype": torch.int32, "device": self.device}
-        batch = self.key.batch
-        self.chosen = (torch.zeros(runs, 3, batch, **new), torch.zeros(runs, batch, **new), torch.zeros(runs, **new))
+        self.inputs, self.labels = (_for_kernels(table) for table in (self.tables.given, self.tables.labels))
+        counts = torch.zeros(runs, dtype=torch.int32, device=self.device)
+        self.chosen = (_empty_batch(self.inputs, self.key.batch), _empty_batch(self.labels, self.key.batch), counts)
         self.class_counts = self.classes.int()
         self.gradients = Gradients(layout, runs, state.weights)
         self.rounded = state.weights if self.compute is None else torch.empty_like(state.weights, dtype=self.compute)
         views = layout.strided_views(state.weights)
         rounded = views if self.compute is None else layout.strided_views(self.rounded)
-        self.separators = self.tokens[:, -1, 0].contiguous()
-        self.model = KernelPass(self.architecture, views, rounded, self.separators, self.gradients)
+        separators = self.inputs[:, -1, 0].contiguous() if self.key.sizes.has_separator else None
+        self.model = kernel_pass(self.architecture, views, rounded, separators, self.gradients, self.key.loss)
         self.columns = torch.stack([self.learning_rate, self.warmup, *self.betas, self.decays_vectors])
         self.scalars = torch.zeros(runs, SCALARS, dtype=cohort.dtype, device=self.device)
         is_vector = [torch.full((prod(shape),), len(shape) == 1) for shape in layout.shapes.values()]
@@ -69,10 +68,10 @@ class KernelTrainer(Trainer):
         return start
 
     def _step(self) -> None:
-        tokens, labels, counts = self.chosen
+        inputs, labels, counts = self.chosen
         state, gradients = self.state, self.gradients.flat
         self.model.dropout = self._dropout(state.step) if self.key.dropout else None
-        losses = self.model.losses(tokens, labels, self.class_counts, counts, self._choose)
+        losses = self.model.losses(inputs, labels, self.class_counts, counts, self._choose)
         own = (state.step, state.age, state.alive, self.last_step)
         with self.gradients.aside():
             count_step(losses, counts, self.decay, self.counter, self.columns, own, self.losses, self.scalars)
@@ -100,7 +99,7 @@ class KernelTrainer(Trainer):
         return self.scalars[:, -1] != 0
 
     def _choose(self) -> None:
-        choose_batch(self.rows, self.counts, self.counter, (self.tokens, self.labels), self.chosen)
+        choose_batch(self.rows, self.counts, self.counter, (self.inputs, self.labels), self.chosen)
 
     def _capture(self) -> None:
         super()._capture()
@@ -127,3 +126,15 @@ class KernelTrainer(Trainer):
         for (weights, _, _), gradient, to in views:
             to.copy_(orthogonal(weights, gradient, dots, lambda x: dots(x, x).sqrt()))
         return changed
+
+
+def _for_kernels(table: Tensor) -> Tensor:
+    """Whole numbers in 32 bits; real ones as they are."""
+    return (table if table.is_floating_point() else table.int()).contiguous()
+
+
+def _empty_batch(table: Tensor, batch: int) -> Tensor:
+    """Room for a batch: tokens [runs, length, rows], classes [runs, rows], or numbers [runs, rows, …]."""
+    shape = list(table.shape)
+    shape[1 if table.is_floating_point() else -1] = batch
+    return table.new_zeros(shape)

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from grokscope.model import forward, pair_losses
+from grokscope.model import forward, row_losses
 from grokscope.randomness import uniform
 from grokscope.shapes import Float
 from grokscope.training.adamw import AdamWScalars, adamw_, adamw_scalars, clipped
@@ -215,9 +215,8 @@ class Trainer:
         rows = self.rows.index_select(0, self.counter)[0].long()
         count = self.counts.index_select(0, self.counter)[0]
         decay = self.decay.index_select(0, self.counter)[0]
-        tokens = self.tables.tokens.gather(2, rows[:, None].expand(-1, 3, -1))
-        labels = self.tables.labels.gather(1, rows)
-        loss = self.loss_of(self.leaves, tokens, labels, count, self.state.step)
+        given, labels = self.tables.select(rows)
+        loss = self.loss_of(self.leaves, given, labels, count, self.state.step)
         gradients = list(torch.autograd.grad(loss.sum(), self.leaves))
         if self.clip_norm is not None:
             gradients = clipped(gradients, self.clip_norm)
@@ -229,15 +228,21 @@ class Trainer:
             self._hold_norm(active)
         self.counter += 1
 
-    def _loss(self, leaves: list[Tensor], tokens: Tensor, labels: Tensor, count: Tensor, step: Tensor) -> Tensor:
-        """Mean cross-entropy of each run's batch; rows past `count` are padding."""
+    def _loss(self, leaves: list[Tensor], given: Tensor, labels: Tensor, count: Tensor, step: Tensor) -> Tensor:
+        """Mean loss of each run's batch; rows past `count` are padding."""
         weights = dict(zip(self.names, leaves, strict=True))
         dropout = self._dropout(step) if self.key.dropout else None
         logits = forward(
-            weights, self.architecture, tokens, classes=self.classes, compute=self.compute, dropout=dropout
+            weights,
+            self.architecture,
+            given,
+            classes=self.classes,
+            compute=self.compute,
+            dropout=dropout,
+            has_separator=self.key.sizes.has_separator,
         )
-        counts = torch.arange(labels.shape[1], device=labels.device) < count[:, None]
-        return torch.where(counts, pair_losses(logits, labels), 0).sum(dim=1) / count
+        counts = torch.arange(logits.shape[1], device=logits.device) < count[:, None]
+        return torch.where(counts, row_losses(logits, labels, self.key.loss, self.classes), 0).sum(dim=1) / count
 
     def _dropout(self, step: Tensor) -> Callable[[Tensor, int], Tensor]:
         """Zero a share of each branch's output, and scale the rest up; drawn from (data-order seed, step, branch)."""
