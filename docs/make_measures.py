@@ -35,6 +35,14 @@ SHOWN = {  # what the picture of a measure shows, where that is not its first co
     "logit_map": ["logit_map_fsd"],
     "logits": ["logit_share", "logit_peak_share"],
     "fourier_kan": ["kan_r2", "kan_trained_r2", "kan_agreement"],
+    "singular_values": [
+        f"effective_rank_{name}"
+        for name in ("embed.W_E", "blocks.0.mlp.W_in", "blocks.0.mlp.W_out", "blocks.1.mlp.W_in", "unembed.W_U")
+    ],
+    "representation": ["representation_entropy", "representation_top_share"],
+    "updates": ["update_cosine", "update_decay_cosine"],
+    "update_spectrum": ["update_top_share"],
+    "commutator": ["commutator_defect"],
 }
 
 
@@ -59,8 +67,20 @@ def page() -> str:
         lines += [f"- **undefined** where {one.undefined}", ""]
         lines += ["| column | meaning |", "|---|---|"]
         lines += [f"| `{column}` | {meaning} |" for column, meaning in one.columns.items()]
-        lines += ["", f"![{one.title}](images/measures/{name}.svg)", ""]
+        lines += ["", f"![{one.title}](images/measures/{name}.svg)", ""] if name in pictured() else [""]
     return "\n".join(lines)
+
+
+def pictured() -> tuple[str, ...]:
+    """Measures of which there are numbers, and so a picture."""
+    with DATA.open(newline="") as file:
+        known = next(csv.reader(file))
+    return tuple(name for name in MEASURES if set(shown(name)) & set(known))
+
+
+def shown(name: str) -> list[str]:
+    """The columns that a picture may have."""
+    return SHOWN.get(name, [name, f"{name}_train", f"{name}_validation"])
 
 
 def _happened(outcome: dict[str, Any] | None) -> str:
@@ -102,9 +122,9 @@ def drawn() -> None:
     steps = [int(row["step"]) for row in rows]
     grokked = (json.loads((DOCS / "measures.json").read_text())["outcome"] or {}).get("grokked")
     PICTURES.mkdir(parents=True, exist_ok=True)
-    for name in MEASURES:
+    for name in pictured():
         figure, axes = pyplot.subplots(figsize=(5, 2.2), layout="constrained")
-        for column in SHOWN.get(name, [name, f"{name}_train", f"{name}_validation"]):
+        for column in shown(name):
             if column in rows[0]:
                 axes.plot(steps, [float(row[column]) for row in rows], label=column, linewidth=1.2)
         if grokked is not None:

@@ -10,6 +10,7 @@ from grokscope.activations import (
     RunStack,
     conditioning_basis,
     means_of,
+    run_stack,
     subject_of,
 )
 from grokscope.errors import InputError
@@ -40,6 +41,14 @@ def test_a_sites_means_are_those_of_its_activations(task: str) -> None:
     assert torch.allclose(found.means, expected.means, rtol=0, atol=1e-12)
     assert torch.allclose(found.answer_share, expected.answer_share, rtol=1e-8, atol=0)
     assert ((found.answer_share > 0) & (found.answer_share < 1)).all()
+
+
+def test_a_site_is_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(run_stack.PAIRS_AT_ONCE, "cpu", 1)
+    subject, _, _ = some_runs("add_mod11")
+    parts = list(subject.read_parts(HIDDEN))
+    assert [rows.stop - rows.start for rows, _ in parts] == [64, 57]
+    assert torch.equal(torch.cat([values for _, values in parts], dim=1), subject.read(HIDDEN))
 
 
 @pytest.mark.parametrize("task", ["mult_mod11", "div_mod11"])
@@ -198,7 +207,7 @@ def test_a_subject_knows_what_its_runs_were_trained_on() -> None:
 
 def test_runs_of_two_kinds_are_no_subject() -> None:
     cohort = Cohort([small_run("add_mod7"), small_run("mult_mod7")])
-    with pytest.raises(InputError, match="must share task and architecture, got 2 kinds"):
+    with pytest.raises(InputError, match="must share task, architecture and loss, got 2 kinds"):
         subject_of(cohort.specs, cohort.initial())
 
 

@@ -13,7 +13,7 @@ from grokscope.activations import RunStack, subject_of
 from grokscope.errors import InputError
 from grokscope.measures.ablation import ablation, ablation_edit, other_inputs
 from grokscope.measures.scores import Scores, scores
-from grokscope.model import Component, components_of, reference_module
+from grokscope.model import Component, components_of, reference_module, sizes_of
 from grokscope.specs import Architecture
 from grokscope.training import advance
 
@@ -31,7 +31,7 @@ def trained(task: str = "add_mod11", architecture: Architecture = TWO_LAYERS, ru
 def hooked_logits(subject: RunStack, run: int, component: Component | None, change=None) -> Tensor:
     """Logits of a plain module, with a forward hook on one of its parts."""
     weights = {name: value[run : run + 1] for name, value in subject.weights.items()}
-    module = reference_module(subject.architecture, subject.task.symbols, weights)
+    module = reference_module(subject.architecture, sizes_of(subject.task), weights)
     if component is not None:
         module.get_submodule(component.site).register_forward_hook(lambda m, a, out: change(out))
     with torch.no_grad():

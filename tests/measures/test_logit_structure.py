@@ -77,7 +77,7 @@ def expected_of(task: str, logits: np.ndarray) -> tuple[list[float], list[float]
 
 def reference_logits(run: RunSpec, weights: Tensor, cohort, slot: int) -> np.ndarray:
     with torch.no_grad():
-        return reference_in(cohort, weights, slot)(PlainRun(run).tokens).numpy()
+        return reference_in(cohort, weights, slot)(PlainRun(run).given).numpy()
 
 
 @pytest.mark.parametrize("task", [*CYCLIC, "mult_mod7", "div_mod7", *GROUPS])

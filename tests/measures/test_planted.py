@@ -42,7 +42,7 @@ def activation(name: str, response: np.ndarray, noise: float, seed: int = 0) -> 
 
 def read(name: str, hidden: Tensor, by="answer", basis: str = "") -> Spectrum:
     task = named_task(name)
-    found = means_of(hidden, torch.tensor(condition_of(task, by)), task.symbols)
+    found = means_of(hidden, torch.tensor(condition_of(task, by).values), task.symbols)
     return spectrum(found.means, conditioning_basis(task, by, basis), found.mean_square)
 
 

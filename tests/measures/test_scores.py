@@ -53,7 +53,7 @@ def test_it_is_a_count_over_the_reference_modules_logits(name: str, task: str) -
     found = scores(subject_of(runs, state.weights))
     for slot, run in enumerate(runs):
         with torch.no_grad():
-            logits = reference_in(cohort, state.weights, slot)(PlainRun(run).tokens).tolist()
+            logits = reference_in(cohort, state.weights, slot)(PlainRun(run).given).tolist()
         expected = counted(run, logits)
         for field in FIELDS:
             assert float(getattr(found, field)[slot]) == pytest.approx(expected[field], abs=1e-11), field

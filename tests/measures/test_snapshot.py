@@ -39,7 +39,7 @@ def plain_reading(run: RunSpec, reference: ReferenceModule) -> dict[str, float]:
     """Accuracies, losses and norm over all pairs."""
     data = PlainRun(run)
     with torch.no_grad():
-        logits = reference(data.tokens)
+        logits = reference(data.given)
     found = {}
     for name, rows, labels in (("train", data.train, data.labels), ("validation", data.validation, data.answers)):
         found[f"{name}_accuracy"] = (logits[rows].argmax(dim=1) == labels[rows]).double().mean().item()
@@ -55,7 +55,7 @@ def neurons(run: RunSpec, reference: ReferenceModule) -> np.ndarray:
         lambda module, arguments, out: seen.append(out[:, -1].double())
     )
     with torch.no_grad():
-        reference(PlainRun(run).tokens)
+        reference(PlainRun(run).given)
     return seen[0].numpy()
 
 
@@ -215,7 +215,7 @@ def test_shuffled_labels_are_trained_on_and_never_validated() -> None:
     state, cohort = trained([run], steps=150)
     found = snapshot(state.weights, cohort).row(0)
     data, reference = PlainRun(run), reference_in(cohort, state.weights, 0)
-    right = reference(data.tokens).argmax(dim=1)
+    right = reference(data.given).argmax(dim=1)
     assert found["train_accuracy"] == pytest.approx((right == data.labels)[data.train].double().mean().item())
     assert found["train_accuracy"] > 0.9  # of the shuffled labels: they can be memorised
     assert found["validation_accuracy"] == pytest.approx(

@@ -123,7 +123,7 @@ def residual(reference: ReferenceModule, run: RunSpec) -> Tensor:
     """The stream before the head, of the first pair."""
     seen: list[Tensor] = []
     reference.blocks[-1].hook_resid_post.register_forward_hook(lambda module, arguments, out: seen.append(out[0, -1]))
-    reference(PlainRun(run).tokens)
+    reference(PlainRun(run).given)
     return seen[0].detach()
 
 
@@ -149,7 +149,7 @@ def test_without_a_norm_the_map_is_what_a_unit_of_a_neuron_adds() -> None:
     run = small_run("add_mod11", 4, ARCHITECTURES["nanda"], initialization=NORMAL)
     subject, state, cohort = trained([run])
     reference = reference_in(cohort, state.weights, 0)
-    tokens, found = PlainRun(run).tokens, neuron_logit_map(subject)[0]
+    tokens, found = PlainRun(run).given, neuron_logit_map(subject)[0]
     with torch.no_grad():
         before = reference(tokens)
         for j in (0, 7, 31):

@@ -10,10 +10,12 @@ from grokscope.activations.conditioned import (
     means_of,
 )
 from grokscope.activations.run_stack import RunStack, subject_of
-from grokscope.activations.subject import NEEDS, Edits, InputEdit, Need, Subject
+from grokscope.activations.subject import NEEDS, OF_TASKS, Edits, InputEdit, Need, Subject, lacking_needs
+from grokscope.activations.trajectory import Trajectory
 
 __all__ = [
     "NEEDS",
+    "OF_TASKS",
     "ConditionedMeans",
     "Conditioning",
     "Edits",
@@ -22,9 +24,11 @@ __all__ = [
     "RunStack",
     "RunningMeans",
     "Subject",
+    "Trajectory",
     "answer_sums",
     "condition_of",
     "conditioning_basis",
+    "lacking_needs",
     "means_of",
     "subject_of",
 ]

@@ -1,4 +1,4 @@
-"""The mean activation of every neuron over the pairs with one answer, or with one sum a + b."""
+"""The mean activation of every neuron over the rows with one answer, with one sum a + b, or with one input."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grokscope.errors import InputError, require
+from grokscope.errors import InputError, require, shown
 from grokscope.shapes import Bool, Float, Int
-from grokscope.tasks import Basis, Task
+from grokscope.tasks import Basis, Condition, Task
 from grokscope.tasks.modes import fourier_modes
 
 __all__ = [
@@ -22,8 +22,9 @@ __all__ = [
     "means_of",
 ]
 
-Conditioning = Literal["answer", "sum"]
-"""`answer`: the pairs with each answer; `sum`: with each (a + b) mod n, the paper's reading of multiplication."""
+Conditioning = Literal["", "answer", "sum", "input"]
+"""`answer`: the rows with each answer; `sum`: with each (a + b) mod n, the paper's reading of multiplication; `input`:
+with each setting of the bits; empty: what the task's own basis is read on, of a pair table the answer."""
 
 
 @dataclass(frozen=True)
@@ -33,41 +34,40 @@ class ConditionedMeans:
     means: Float[Tensor, "*runs answers neurons"]
     """A[s, j], in float64."""
     counts: Int[Tensor, " answers"]
-    """Pairs with each answer; an answer without any has mean 0."""
+    """Rows with each answer; an answer without any has mean 0."""
     answer_share: Float[Tensor, "*runs"]
     """Variance of A over variance of the activation, all neurons together: how small the thing is that is read."""
     mean_square: Float[Tensor, "*runs neurons"]
-    """Mean of x² of each neuron over all pairs: the size beside which a variation of A may be rounding."""
+    """Mean of x² of each neuron over all rows: the size beside which a variation of A may be rounding."""
     finite: Bool[Tensor, "*runs"]
     """Whether every activation was a number."""
 
 
-def condition_of(task: Task, by: Conditioning = "answer") -> Int[np.ndarray, " inputs"]:
-    """The answer (or sum) of every pair.
+def condition_of(task: Task, by: Conditioning = "") -> Condition:
+    """What activations are averaged over: of every row its answer, its sum a + b, or its input.
 
     >>> from grokscope.tasks import named_task
-    >>> condition_of(named_task("mult_mod5"), by="sum")[:6].tolist()  # of (0, 0) to (0, 4), and (1, 0)
+    >>> condition_of(named_task("mult_mod5"), by="sum").values[:6].tolist()  # of (0, 0) to (0, 4), and (1, 0)
     [0, 1, 2, 3, 4, 1]
     """
-    if by == "answer":
-        return task.answers
-    if task.sums is None:
-        raise InputError(f"{task.name} has no sums a + b to condition on: its symbols are not numbers")
-    return task.sums
+    return task.condition(by)
 
 
-def conditioning_basis(task: Task, by: Conditioning = "answer", name: str = "") -> Basis:
-    """The basis in which conditioned means are read: of the answers the faithful one by default, of sums Z_n's.
+def conditioning_basis(task: Task, by: Conditioning = "", name: str = "") -> Basis:
+    """The basis in which conditioned means are read: the task's faithful one by default, of sums that of Z_n.
 
     >>> from grokscope.tasks import named_task
     >>> conditioning_basis(named_task("mult_mod5")).name, conditioning_basis(named_task("mult_mod5"), by="sum").name
     ('multiplicative', 'additive')
     """
-    if by == "answer":
-        return task.basis(name)
-    condition_of(task, by)
-    require(name in ("", "additive"), "sums are read in the additive basis only", name)
-    return Basis("additive", np.arange(task.symbols), fourier_modes(task.symbols))
+    if by == "sum":
+        condition_of(task, by)
+        require(name in ("", "additive"), "sums are read in the additive basis only", name)
+        return Basis("additive", np.arange(task.symbols), fourier_modes(task.symbols), "sum")
+    basis = task.basis(name)
+    if by not in ("", basis.condition):
+        raise InputError(f"{task.name} is read by {basis.condition} in its {basis.name} basis, got {shown(by)}")
+    return basis
 
 
 def answer_sums(

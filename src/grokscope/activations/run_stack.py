@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from grokscope.activations.conditioned import ConditionedMeans, Conditioning, RunningMeans, condition_of
-from grokscope.activations.subject import Edits, InputEdit, Need, Subject
+from grokscope.activations.subject import Edits, InputEdit, Need, Subject, lacking_needs
 from grokscope.errors import require
-from grokscope.model import Taps, Weights, forward, hidden_sites, layout_of, padded_size
+from grokscope.model import Loss, Taps, Weights, forward, hidden_sites, layout_of, padded_sizes
 from grokscope.model.sites import READ_POSITION_ONLY
 from grokscope.shapes import Float, Int
 from grokscope.specs import Architecture, RunSpec
@@ -35,11 +35,18 @@ class RunStack(Subject):
     """Parameters [runs, …], by name."""
     architecture: Architecture
     """The model that all of them share."""
+    training_loss: Loss = "cross_entropy"
+    """What they were trained to minimise."""
+
+    @property
+    def loss(self) -> Loss:
+        """What they were trained to minimise."""
+        return self.training_loss
 
     @property
     def offers(self) -> frozenset[Need]:
-        """Everything."""
-        return frozenset(get_args(Need))
+        """Everything of these weights, unless the task lacks it."""
+        return frozenset(get_args(Need)) - lacking_needs(self.task) - {"trajectory"}
 
     @property
     def hidden_sites(self) -> tuple[str, str]:
@@ -47,8 +54,8 @@ class RunStack(Subject):
         return hidden_sites(self.architecture)
 
     def chunks(self) -> Iterator[slice]:
-        """Rows of `task.inputs`, as many at once as the device likes."""
-        inputs = len(self.task.inputs)
+        """Rows of the task, as many at once as the device likes."""
+        inputs = self.task.rows
         size = max(LEAST_PAIRS, PAIRS_AT_ONCE[self.device.type] // len(self))
         return (slice(start, min(start + size, inputs)) for start in range(0, inputs, size))
 
@@ -60,29 +67,35 @@ class RunStack(Subject):
         A value is [runs, inputs, …] at the last position, or [runs, inputs, positions, …] if every one is wanted; an
         attention pattern is what the last position (or each) sees, [runs, inputs, heads, positions].
         """
-        tokens = torch.tensor(self.task.tokens.T, device=self.device)
         wanted = frozenset(sites)
         for rows in self.chunks():
             bound = {site: _bound(edit, rows) for site, edit in (edits or {}).items()}
-            values = self.run(tokens[:, rows], Taps(read=wanted, edits=bound, stops=True))
+            values = self.run(self.given(rows), Taps(read=wanted, edits=bound, stops=True))
             yield rows, {site: self.view(site, values[site], every_position) for site in wanted}
 
-    def run(self, tokens: Int[Tensor, "3 inputs"], taps: Taps) -> dict[str, Tensor]:
+    def given(self, rows: slice) -> Int[Tensor, "length rows"] | Float[Tensor, "rows features"]:
+        """What the models read of some rows."""
+        if self.task.vectors is None:
+            assert self.task.tokens is not None
+            return torch.tensor(self.task.tokens[rows].T, device=self.device)
+        return torch.tensor(self.task.vectors[rows], device=self.device, dtype=next(iter(self.weights.values())).dtype)
+
+    def run(self, given: Int[Tensor, "length rows"] | Float[Tensor, "rows features"], taps: Taps) -> dict[str, Tensor]:
         """One forward pass of all runs over the same inputs; the values that were read."""
         classes = torch.full((len(self),), self.task.classes, device=self.device)
         with torch.no_grad():
-            stacked = tokens.expand(len(self), -1, -1)
+            stacked = given.expand(len(self), -1, -1)
             forward(self.weights, self.architecture, stacked, classes=classes, taps=taps)
         return taps.values
 
-    def means(self, site: str, by: Conditioning = "answer", *, every_position: bool = False) -> ConditionedMeans:
+    def means(self, site: str, by: Conditioning = "", *, every_position: bool = False) -> ConditionedMeans:
         """A[s, j] of a site (paper: Eq. 2, and φ_j of §7).
 
         Sums are float64: A varies by 1e-4 of the activations, and a sum over p pairs in float32 would lose half of
         that. With `every_position`, the positions are taken as further neurons.
         """
-        condition = torch.tensor(condition_of(self.task, by), device=self.device)
-        total = RunningMeans(self.task.symbols, condition)
+        condition = condition_of(self.task, by)
+        total = RunningMeans(condition.size, torch.tensor(condition.values, device=self.device))
         for rows, values in self.parts([site], every_position=every_position):
             total.add(values[site], rows)
         found = total.means()
@@ -92,6 +105,10 @@ class RunStack(Subject):
     def read(self, site: str, edits: Edits | None = None) -> Float[Tensor, "runs inputs *rest"]:
         """A site's value at the last position for every pair."""
         return torch.cat([values[site] for _, values in self.parts([site], edits)], dim=1)
+
+    def read_parts(self, site: str) -> Iterator[tuple[slice, Float[Tensor, "runs rows *rest"]]]:
+        """The same chunk by chunk."""
+        return ((rows, values[site]) for rows, values in self.parts([site]))
 
     def logit_parts(self, edits: Edits | None = None) -> Iterator[tuple[slice, Float[Tensor, "runs rows classes"]]]:
         """Logits chunk by chunk."""
@@ -132,16 +149,16 @@ def subject_of(
     >>> len(subject), subject.names, subject.logits().shape
     (2, ('run 0', 'run 1'), torch.Size([2, 25, 5]))
     """
-    kinds = {(spec.task, spec.architecture) for spec in specs}
-    require(len(kinds) == 1, f"a subject's runs must share task and architecture, got {len(kinds)} kinds")
+    kinds = {(spec.task, spec.architecture, spec.training.loss) for spec in specs}
+    require(len(kinds) == 1, f"a subject's runs must share task, architecture and loss, got {len(kinds)} kinds")
     task, architecture = named_task(specs[0].task), specs[0].architecture
-    layout = layout_of(architecture, padded_size(task.symbols))
-    is_train = np.zeros((len(specs), len(task.inputs)), dtype=bool)
-    labels = np.empty((len(specs), len(task.inputs)), dtype=np.int64)
+    layout = layout_of(architecture, padded_sizes(task))
+    is_train = np.zeros((len(specs), task.rows), dtype=bool)
+    labels = np.empty((len(specs), *task.answers.shape), dtype=task.answers.dtype)
     for i, spec in enumerate(specs):
         is_train[i] = split(task, spec.train_fraction, spec.seeds.split).mask
         labels[i] = shuffled_labels(task, spec.seeds.split) if spec.shuffled_labels else task.answers
     called = tuple(names) or tuple(f"run {i}" for i in range(len(specs)))
     device = weights.device
     tables = (torch.from_numpy(is_train).to(device), torch.from_numpy(labels).to(device))
-    return RunStack(task, *tables, called, layout.views(weights), architecture)
+    return RunStack(task, *tables, called, layout.views(weights), architecture, specs[0].training.loss)

@@ -2,6 +2,7 @@
 
 from grokscope.measures.ablation import Ablation, Method, ablation
 from grokscope.measures.catalogue import MEASURES, measure
+from grokscope.measures.commutator import Commutator, commutator_defect
 from grokscope.measures.concentration import Concentration, gini, inverse_participation_ratio, spectral_entropy
 from grokscope.measures.control import control_basis
 from grokscope.measures.filters import Change, FilterKind, mode_filter
@@ -20,9 +21,11 @@ from grokscope.measures.nulls import (
     uniform_null,
     uniform_p_value,
 )
+from grokscope.measures.output_entropy import output_entropy
 from grokscope.measures.patching import PatchEffect, drawn_pairs, head_patching, path_patching
 from grokscope.measures.question import Measure, Question
 from grokscope.measures.rank import RankResult, explained_at_rank, fourier_rank, mean_explained
+from grokscope.measures.representation import Representation, representation
 from grokscope.measures.restricted import (
     FilteredLoss,
     excluded_loss_by_mode,
@@ -31,6 +34,7 @@ from grokscope.measures.restricted import (
     variant_loss,
 )
 from grokscope.measures.scores import Scores, scores
+from grokscope.measures.singular_values import SingularSpectrum, singular_spectrum, weight_matrices
 from grokscope.measures.snapshot import Snapshot, snapshot
 from grokscope.measures.spectrum import Spectrum, spectrum
 from grokscope.measures.surrogates import (
@@ -41,6 +45,7 @@ from grokscope.measures.surrogates import (
     untrained_null,
 )
 from grokscope.measures.synchronization import FsdResult, fsd, fsd_gen, fsd_top_k
+from grokscope.measures.updates import Updates, UpdateSpectrum, update_spectrum, updates
 from grokscope.measures.variants import VARIANTS, Variant
 from grokscope.measures.weight_spectra import (
     WeightSpectrum,
@@ -54,6 +59,7 @@ __all__ = [
     "VARIANTS",
     "Ablation",
     "Change",
+    "Commutator",
     "Concentration",
     "ExactTest",
     "FilterKind",
@@ -70,15 +76,20 @@ __all__ = [
     "PatchEffect",
     "Question",
     "RankResult",
+    "Representation",
     "Scores",
+    "SingularSpectrum",
     "Snapshot",
     "Spectrum",
     "Statistic",
+    "UpdateSpectrum",
+    "Updates",
     "Variant",
     "Wave",
     "WeightSpectrum",
     "ablation",
     "answer_permutation_null",
+    "commutator_defect",
     "control_basis",
     "drawn_pairs",
     "embedding_spectrum",
@@ -105,11 +116,14 @@ __all__ = [
     "neuron_logit_map",
     "neuron_logit_spectrum",
     "norms",
+    "output_entropy",
     "path_patching",
     "permuted_answers",
     "phase_randomized",
     "refitted",
+    "representation",
     "scores",
+    "singular_spectrum",
     "snapshot",
     "spectral_entropy",
     "spectrum",
@@ -119,5 +133,8 @@ __all__ = [
     "uniform_null",
     "uniform_p_value",
     "untrained_null",
+    "update_spectrum",
+    "updates",
     "variant_loss",
+    "weight_matrices",
 ]

@@ -86,7 +86,7 @@ def ablation_edit(
     if method == "mean":
         table = table.mean(dim=1, keepdim=True)
     if method == "resample":
-        table = table[:, other_inputs(len(subject.task.inputs), seed).to(subject.device)]
+        table = table[:, other_inputs(subject.task.rows, seed).to(subject.device)]
 
     def ablated(value: Tensor, rows: slice) -> Tensor:
         return (table[:, rows] if method == "resample" else table).expand_as(value)
@@ -123,6 +123,7 @@ def _columns(question: Question) -> Columns:
     """Zeros for every component, mean and resampling for whole branches."""
     found: dict[str, Tensor] = {}
     components = components_of(question.stack.architecture)
+    require(components, "a linear model has no hidden layer to do without")
     for method in get_args(Method):
         chosen = [component for component in components if component.head is None or method == "zero"]
         for row in ablation(question.stack, chosen, method, seed=question.seed):

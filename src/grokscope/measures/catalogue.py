@@ -6,11 +6,23 @@ from math import isfinite, nan
 from pkgutil import iter_modules
 
 import grokscope.measures as package
-from grokscope.activations import NEEDS, Need
+from grokscope.activations import NEEDS, OF_TASKS, Need, lacking_needs
 from grokscope.errors import InputError, did_you_mean, require, shown
 from grokscope.measures.question import Measure, Question
+from grokscope.tasks import Task
 
-__all__ = ["MEASURES", "Row", "gather", "lacking", "measure", "measure_named", "select", "undefined_reason"]
+__all__ = [
+    "MEASURES",
+    "Row",
+    "gather",
+    "lacking",
+    "measure",
+    "measure_named",
+    "require_of_task",
+    "select",
+    "task_lacks",
+    "undefined_reason",
+]
 
 Row = dict[str, float | str]
 """A run's columns."""
@@ -29,6 +41,11 @@ ORDER = (
     "patching",
     "scores",
     "norms",
+    "singular_values",
+    "output_entropy",
+    "representation",
+    "updates",
+    "commutator",
 )
 
 WITHOUT_MEASURES = ("catalogue", "kernel_snapshot")  # the second needs Triton
@@ -63,6 +80,34 @@ def lacking(entry: Measure, offers: frozenset[Need]) -> str:
     return " and ".join(words for need, words in NEEDS.items() if need in entry.needs - offers)
 
 
+def task_lacks(task: Task, need: Need, measure: str) -> str:
+    """Why a measure cannot be taken of a task.
+
+    >>> from grokscope.tasks import named_task
+    >>> task_lacks(named_task("random7"), "basis", "fsd")
+    "random7 has no basis to read activations in, which 'fsd' needs"
+    """
+    if need == "pairs":
+        return f"{task.name} is not a table of pairs, which {shown(measure)} needs"
+    what = (
+        "classes as answers, over which activations are averaged" if need == "means" else NEEDS[need].removeprefix("a ")
+    )
+    return f"{task.name} has no {what}, which {shown(measure)} needs"
+
+
+def require_of_task(task: Task, names: Iterable[str], offers: frozenset[Need] = frozenset()) -> None:
+    """Reject measures that need what a task does not have, unless it is offered all the same.
+
+    >>> from grokscope.tasks import named_task
+    >>> require_of_task(named_task("add_mod7"), ["fsd", "trig"])
+    """
+    lacks = lacking_needs(task) - offers
+    for name in names:
+        missing = [need for need in OF_TASKS if need in measure_named(name).needs & lacks]
+        if missing:
+            raise InputError(task_lacks(task, missing[0], name))
+
+
 def measure(question: Question, names: Iterable[str]) -> list[Row]:
     """One row for each run of the subject: the columns of every measure asked for.
 
@@ -81,6 +126,7 @@ def measure(question: Question, names: Iterable[str]) -> list[Row]:
     chosen, subject = select(names), question.subject
     for name, one in chosen.items():
         if lacks := lacking(one, question.offers):
+            require_of_task(subject.task, [name], question.offers)
             raise InputError(f"{shown(name)} needs {lacks}, which {subject.names[0]} does not offer")
     rows: list[Row] = [{} for _ in range(len(subject))]
     for one in chosen.values():

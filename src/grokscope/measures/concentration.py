@@ -75,11 +75,11 @@ def _concentration(power: Tensor, of_shares: Callable[[Tensor], Tensor]) -> Conc
 
 
 def _columns(question: Question) -> Columns:
-    """Of the neurons, and of the embedding where the weights are at hand."""
+    """Of the neurons, and of the embedding where there is one and the basis is one of its symbols."""
     kinds = {"ipr": inverse_participation_ratio, "gini": gini, "entropy": spectral_entropy}
     power = question.spectrum().power
     found = {name: of(power).median for name, of in kinds.items()}
-    if question.has("weights"):
+    if question.has("weights") and question.has("answers") and "embed.W_E" in question.stack.weights:
         embedding = embedding_spectrum(question.stack, question.basis).power[..., None]
         found |= {f"embedding_{name}": of(embedding).pooled for name, of in kinds.items()}
     return found
@@ -95,7 +95,7 @@ ENTRIES = {
         undefined=MOSTLY_CONSTANT,
         columns={
             "{ipr,gini,entropy}": "median over the neurons that vary",
-            "embedding_{ipr,gini,entropy}": "of the embedding's power over modes",
+            "embedding_{ipr,gini,entropy}": "of the embedding's power over modes, where symbols are embedded",
         },
         compute=_columns,
     ),

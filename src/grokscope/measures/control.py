@@ -57,6 +57,6 @@ ENTRIES = {
             "control_max": "the largest of them",
         },
         compute=_columns,
-        needs=frozenset({"means"}),
+        needs=frozenset({"means", "pairs"}),
     ),
 }

@@ -30,7 +30,7 @@ def mode_filter(
     *,
     kind: FilterKind = "answer_mean",
     basis: Basis | None = None,
-    by: Conditioning = "answer",
+    by: Conditioning = "",
     every_position: bool = False,
 ) -> InputEdit:
     """The edit that keeps or removes modes at a site, at the last position or at every one.
@@ -74,7 +74,7 @@ def _answer_table(
 ) -> Table:
     """What an activation becomes, or loses, for each answer, and the answer of each input."""
     means = subject.means(site, by, every_position=every_position).means
-    index = torch.tensor(condition_of(subject.task, by), device=subject.device)
+    index = torch.tensor(condition_of(subject.task, by).values, device=subject.device)
     part = mode_part(means, basis, modes)
     return part if change == "remove" else kept_means(means, part, basis, with_mean=change == "keep"), index
 

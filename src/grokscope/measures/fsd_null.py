@@ -25,15 +25,16 @@ def _columns(question: Question) -> Columns:
     columns = {"p_uniform": uniform_p_value(found, seed=question.seed), "p_exact": p_exact}
     gaussian = gaussian_null(waves.dimensions, waves.power.shape[-1], seed=question.seed)
     columns |= {"p_gaussian": gaussian.p_value(found.fsd), "gaussian_95": gaussian.quantile(0.95).expand_as(found.fsd)}
-    renamed = answer_permutation_null(
-        question.subject.read(question.site).flatten(2),
-        question.subject.task,
-        draws=NULL_DRAWS,
-        seed=question.seed,
-        by=question.by,
-        basis=question.basis_name,
-    )
-    columns |= {"p_renamed": renamed.p_value(found.fsd), "renamed_95": renamed.quantile(0.95)}
+    if question.has("pairs"):
+        renamed = answer_permutation_null(
+            question.subject.read(question.site).flatten(2),
+            question.subject.task,
+            draws=NULL_DRAWS,
+            seed=question.seed,
+            by=question.by,
+            basis=question.basis_name,
+        )
+        columns |= {"p_renamed": renamed.p_value(found.fsd), "renamed_95": renamed.quantile(0.95)}
     if question.spec is not None:
         untrained = _untrained_null(
             question.spec,
@@ -65,7 +66,7 @@ ENTRIES = {
             "the exact counterpart of p_uniform",
             "p_gaussian": "independent Gaussian neurons: chi-square power in every mode",
             "gaussian_95": "their 95 % quantile of FSD",
-            "p_renamed": "the same activations with the tokens renamed at random, which destroys the rule alone",
+            "p_renamed": "the same activations of pairs, tokens renamed at random, which destroys the rule alone",
             "renamed_95": "their 95 % quantile of FSD",
             "p_untrained": "untrained networks of the same spec, where it is known: the null used for inference",
             "untrained_95": "their 95 % quantile of FSD",

@@ -38,7 +38,7 @@ class LogitStructure:
 
 def logit_structure(
     subject: Subject,
-    by: Conditioning = "answer",
+    by: Conditioning = "",
     basis: Basis | None = None,
     edits: Edits | None = None,
 ) -> LogitStructure:
@@ -62,9 +62,9 @@ def logit_structure(
     """
     read_in = conditioning_basis(subject.task, by) if basis is None else basis
     elements = torch.tensor(read_in.answers, device=subject.device)
-    place = torch.full((subject.task.symbols,), -1, device=subject.device)
+    place = torch.full((subject.task.classes,), -1, device=subject.device)
     place[elements] = torch.arange(len(elements), device=subject.device)
-    condition = place[torch.tensor(condition_of(subject.task, by), device=subject.device)]
+    condition = place[torch.tensor(condition_of(subject.task, by).values, device=subject.device)]
     sums, squares, sizes = _totals(subject, elements, condition, edits)
     subject.require_numbers("logits", squares.isfinite())
     # Logits that are all alike up to rounding have no structure; never true of NaN.
@@ -123,6 +123,6 @@ ENTRIES = {
             "logit_mode": "that one, counted from 1",
         },
         compute=_columns,
-        needs=frozenset({"basis", "logits"}),
+        needs=frozenset({"basis", "answers", "logits"}),
     ),
 }

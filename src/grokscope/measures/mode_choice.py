@@ -27,7 +27,7 @@ def chosen_modes(
     modes: Bool[Tensor, "#runs modes"] | int,
     *,
     basis: Basis,
-    by: Conditioning = "answer",
+    by: Conditioning = "",
 ) -> Bool[Tensor, "runs modes"]:
     """A choice of modes for each run: a number means the site's `top_modes`, one row is shared by all runs."""
     if isinstance(modes, int):
@@ -46,7 +46,7 @@ def top_modes(
     count: int = RESTRICTED_MODES,
     *,
     basis: Basis | None = None,
-    by: Conditioning = "answer",
+    by: Conditioning = "",
     rank_by: Literal["participation", "power"] = "participation",
 ) -> Bool[Tensor, "runs modes"]:
     """The `count` modes in which most neurons of a site are strongest. Paper: §5.2, step 2.

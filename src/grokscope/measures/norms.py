@@ -7,7 +7,7 @@ from torch import Tensor
 
 from grokscope.activations import RunStack
 from grokscope.measures.question import NOT_NUMBERS, Columns, Measure, Question
-from grokscope.model import layout_of, padded_size
+from grokscope.model import layout_of, padded_sizes, sizes_of
 from grokscope.shapes import Float
 
 __all__ = ["ENTRIES", "Norms", "norms"]
@@ -22,7 +22,8 @@ class Norms:
     by_parameter: dict[str, Float[Tensor, " runs"]]
     """Of each matrix and vector by its name; `blocks.0.mlp.W_in` is the dashed line of the paper's Figure 2."""
     by_block: dict[str, Float[Tensor, " runs"]]
-    """Of `embed`, `pos_embed`, every `blocks.i`, `norms` (all LayerNorms, those of the blocks too) and `unembed`."""
+    """Of `embed`, `pos_embed`, every `blocks.i` or `layers.i`, `norms` (all LayerNorms, those of the blocks too) and
+    `unembed`."""
 
     @property
     def shares(self) -> dict[str, Float[Tensor, " runs"]]:
@@ -42,10 +43,10 @@ def norms(subject: RunStack) -> Norms:
     >>> list(found.by_block), bool(found.shares["embed"] > 0.5)
     (['embed', 'pos_embed', 'blocks.0', 'blocks.1', 'norms', 'unembed'], True)
     """
-    symbols = subject.task.symbols
-    layout = layout_of(subject.architecture, padded_size(symbols))
+    sizes = sizes_of(subject.task)
+    layout = layout_of(subject.architecture, padded_sizes(subject.task))
     squares = {
-        name: value[(slice(None), *layout.real(name, symbols))].double().square().flatten(1).sum(dim=1)
+        name: value[(slice(None), *layout.real(name, sizes))].double().square().flatten(1).sum(dim=1)
         for name, value in subject.weights.items()
     }
     blocks = {_block_of(name): torch.zeros_like(square) for name, square in squares.items()}
@@ -68,13 +69,13 @@ def _block_of(name: str) -> str:
     parts = name.split(".")
     if parts[-2].startswith("ln"):
         return "norms"
-    return ".".join(parts[:2]) if parts[0] == "blocks" else parts[0]
+    return ".".join(parts[:2]) if parts[0] in ("blocks", "layers") else parts[0]
 
 
 def _place(block: str) -> tuple[int, int]:
     """In the order of the forward pass, the norms before the head."""
     kind, _, number = block.partition(".")
-    return ("embed", "pos_embed", "blocks", "norms", "unembed").index(kind), int(number or 0)
+    return ("embed", "pos_embed", "blocks", "layers", "norms", "unembed").index(kind), int(number or 0)
 
 
 def _columns(question: Question) -> Columns:

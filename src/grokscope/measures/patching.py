@@ -167,11 +167,11 @@ def _effects(
 
 
 def _run(subject: RunStack, tokens: Tensor, sites: Sequence[str], edits: SiteEdits | None = None) -> dict[str, Tensor]:
-    """Sites' values for some inputs, tokens [3, inputs]."""
+    """Sites' values for some inputs, tokens [positions, inputs]."""
     return subject.run(tokens, Taps(read=frozenset(sites), edits=edits or {}))
 
 
-def _written(subject: RunStack, sender: Head, z: Tensor) -> Float[Tensor, "runs 3 pairs width"]:
+def _written(subject: RunStack, sender: Head, z: Tensor) -> Float[Tensor, "runs positions pairs width"]:
     """What a head writes into the stream: z_h W_O^h."""
     width = subject.architecture.head_width
     rows = slice(sender.index * width, (sender.index + 1) * width)
@@ -194,6 +194,10 @@ def _with_heads(value: Tensor, other: Tensor, heads: Sequence[int]) -> Tensor:
 
 def _check(architecture: Architecture, sender: Head, receivers: Sequence[Receiver]) -> None:
     require(
+        architecture.kind == "transformer",
+        f"only a transformer has heads to patch, got kind = {shown(architecture.kind)}",
+    )
+    require(
         architecture.attention == "on",
         f"only a model with attention has heads to patch, got attention = {shown(architecture.attention)}",
     )
@@ -209,6 +213,7 @@ def _check(architecture: Architecture, sender: Head, receivers: Sequence[Receive
 def _columns(question: Question) -> Columns:
     """What each head's output, and its direct path to the logits, carry of the difference between two inputs."""
     subject, found = question.stack, {}
+    _check(subject.architecture, Head(0, 0), ())
     pairs = drawn_pairs(subject.task, PATCHED_PAIRS, question.seed)
     for block in range(subject.architecture.layers):
         for index in range(subject.architecture.heads):
@@ -232,6 +237,6 @@ ENTRIES = {
             "head{0.0,…}_to_logits": "path patching: read by the logits alone",
         },
         compute=_columns,
-        needs=frozenset({"edits", "weights"}),
+        needs=frozenset({"classes", "edits", "weights"}),
     ),
 }

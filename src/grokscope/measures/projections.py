@@ -94,7 +94,7 @@ def cube_part(
 def pair_rows(task: Task, basis: Basis) -> Int[np.ndarray, "n n"]:
     """The row of `task.inputs` that holds each pair of the basis's symbols, in the order of its group."""
     rows = np.full((task.symbols, task.symbols), -1)
-    rows[task.inputs[:, 0], task.inputs[:, 1]] = np.arange(len(task.inputs))
+    rows[task.inputs[:, 0], task.inputs[:, 1]] = np.arange(task.rows)
     grid = rows[np.ix_(basis.answers, basis.answers)]
     require(
         not (grid < 0).any(),

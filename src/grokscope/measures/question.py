@@ -11,7 +11,15 @@ from typing import Any, TypeVar
 
 from torch import Tensor
 
-from grokscope.activations import ConditionedMeans, Conditioning, Need, RunStack, Subject, conditioning_basis
+from grokscope.activations import (
+    ConditionedMeans,
+    Conditioning,
+    Need,
+    RunStack,
+    Subject,
+    Trajectory,
+    conditioning_basis,
+)
 from grokscope.errors import InputError, require
 from grokscope.measures.spectrum import Spectrum, spectrum
 from grokscope.shapes import Bool
@@ -40,7 +48,7 @@ class Question:
     subject: Subject
     """The runs, one run's checkpoints, or somebody else's model."""
     reading: ReadingSpec = field(default_factory=ReadingSpec)
-    by: Conditioning = "answer"
+    by: Conditioning = ""
     """What activations are conditioned on."""
     basis_name: str = ""
     """The basis they are read in; the task's faithful one if not given."""
@@ -52,11 +60,16 @@ class Question:
     """Of everything random: nulls, resampled inputs, trained fits."""
     keys: Bool[Tensor, "1 modes"] | None = None
     """Key modes that are taken whatever the subject's are."""
+    trajectory: Trajectory | None = None
+    """The stored checkpoints of the run whose checkpoints the subject is, for measures of the updates between them."""
     _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     """What was computed already."""
 
     def __post_init__(self) -> None:
         require(0 <= self.seed < WORD_LIMIT, "the seed must lie in [0, 2^63)", self.seed)
+        if self.trajectory is not None:
+            runs, places = len(self.subject), len(self.trajectory.measured)
+            require(places == runs, f"a trajectory must name the step of each of {runs} checkpoints, got {places}")
         if self.reference is None:
             return
         require(len(self.reference) == 1, f"a reference is one checkpoint, got {len(self.reference)}")
@@ -67,8 +80,9 @@ class Question:
 
     @property
     def offers(self) -> frozenset[Need]:
-        """What the subject offers; of key modes that are given, no activations are needed."""
-        return self.subject.offers if self.keys is None else self.subject.offers | {"activations"}
+        """What the subject offers, and what is given; of key modes that are given, no activations are needed."""
+        given: set[Need] = set() if self.keys is None else {"activations"}
+        return self.subject.offers | given | (set() if self.trajectory is None else {"trajectory"})
 
     def has(self, need: Need) -> bool:
         """Whether the question offers this."""

@@ -72,7 +72,7 @@ def filtered_loss(
     *,
     kind: FilterKind = "answer_mean",
     basis: Basis | None = None,
-    by: Conditioning = "answer",
+    by: Conditioning = "",
     every_position: bool = False,
     scored_on: Pairs = "all",
 ) -> FilteredLoss:
@@ -102,7 +102,7 @@ def variant_loss(
     modes: Choice = None,
     *,
     basis: Basis | None = None,
-    by: Conditioning = "answer",
+    by: Conditioning = "",
 ) -> FilteredLoss:
     """A published restricted or excluded loss, by its name in `VARIANTS`.
 
@@ -143,7 +143,7 @@ def variant_loss(
 
 
 def excluded_loss_by_mode(
-    subject: Subject, name: str = "excluded", *, basis: Basis | None = None, by: Conditioning = "answer"
+    subject: Subject, name: str = "excluded", *, basis: Basis | None = None, by: Conditioning = ""
 ) -> FilteredLoss:
     """The excluded loss of every mode alone, as [runs, modes]: `excluded` (2D) or `cube_excluded` (3D).
 
@@ -168,7 +168,7 @@ def excluded_loss_by_mode(
 
 
 def loss_ratio(
-    subject: Subject, modes: Choice = None, *, basis: Basis | None = None, by: Conditioning = "answer"
+    subject: Subject, modes: Choice = None, *, basis: Basis | None = None, by: Conditioning = ""
 ) -> Float[Tensor, " runs"]:
     """Validation loss over the restricted loss `trig`: how much worse the model is than its key modes alone.
 
@@ -193,8 +193,9 @@ def _logit_filter(
     """From chosen modes to filtered logits; the model is run once for any number of choices."""
     logits = subject.logits().double()
     subject.require_numbers("activations at logits", logits.isfinite())
-    condition = torch.tensor(condition_of(subject.task, by), device=subject.device)
-    means = means_of(logits, condition, subject.task.symbols).means
+    read_by = condition_of(subject.task, by)
+    condition = torch.tensor(read_by.values, device=subject.device)
+    means = means_of(logits, condition, read_by.size).means
     part_of = mode_part if variant.level == "logits" else cube_part
 
     def filtered(chosen: Tensor) -> Tensor:
@@ -220,6 +221,10 @@ def _through_neurons(
 
 def _without_skip(subject: RunStack) -> dict[str, InputEdit]:
     """Edits after which the last block gives what its MLP gives, and nothing else."""
+    require(
+        subject.architecture.kind == "transformer",
+        f"losses without the skip path need a transformer, got kind = {shown(subject.architecture.kind)}",
+    )
     require(
         subject.architecture.mlp == "on",
         f"losses without the skip path need a model with MLPs, got mlp = {shown(subject.architecture.mlp)}",
@@ -290,7 +295,7 @@ def _entry(name: str, variant: Variant) -> Measure:
     who, _, how = variant.definition.partition(": ")
     is_excluded, has_choices = variant.change == "remove", name == "paper_restricted"
     scored_on = variant.scored_on + (", unless `restricted_scored_on` names others" if has_choices else "")
-    needs: set[Need] = {"basis", "edits"} if variant.level == "neurons" else {"basis", "activations", "logits"}
+    reads: set[Need] = {"edits"} if variant.level == "neurons" else {"activations", "logits"}
     return Measure(
         title=f"{'Excluded' if is_excluded else 'Restricted'} loss of {who}, by {FILTERED[variant.level]}",
         formula=how,
@@ -304,7 +309,7 @@ def _entry(name: str, variant: Variant) -> Measure:
             f"{name}_modes": "how many modes were kept or removed",
         },
         compute=partial(_columns, name),
-        needs=frozenset(needs),
+        needs=frozenset({"basis", "answers", *reads}) | (frozenset() if has_choices else {"pairs"}),
     )
 
 
@@ -326,6 +331,6 @@ ENTRIES = {name: _entry(name, variant) for name, variant in VARIANTS.items()} | 
         columns={"without_mode_{accuracy,train_accuracy,validation_accuracy,loss}": "scores after the removal"},
         compute=_removal_columns,
         headline="without_mode_validation_accuracy",
-        needs=frozenset({"basis", "edits"}),
+        needs=frozenset({"basis", "answers", "edits"}),
     ),
 }

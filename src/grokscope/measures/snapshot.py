@@ -1,4 +1,4 @@
-"""The logged columns: accuracies, losses, norm, block-0 FSD and rank of every run in training, over all pairs.
+"""The logged columns: accuracies, losses, norm, block-0 FSD and rank of every run in training, over all rows.
 
 The compiled fast path of the measures `memorization`, `norms`, `fsd` and `rank`; a test compares every column
 with theirs.
@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,9 +19,9 @@ from grokscope.activations import answer_sums
 from grokscope.measures.rank import fourier_rank
 from grokscope.measures.spectrum import CONSTANT_SHARE, mode_number, spectrum
 from grokscope.measures.synchronization import fsd
-from grokscope.model import forward, forward_with_hidden, last_hidden, pair_scores
+from grokscope.model import forward, forward_with_hidden, last_hidden, row_scores
 from grokscope.shapes import Float
-from grokscope.tasks import Task
+from grokscope.tasks import PADDING, Task
 from grokscope.training import Cohort, arithmetic
 
 __all__ = ["Snapshot", "snapshot"]
@@ -38,17 +38,17 @@ class Snapshot:
     """One evaluation of a stack of runs in training; every field has a value for each run, on the CPU."""
 
     train_accuracy: Float[Tensor, " runs"]
-    """Share of the training pairs answered right."""
+    """Share of the training rows answered right: real answers with a squared error below `Task.success_error`."""
     validation_accuracy: Float[Tensor, " runs"]
-    """Share of all other pairs answered right, whatever labels the loss saw."""
+    """Share of the validation rows answered right, whatever labels the loss saw."""
     train_loss: Float[Tensor, " runs"]
-    """Mean cross-entropy over the training pairs, of the labels the loss sees."""
+    """Mean cross-entropy over the training rows, of the labels the loss sees; mean squared error of real answers."""
     validation_loss: Float[Tensor, " runs"]
-    """Mean cross-entropy over all other pairs, of the true answers."""
+    """The same over the validation rows, of the true answers."""
     norm: Float[Tensor, " runs"]
     """‖W‖, the Frobenius norm of all parameters together."""
     fsd: Float[Tensor, " runs"]
-    """FSD of block 0 in the task's faithful basis (FSD_gen for a group); NaN where undefined."""
+    """FSD of block 0 in the task's faithful basis (FSD_gen for a group); NaN where undefined, or without a basis."""
     fsd_mode: Float[Tensor, " runs"]
     """Its dominant mode in that basis, counted from 1: on Z_n the frequency; NaN where FSD is undefined."""
     rank: Float[Tensor, " runs"]
@@ -57,9 +57,21 @@ class Snapshot:
     """Variance of block 0's answer-conditioned means over that of its activations, the share of the activation
     variance that depends on the answer; NaN where the activations do not vary beyond rounding."""
 
+    more: tuple[Mapping[str, float], ...] = ()
+    """Of each run what not every task has: `NAME_accuracy` and `NAME_loss` of each group of rows that is held out, and
+    of real answers `train_relative_error` and `validation_relative_error`, the loss over `Task.success_error`."""
+
+    @classmethod
+    def of(cls, columns: Float[Tensor, "columns runs"], more: tuple[Mapping[str, float], ...] = ()) -> "Snapshot":
+        """From the columns that every task has, in the order of the fields."""
+        names = (f.name for f in fields(cls) if f.name != "more")
+        common: dict[str, Any] = dict(zip(names, columns, strict=True))
+        return cls(**common, more=more)
+
     def row(self, slot: int) -> dict[str, float]:
         """One run's values."""
-        return {f.name: float(getattr(self, f.name)[slot]) for f in fields(self)}
+        common = {f.name: float(getattr(self, f.name)[slot]) for f in fields(self) if f.name != "more"}
+        return common | dict(self.more[slot] if self.more else {})
 
 
 def snapshot(
@@ -110,26 +122,28 @@ class _Reader(Reader):
         self.cohort_classes, self.compute = cohort.classes, cohort.compute
         self.layout, self.architecture = cohort.layout, cohort.architecture
         self.slots_by_task, self.runs = cohort.slots_by_task, len(cohort)
-        self.exact = cohort.exact
+        self.loss, self.has_separator, self.exact = cohort.key.loss, cohort.key.sizes.has_separator, cohort.exact
         self.home = torch.device("cpu") if cohort.device.type == "mps" else cohort.device  # where float64 can be
-        tables, inputs = cohort.tables, cohort.tables.tokens.shape[2]
+        tables, inputs = cohort.tables, cohort.tables.inputs
+        self.groups, self.tasks, self.has_basis = cohort.key.row_groups, cohort.tasks, cohort.key.conditions > 0
         self.chunk = min(inputs, max(256, INPUTS_AT_ONCE[cohort.device.type] // len(cohort)))
-        # Where every answer has equally many pairs, these stand together, and a chunk of whole answers is summed as it
-        # is; otherwise each pair is added to its answer.
-        self.pairs_per_answer = _pairs_per_answer(cohort)
-        if self.pairs_per_answer:
-            answers = inputs // self.pairs_per_answer
-            chunks = -(-answers // max(1, self.chunk // self.pairs_per_answer))
-            self.chunk = -(-answers // chunks) * self.pairs_per_answer  # even ones: the last is padded least
+        # Where every condition has equally many rows, these stand together, and a chunk of whole conditions is summed
+        # as it is; otherwise each row is added to its condition.
+        self.rows_per_condition = _rows_per_condition(cohort)
+        if self.rows_per_condition:
+            conditions = inputs // self.rows_per_condition
+            chunks = -(-conditions // max(1, self.chunk // self.rows_per_condition))
+            self.chunk = -(-conditions // chunks) * self.rows_per_condition  # even ones: the last is padded least
         padding = -inputs % self.chunk
-        # True answers for validation, the loss's labels for training pairs; −1 leaves a pair out.
-        labels = torch.where(tables.is_train, tables.labels, tables.answers)
-        self.tokens = _padded(tables.tokens, padding, 0)
-        self.labels = _padded(labels, padding, 0)
-        self.is_train = _padded(tables.is_train, padding, False)
-        self.is_validation = _padded(tables.is_real & ~tables.is_train, padding, False)
-        self.answers = _padded(tables.answers.where(tables.is_real, -1), padding, -1)
-        self.answer_counts = pairs_by_answer(cohort, self.home)
+        self.length = inputs + padding
+        # True answers for validation, the loss's labels for training rows; PADDING leaves a row out.
+        self.given = _padded(tables.given, padding, 0, axis=_row_axis(tables.given))
+        self.labels = _padded(tables.scored_labels, padding, 0)
+        self.group = _padded(tables.group, padding, PADDING)
+        self.conditions = _padded(tables.conditions, padding, PADDING)
+        self.condition_counts = rows_by_condition(cohort, self.home)
+        errors = [task.success_error if task.is_real else 0.0 for task in cohort.tasks]
+        self.success_errors = torch.tensor(errors, dtype=cohort.dtype, device=cohort.device)
         compiler = partial(torch.compile, fullgraph=True, dynamic=False) if compiled else lambda function: function
         self.scores: Callable[..., Tensor] = compiler(self._scores)
         self.sums: Callable[..., tuple[Tensor, Tensor]] = compiler(self._sums)
@@ -137,87 +151,96 @@ class _Reader(Reader):
         self.is_exact = cohort.key.precision in ("float32", "float64")
 
     def read(self, flat: Tensor, scores: bool = True) -> Snapshot:
-        totals = torch.zeros(self.runs, 6, dtype=self.exact, device=flat.device)
-        origin = self.origin(flat)
+        totals = torch.zeros(self.runs, 3 * self.groups, dtype=self.exact, device=flat.device)
+        origin = self.origin(flat) if self.has_basis else None
         sums: list[tuple[Tensor, Tensor]] = []
-        for start in range(0, self.tokens.shape[2], self.chunk):
+        for start in range(0, self.length, self.chunk):
             part = slice(start, start + self.chunk)
-            tokens = self.tokens[..., part].contiguous()
-            answers, labels = self.answers[:, part].contiguous(), self.labels[:, part].contiguous()
-            masks = (self.is_train[:, part], self.is_validation[:, part])
+            given = self.given.narrow(_row_axis(self.given), start, self.chunk).contiguous()
+            conditions, labels = self.conditions[:, part].contiguous(), self.labels[:, part].contiguous()
+            group = self.group[:, part]
             # FSD reads a variation of 1e-4 of the activations: full precision, so only then one pass serves both.
+            both = scores and self.is_exact and self.has_basis
             with arithmetic("float32"):
-                if scores and self.is_exact:
-                    found, *read = self.both(flat, tokens, answers, labels, *masks, origin)
+                if both:
+                    found, *read = self.both(flat, given, conditions, labels, group, origin)
                     totals += found
                     sums.append((read[0], read[1]))
-                else:
-                    sums.append(self.sums(flat, tokens, answers, origin))
-            if scores and not self.is_exact:
+                elif self.has_basis:
+                    sums.append(self.sums(flat, given, conditions, origin))
+            if scores and not both:
                 with arithmetic(self.cohort_key.precision):
-                    totals += self.scores(flat, tokens, labels, *masks)
-        means = BlockMeans(*self._joined(sums), origin.to(self.home).double())
-        block0 = block0_columns(means, self.slots_by_task, self.answer_counts)
-        train, validation = totals[:, :3], totals[:, 3:]
+                    totals += self.scores(flat, given, labels, group)
+        block0 = [torch.full((self.runs,), torch.nan, dtype=torch.float64)] * 4
+        if origin is not None:
+            means = BlockMeans(*self._joined(sums), origin.to(self.home).double())
+            block0 = block0_columns(means, self.slots_by_task, self.condition_counts)
+        right, loss, count = totals.view(self.runs, self.groups, 3).unbind(-1)
+        accuracies, losses = (right / count).unbind(1), (loss / count).unbind(1)
         columns = [
-            train[:, 0] / train[:, 2],
-            validation[:, 0] / validation[:, 2],
-            train[:, 1] / train[:, 2],
-            validation[:, 1] / validation[:, 2],
-            self._norm(flat) if scores else torch.full_like(train[:, 0], torch.nan),
+            *accuracies[:2],
+            *losses[:2],
+            self._norm(flat) if scores else torch.full_like(losses[0], torch.nan),
             *block0,
         ]
-        return Snapshot(*torch.stack([column.to(self.home).double() for column in columns]).cpu())
+        apart = torch.stack([*accuracies[2:], *losses[2:], *losses[:2]]).cpu().double()
+        common = torch.stack([column.to(self.home).double() for column in columns]).cpu()
+        return Snapshot.of(common, tuple(more_columns(task, apart[:, run]) for run, task in enumerate(self.tasks)))
 
     def origin(self, flat: Tensor) -> Tensor:
         """One activation of each neuron, around which sums are taken: around 0, float32 would lose what varies."""
         with arithmetic("float32"):
-            return last_hidden(self.layout.views(flat), self.architecture, self.tokens[..., :1].contiguous())
+            return self._hidden(flat, self.given.narrow(_row_axis(self.given), 0, 1).contiguous())
 
     def _norm(self, flat: Tensor) -> Tensor:
         return torch.linalg.vector_norm(flat, dim=1, dtype=self.exact)
 
-    def _scores(self, flat: Tensor, tokens: Tensor, labels: Tensor, train: Tensor, validation: Tensor) -> Tensor:
-        """(right, loss, count) over the chunk's training pairs, then over its validation pairs."""
+    def _scores(self, flat: Tensor, given: Tensor, labels: Tensor, group: Tensor) -> Tensor:
+        """(right, loss, count) over the chunk's training rows, then its validation rows, then those held out."""
         weights = self.layout.views(flat)
-        logits = forward(weights, self.architecture, tokens, classes=self.cohort_classes, compute=self.compute)
-        return self._scored(logits, labels, train, validation)
+        logits = forward(
+            weights,
+            self.architecture,
+            given,
+            classes=self.cohort_classes,
+            compute=self.compute,
+            has_separator=self.has_separator,
+        )
+        return self._scored(logits, labels, group)
 
     def _both(
-        self,
-        flat: Tensor,
-        tokens: Tensor,
-        answers: Tensor,
-        labels: Tensor,
-        train: Tensor,
-        validation: Tensor,
-        origin: Tensor,
+        self, flat: Tensor, given: Tensor, conditions: Tensor, labels: Tensor, group: Tensor, origin: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """`_scores` and `_sums` in one pass."""
         weights = self.layout.views(flat)
-        logits, hidden = forward_with_hidden(weights, self.architecture, tokens, self.cohort_classes)
-        return self._scored(logits, labels, train, validation), *self._summed(hidden - origin, answers)
+        logits, hidden = forward_with_hidden(weights, self.architecture, given, self.cohort_classes, self.has_separator)
+        return self._scored(logits, labels, group), *self._summed(hidden - origin, conditions)
 
-    def _scored(self, logits: Tensor, labels: Tensor, train: Tensor, validation: Tensor) -> Tensor:
-        right, loss = pair_scores(logits, labels)
-        parts = [torch.where(mask, value, 0) for mask in (train, validation) for value in (right, loss, 1.0)]
+    def _scored(self, logits: Tensor, labels: Tensor, group: Tensor) -> Tensor:
+        right, loss = row_scores(logits, labels, self.loss, self.cohort_classes, self.success_errors)
+        masks = [group == kind for kind in range(self.groups)]
+        parts = [torch.where(mask, value, 0) for mask in masks for value in (right, loss, 1.0)]
         return torch.stack([part.sum(dim=1, dtype=self.exact) for part in parts], dim=1)
 
-    def _sums(self, flat: Tensor, tokens: Tensor, answers: Tensor, origin: Tensor) -> tuple[Tensor, Tensor]:
-        """Σx and Σx² of each neuron around its origin over the pairs with each answer: the chunk's own, or all."""
-        return self._summed(last_hidden(self.layout.views(flat), self.architecture, tokens) - origin, answers)
+    def _sums(self, flat: Tensor, given: Tensor, conditions: Tensor, origin: Tensor) -> tuple[Tensor, Tensor]:
+        """Σx and Σx² of each neuron around its origin over the rows of each condition: the chunk's own, or all."""
+        return self._summed(self._hidden(flat, given) - origin, conditions)
 
-    def _summed(self, hidden: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
-        if self.pairs_per_answer:
-            by_answer = hidden.view(len(hidden), -1, self.pairs_per_answer, hidden.shape[-1])
-            return by_answer.sum(dim=2), by_answer.square().sum(dim=2)
-        both = (answer_sums(x, answers, self.cohort_key.size) for x in (hidden, hidden.square()))
+    def _hidden(self, flat: Tensor, given: Tensor) -> Tensor:
+        """Block 0's neurons."""
+        return last_hidden(self.layout.views(flat), self.architecture, given, has_separator=self.has_separator)
+
+    def _summed(self, hidden: Tensor, conditions: Tensor) -> tuple[Tensor, Tensor]:
+        if self.rows_per_condition:
+            by_condition = hidden.view(len(hidden), -1, self.rows_per_condition, hidden.shape[-1])
+            return by_condition.sum(dim=2), by_condition.square().sum(dim=2)
+        both = (answer_sums(x, conditions, self.cohort_key.conditions) for x in (hidden, hidden.square()))
         return next(both), next(both)
 
     def _joined(self, parts: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
         """The chunks' sums as one, in float64."""
         sums, squares = ([part.to(self.home) for part in kind] for kind in zip(*parts, strict=True))
-        if self.pairs_per_answer:
+        if self.rows_per_condition:
             return torch.cat(sums, dim=1).double(), torch.cat(squares, dim=1).double()
         return torch.stack(sums).double().sum(dim=0), torch.stack(squares).double().sum(dim=0)
 
@@ -237,18 +260,30 @@ class BlockMeans(NamedTuple):
         return BlockMeans(*(part[slots] for part in self))
 
 
-def pairs_by_answer(cohort: Cohort, device: torch.device) -> dict[Task, Tensor]:
-    """How many pairs of each task have each answer."""
+def rows_by_condition(cohort: Cohort, device: torch.device) -> dict[Task, Tensor]:
+    """How many rows of each task have each condition; nothing of tasks without a basis."""
     return {
-        task: torch.tensor(np.bincount(task.answers, minlength=task.classes), device=device)
+        task: torch.tensor(np.bincount(task.condition().values, minlength=task.condition().size), device=device)
         for task in cohort.slots_by_task
+        if task.bases
     }
+
+
+def more_columns(task: Task, apart: Tensor) -> dict[str, float]:
+    """Accuracy and loss of each group that is held out, and of real answers the errors by which success is judged."""
+    values, count = apart.tolist(), len(task.held_out)
+    columns = [f"{name}_{what}" for what in ("accuracy", "loss") for name in task.held_out]
+    found = dict(zip(columns, values[: 2 * count], strict=True))
+    if task.is_real:
+        errors = (loss / task.success_error for loss in values[2 * count :])
+        found |= dict(zip(("train_relative_error", "validation_relative_error"), errors, strict=True))
+    return found
 
 
 def block0_columns(
     means: BlockMeans, slots_by_task: Mapping[Task, Tensor], counts: Mapping[Task, Tensor], at_once: int = 0
 ) -> list[Tensor]:
-    """FSD, dominant mode, median rank and answer share, task by task: each has its own answers and basis.
+    """FSD, dominant mode, median rank and answer share, task by task: each has its own conditions and basis.
 
     With `at_once` runs are read in groups of exactly that many, the last filled up with copies, so that no sum's order
     depends on how many there are.
@@ -266,7 +301,7 @@ def block0_columns(
 
 def _block0_of(read: BlockMeans, task: Task, counts: Tensor) -> tuple[Tensor, ...]:
     origin, pairs = read.origin, counts.sum()
-    sums, squares = (part[:, : task.classes].contiguous() for part in (read.sums, read.squares))
+    sums, squares = (part[:, : len(counts)].contiguous() for part in (read.sums, read.squares))
     away = sums / counts
     moments = [part.sum(dim=1) / pairs for part in (sums, squares)]
     mean_square = moments[1] + origin[:, 0] * (2 * moments[0] + origin[:, 0])
@@ -283,11 +318,19 @@ def _block0_of(read: BlockMeans, task: Task, counts: Tensor) -> tuple[Tensor, ..
 _READERS: "WeakKeyDictionary[Cohort, Reader]" = WeakKeyDictionary()
 
 
-def _pairs_per_answer(cohort: Cohort) -> int:
-    """Pairs of each answer, where all runs have one task and all its answers equally many; else 0."""
-    counts = {count for task in cohort.slots_by_task for count in np.bincount(task.answers).tolist()}
-    return counts.pop() if len(cohort.slots_by_task) == 1 and len(counts) == 1 else 0
+def _rows_per_condition(cohort: Cohort) -> int:
+    """Rows of each condition, where all runs have one task and all its conditions equally many; else 0."""
+    if len(cohort.slots_by_task) > 1 or not cohort.key.conditions:
+        return 0
+    counts = set(np.bincount(cohort.tasks[0].condition().values).tolist())
+    return counts.pop() if len(counts) == 1 else 0
 
 
-def _padded(tensor: Tensor, padding: int, value: int) -> Tensor:
-    return torch.nn.functional.pad(tensor, (0, padding), value=value) if padding else tensor
+def _row_axis(given: Tensor) -> int:
+    """Tokens are [runs, positions, rows], vectors [runs, rows, features]."""
+    return 1 if given.is_floating_point() else 2
+
+
+def _padded(tensor: Tensor, padding: int, value: int, axis: int = 1) -> Tensor:
+    after = (0, 0) * (tensor.ndim - 1 - axis)
+    return torch.nn.functional.pad(tensor, (*after, 0, padding), value=value) if padding else tensor

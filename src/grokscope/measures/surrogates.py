@@ -55,7 +55,7 @@ def phase_randomized(
 
 
 def permuted_answers(
-    task: Task, draws: int, seed: int = 0, by: Conditioning = "answer", kept: Kept = "tokens"
+    task: Task, draws: int, seed: int = 0, by: Conditioning = "", kept: Kept = "tokens"
 ) -> Int[Tensor, "draws inputs"]:
     """The answer (or sum) of every pair after a permutation that destroys the rule, for each draw.
 
@@ -69,7 +69,7 @@ def permuted_answers(
     >>> permuted_answers(named_task("add_mod5"), draws=3).shape
     torch.Size([3, 25])
     """
-    answers = torch.tensor(condition_of(task, by))
+    answers = torch.tensor(condition_of(task, by).values)
     epochs, seeds = torch.arange(draws), torch.full((draws,), seed)
     if kept == "counts":
         return answers[permutation(seeds, "null", epochs, len(answers))]
@@ -89,7 +89,7 @@ def answer_permutation_null(
     draws: int = 200,
     seed: int = 0,
     *,
-    by: Conditioning = "answer",
+    by: Conditioning = "",
     basis: str = "",
     kept: Kept = "tokens",
 ) -> NullSample:
@@ -103,9 +103,10 @@ def answer_permutation_null(
     >>> answer_permutation_null(neurons, task, draws=3).values.shape
     torch.Size([1, 3])
     """
-    read_in, size = conditioning_basis(task, by, basis), task.symbols
+    read_in, read_by = conditioning_basis(task, by, basis), condition_of(task, by)
+    size = read_by.size
     values = activation.double()
-    counts = torch.bincount(torch.tensor(condition_of(task, by)), minlength=size).clamp(min=1).to(values.device)
+    counts = torch.bincount(torch.tensor(read_by.values), minlength=size).clamp(min=1).to(values.device)
     found, mean_square = [], values.square().mean(dim=1)
     for answers in permuted_answers(task, draws, seed, by, kept).to(values.device):
         means = answer_sums(values, answers.expand(len(values), -1), size) / counts[:, None]
@@ -120,7 +121,7 @@ def untrained_null(
     seed: int = 0,
     *,
     site: str = "",
-    by: Conditioning = "answer",
+    by: Conditioning = "",
     basis: str = "",
     device: torch.device | str = "cpu",
     at_once: int = 16,

@@ -57,7 +57,8 @@ def embedding_spectrum(subject: RunStack, basis: Basis | None = None) -> WeightS
     >>> found.power.shape, round(float(found.share.sum()), 6)
     (torch.Size([1, 3]), 1.0)
     """
-    embedding = subject.weights["embed.W_E"][:, : subject.task.symbols]
+    require("embed.W_E" in subject.weights, "this model has no embedding of tokens, whose spectrum could be read")
+    embedding = subject.weights["embed.W_E"][:, : subject.task.classes]
     found = spectrum(embedding, _basis(subject, basis))
     return WeightSpectrum(found.power.sum(dim=-1), found.dimensions)
 
@@ -67,7 +68,8 @@ def neuron_logit_map(subject: RunStack) -> Float[Tensor, "runs answers neurons"]
 
     With a final LayerNorm, W_out is first centred over the residual stream and multiplied by the norm's w, as the norm
     does with whatever is added to its input. Its division by the stream's standard deviation belongs to each pair and
-    is left out: the map is exact up to that one positive factor.
+    is left out: the map is exact up to that one positive factor. The neurons of a plain MLP's last layer are mapped by
+    W_U alone.
 
     >>> from grokscope.activations import subject_of
     >>> from grokscope.specs import Architecture, RunSpec
@@ -78,12 +80,15 @@ def neuron_logit_map(subject: RunStack) -> Float[Tensor, "runs answers neurons"]
     >>> neuron_logit_map(subject).shape  # runs, answers, neurons
     torch.Size([2, 5, 16])
     """
-    require(subject.architecture.mlp == "on", "this model has no MLP, and so no map from neurons to logits")
-    last = subject.architecture.layers - 1
-    out = subject.weights[f"blocks.{last}.mlp.W_out"].double()
-    if subject.architecture.layer_norm:
-        out = (out - out.mean(dim=-1, keepdim=True)) * subject.weights["ln_final.w"].double()[:, None]
+    model = subject.architecture
+    has_neurons = model.layers > 0 if model.kind == "mlp" else model.mlp == "on"
+    require(has_neurons, "this model has no MLP, and so no map from neurons to logits")
     unembedding = subject.weights["unembed.W_U"][..., : subject.task.classes].double()
+    if model.kind == "mlp":
+        return unembedding.mT
+    out = subject.weights[f"blocks.{model.layers - 1}.mlp.W_out"].double()
+    if model.layer_norm:
+        out = (out - out.mean(dim=-1, keepdim=True)) * subject.weights["ln_final.w"].double()[:, None]
     return torch.bmm(out, unembedding).mT
 
 
@@ -104,7 +109,7 @@ def neuron_logit_spectrum(subject: RunStack, basis: Basis | None = None) -> Spec
 
 def _basis(subject: RunStack, basis: Basis | None) -> Basis:
     found = subject.task.basis() if basis is None else basis
-    size, symbols = int(found.answers.max()) + 1, subject.task.symbols
+    size, symbols = int(found.answers.max()) + 1, subject.task.classes
     require(size <= symbols, f"{subject.task.name} has {symbols} symbols, got a basis over {size}")
     return found
 
@@ -133,18 +138,18 @@ ENTRIES = {
         source="Nanda et al. 2023, from which key frequencies are read",
         cost="the weights alone",
         null="every mode has the share of its dimension",
-        undefined=NOT_NUMBERS,
+        undefined="the model has no embedding (rejected), or " + NOT_NUMBERS,
         columns={
             "embedding_peak_share": "share of the strongest mode",
             "embedding_mode": "that mode, counted from 1",
             "embedding_rank": "modes that hold 90 %",
         },
         compute=_embedding_columns,
-        needs=frozenset({"basis", "weights"}),
+        needs=frozenset({"basis", "answers", "weights"}),
     ),
     "logit_map": Measure(
         title="Synchronisation of the neuron-to-logit map",
-        formula="FSD and median rank of the columns of (W_out W_U)ᵀ over the answers",
+        formula="FSD and median rank of the columns of (W_out W_U)ᵀ over the answers; of a plain MLP, of W_Uᵀ",
         source="Nanda et al. 2023 (W_L); Definition 1 and 2 applied to it",
         cost="the weights alone",
         null="untrained weights",
@@ -155,6 +160,6 @@ ENTRIES = {
             "logit_map_rank": "its median rank",
         },
         compute=_logit_map_columns,
-        needs=frozenset({"basis", "weights"}),
+        needs=frozenset({"basis", "answers", "weights"}),
     ),
 }
