@@ -46,7 +46,7 @@ def test_the_parent_is_the_branch_it_is() -> None:
     assert [branch.place for branch in family.branches] == [0, 1, 2]
     assert family.size == "2 forks and 1 parent"
     law = law_of(family.runs)
-    assert law.constant == fit_censored(family.runs)
+    assert repr(law.constant) == repr(fit_censored(family.runs))  # an interval of NaN is not equal to itself
     assert law.constant.parameters["constant"].value == pytest.approx(3169, abs=1)  # not the mean, 3300
     assert law.power is None
     assert law.reason == "3 points, 2 parameters: one degree of freedom left to test"

@@ -1,4 +1,4 @@
-"""How long Phase 2 takes: Δt = C/λ, its rivals, and the norm at which runs grok."""
+"""How long Phase 2 takes: Δt = C/λ, its rivals, the norm at which runs grok, and what is known exactly."""
 
 from grokscope.law.censored import CensoredFit, constants_met, fit_censored
 from grokscope.law.families import (
@@ -16,6 +16,15 @@ from grokscope.law.families import (
 from grokscope.law.fits import LawFit, fit_each_draw, fit_law
 from grokscope.law.forms import FormName
 from grokscope.law.norms import NormDecay, ThresholdNorm, first_passage_steps, norm_decay, threshold_norm
+from grokscope.law.ridge import (
+    RidgeDescent,
+    RidgeTiming,
+    expected_error,
+    first_step_within,
+    ridge_descent,
+    ridge_timing,
+    squared_errors,
+)
 from grokscope.law.runs import DecayOutcomes, Ending, ForkedRun, forked_run, outcomes_by_decay
 
 __all__ = [
@@ -29,11 +38,15 @@ __all__ = [
     "Law",
     "LawFit",
     "NormDecay",
+    "RidgeDescent",
+    "RidgeTiming",
     "ThresholdNorm",
     "begins_in",
     "constants_met",
     "count_foreign_forks",
+    "expected_error",
     "first_passage_steps",
+    "first_step_within",
     "fit_censored",
     "fit_constant",
     "fit_each_draw",
@@ -45,5 +58,8 @@ __all__ = [
     "law_of",
     "norm_decay",
     "outcomes_by_decay",
+    "ridge_descent",
+    "ridge_timing",
+    "squared_errors",
     "threshold_norm",
 ]

@@ -110,7 +110,7 @@ class Family:
     @property
     def title(self) -> str:
         """What its forks are: `add_mod97 forked at 1,000, synchronization/fork`."""
-        return f"{self.task} forked at {self.step:,}{f', {self.study}' if self.study else ''}"
+        return f"{self.task.partition('#')[0]} forked at {self.step:,}{f', {self.study}' if self.study else ''}"
 
     @property
     def size(self) -> str:
