@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from grokscope.jobs import run_all
 from grokscope.law import fork_families
 from grokscope.runs import Store
 from grokscope.runs.packing import pack_records, unpack_records
-from grokscope.specs import RunSpec, Training
+from grokscope.specs import Fork, RunSpec, Training
 from grokscope.timeline import Outcome
 
 
@@ -38,6 +39,9 @@ def test_the_log_is_read_by_list_show_and_records(tmp_path: Path, capsys: pytest
     assert unpack_records(tmp_path / "records.gz")[0].spec == folder.spec
     with pytest.raises(InputError, match="was only monitored: '<b>mine</b>' is trained elsewhere"):
         run_all([folder.spec], Store(tmp_path))
+    fork = replace(folder.spec, fork=Fork(folder.spec.content_hash, 20))
+    with pytest.raises(InputError, match=f"the run {folder.spec.content_hash} was only monitored"):
+        run_all([fork], Store(tmp_path))
 
 
 def test_a_decay_that_is_not_known_is_unknown_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,6 +69,11 @@ def test_restricted_and_excluded_losses_are_those_of_our_own_runs(stored: groksc
     assert seen["trig_modes"] == expected["trig_modes"]
 
 
+def test_a_monitor_prints_on_one_line() -> None:
+    monitor = Monitor("add_mod11", sites="1", measures=["fsd", "rank"])
+    assert repr(monitor) == "<Monitor of add_mod11: fsd, rank; 0 evaluations>"
+
+
 def test_given_keys_are_used_at_every_evaluation(stored: grokscope.Run) -> None:
     module = stored.module(60)
     every = Monitor("add_mod11", _hidden_of(module), ["trig"], keys=range(1, 6)).evaluate(module)

@@ -1,14 +1,18 @@
 """The filter of the runs: which rows pass, what is not understood, and which columns and lines are shown of them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.synthetic import synthetic_records
 from browser_pages import column, downloaded, opened, rows_of, run_names
 
-from grokscope.runs import RunRecord
-from grokscope.view.page import source_of
+from grokscope.runs import RunRecord, run_name
+from grokscope.runs.packing import save_records
+from grokscope.specs import Trigger
+from grokscope.view.page import source_of, write_page
 
 pytestmark = pytest.mark.browser
 
@@ -64,6 +68,7 @@ def test_a_filter_compares_numbers_as_numbers(
         ("nonsense=1", "nonsense=1 (there is no field nonsense)"),
         ("λ=strong", "λ=strong (strong is not a number)"),
         ("λ=", "λ= (the value is missing)"),
+        ("or", "or (a run must pass all parts; there is no and, no or)"),
         ("=3", "=3 (no field is named)"),
         ("task>add", "task>add (task holds text: only = and ≠ compare it)"),
         ("grokked<never", "grokked<never (never can only be = or ≠)"),
@@ -79,6 +84,18 @@ def test_what_a_filter_does_not_understand_is_named_and_the_rest_holds(
     assert sorted(run_names(page)) == passing(mixed, lambda record: record.spec.seeds.data_order == 3)
     page.fill("#filter", "seed=3")
     assert page.inner_text("#filter-problem") == ""
+
+
+def test_triggers_and_shuffled_labels_are_found_by_their_words(page: Any, tmp_path: Path) -> None:
+    usual, *others = synthetic_records(15, evaluations=31, tasks=("add_mod97",))[::5]
+    shuffled = replace(others[0], spec=replace(others[0].spec, shuffled_labels=True))
+    triggered = replace(others[1], spec=replace(others[1].spec, trigger=Trigger("fsd", weight_decay=3.0)))
+    save_records(tmp_path / "all.records.gz", [usual, shuffled, triggered])
+    write_page(tmp_path / "page.html", source_of(tmp_path))
+    opened(page, (tmp_path / "page.html").as_uri(), "runs")
+    for words, spec in (("shuffled", shuffled.spec), ("fsd trigger", triggered.spec)):
+        page.fill("#filter", words)
+        assert run_names(page) == [run_name(spec)]
 
 
 def test_the_columns_are_those_that_vary_and_can_be_chosen(page: Any, mixed_report: str) -> None:

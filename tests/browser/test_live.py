@@ -185,6 +185,7 @@ def test_the_overview_shows_curves_progress_speed_and_time_left_until_something_
     first.append({"step": 0, **EVALUATION})
     page.goto(serving(tmp_path))
     until(page, "document.querySelectorAll('figure.plot svg[role=img]').length > 0")
+    assert "−" not in page.locator("#figure-all-validation_accuracy svg[role=img]").text_content(), "a negative step"
     drawn = (
         "document.querySelector('#figure-all-validation_accuracy path[fill=none]')?.getAttribute('d').split('L').length"
     )

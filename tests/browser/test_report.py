@@ -239,6 +239,38 @@ def test_no_section_is_wider_than_a_phone(page: Any, report: str, detailed: str,
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{section} is too wide"
 
 
+def test_captions_and_claims_can_be_read_on_a_phone(page: Any, report: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    for section in ("overview", "forks"):
+        opened(page, report, section)
+        texts = page.locator(f"#view-{section} caption > span, #view-{section} .claims .statement").all()
+        assert texts
+        assert all(0 < text.bounding_box()["x"] + text.bounding_box()["width"] <= 390 for text in texts)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_text_of_a_plot_meets_its_axis_title_or_leaves_its_bar(width: int, page: Any, report: str) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    opened(page, report)
+    for figure in page.locator("figure.plot svg[role=img]").all():
+        title = figure.locator("text[transform*='rotate(-90']").bounding_box()
+        ticks = [tick.bounding_box() for tick in figure.locator("text[text-anchor=end]:not([transform])").all()]
+        assert ticks
+        assert title["x"] + title["width"] <= min(tick["x"] for tick in ticks)
+    bars = [bar.bounding_box() for bar in page.locator("#figure-outcomes [data-bar]").all()]
+    for number in page.locator("#figure-outcomes text[font-weight]").all():
+        box = number.bounding_box()
+        assert any(bar["x"] <= box["x"] and box["x"] + box["width"] <= bar["x"] + bar["width"] for bar in bars)
+
+
+def test_forks_stand_after_their_parent_in_the_order_of_their_decay(page: Any, report: str) -> None:
+    opened(page, report, "runs")
+    rows = list(zip(column(page, "seed"), column(page, "forked"), column(page, "weight_decay"), strict=True))
+    first = [(fork != "–", float(decay)) for seed, fork, decay in rows if seed == rows[0][0]]
+    assert len(first) > 2
+    assert first == sorted(first)
+
+
 def test_outcomes_of_one_task_are_shown_by_weight_decay(page: Any, report: str, mixed_report: str) -> None:
     button = "#figure-outcomes .tools button"
     rows = rows_of(downloaded(opened(page, mixed_report, query="forks=1"), button))

@@ -6,7 +6,7 @@ from grokscope.cli import COMMANDS
 from grokscope.cli.commands import arguments_of
 from grokscope.cli.options import ExecutorOptions, RunOptions, StorageOptions, given
 from grokscope.errors import InputError
-from grokscope.specs import Architecture, RunSpec, Training
+from grokscope.specs import Architecture, Initialization, RunSpec, Training
 
 
 def test_only_what_was_given_counts() -> None:
@@ -16,7 +16,8 @@ def test_only_what_was_given_counts() -> None:
 
 
 def test_every_option_of_a_run_is_a_field_of_its_spec() -> None:
-    known = {*RunSpec.__dataclass_fields__, *Training.__dataclass_fields__, *Architecture.__dataclass_fields__}
+    parts = (RunSpec, Training, Architecture, Initialization)
+    known = {name for part in parts for name in part.__dataclass_fields__}
     assert set(RunOptions.__dataclass_fields__) <= known
 
 

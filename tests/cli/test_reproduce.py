@@ -101,7 +101,7 @@ def test_its_figures_are_drawn(own: Path, capsys: pytest.CaptureFixture[str]) ->
 
 def test_the_example_is_a_study(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["reproduce", str(EXAMPLE), "--n-seeds", "2", "--device", "cpu", "--dry-run"]) == 0
-    assert capsys.readouterr().out.startswith("6 runs, 12,000 optimiser steps in all")
+    assert capsys.readouterr().out.startswith("6 runs, 18,000 optimiser steps in all")
     assert run(["reproduce", str(EXAMPLE), "--list"]) == 0
     assert capsys.readouterr().out.split() == ["tab-decay", "fig-decay", "decay"]
     assert run(["reproduce", str(EXAMPLE), "--claims"]) == 0

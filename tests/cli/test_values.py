@@ -15,6 +15,7 @@ from grokscope.errors import InputError
         ("--weight_decay 1 --dropout=a", "--dropout takes a number, got 'a'"),
         ("--executor slrum", "--executor takes one of local, slurm, ray, got 'slrum'; did you mean 'slurm'?"),
         ("--gradient plain fast", "--gradient takes one of plain, grokfast, orthogonal, got 'fast'"),
+        ("--embedded true", "--embedded takes one of True, False, got 'true'; did you mean 'True'?"),
     ],
 )
 def test_a_value_of_another_kind_is_rejected(line: str, sentence: str) -> None:

@@ -10,10 +10,11 @@ from torch import Tensor, nn
 
 import grokscope
 from grokscope.activations import run_stack
+from grokscope.jobs import run_all
 from grokscope.model import site_names
-from grokscope.runs import run_name
-from grokscope.specs import RunSpec
-from grokscope.tasks import split
+from grokscope.runs import Store, run_name
+from grokscope.specs import Architecture, Cadence, RunSpec, Training
+from grokscope.tasks import named_task, pinned_task_name, split
 
 
 def hooked(module: nn.Module, tokens: Tensor, names: set[str]) -> dict[str, Tensor]:
@@ -76,3 +77,48 @@ def test_the_module_answers_as_the_log_says(spec: RunSpec, step: int, path: Path
         assert log[f"{part}_loss"][row] == pytest.approx(losses[rows].mean(), rel=1e-5)
     squares = sum(float(p.detach().double().square().sum()) for p in run.module(step).parameters())
     assert log["norm"][row] == pytest.approx(squares**0.5, rel=1e-6)
+
+
+MODULES = {
+    "transformer": ("mine.py:sequences", Architecture(layers=1, width=8, heads=2, mlp_width=8), {}),
+    "one-hot mlp": ("mine.py:sequences", Architecture(kind="mlp", layers=1, mlp_width=8), {}),
+    "linear map of tokens": ("mine.py:sequences", Architecture(kind="mlp", layers=0), {}),
+    "embedded mlp": ("mine.py:sequences", Architecture(kind="mlp", layers=1, mlp_width=8, embedded=True, width=4), {}),
+    "mlp of vectors": ("mine.py:vectors", Architecture(kind="mlp", layers=2, mlp_width=8), {"loss": "mse"}),
+    "linear map of vectors": ("mine.py:vectors", Architecture(kind="mlp", layers=0), {"loss": "mse"}),
+}
+SOURCE = """
+import numpy as np
+
+PAIRS = np.array([[a, b] for a in range(5) for b in range(5)])
+
+def sequences():
+    return {"tokens": PAIRS, "answers": PAIRS.sum(axis=1) % 5}
+
+def vectors():
+    return {"vectors": PAIRS / 5, "answers": PAIRS[:, :1] / 3, "success": 0.5}
+"""
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_needs_its_weights_alone(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its task is a function, which is not run to make it, and which may be gone."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(SOURCE)
+    task, architecture, training = MODULES[name]
+    spec = RunSpec(
+        pinned_task_name(task),
+        train_fraction=0.5,
+        architecture=architecture,
+        training=Training(steps=2, batch_size=4, **training),
+        measurements=Cadence(every=2),
+        checkpoints=Cadence(every=2),
+    )
+    run_all([spec], Store("runs"), compiled=False)
+    rows, run = named_task(spec.task), grokscope.open("runs")[0]
+    given = torch.tensor(rows.tokens) if rows.vectors is None else torch.tensor(rows.vectors, dtype=torch.float32)
+    expected = run.subject([2]).logits()[0]
+    Path("mine.py").unlink()
+    with torch.no_grad():
+        found = run.module(2)(given)
+    torch.testing.assert_close(found, expected.to(found.dtype))

@@ -119,7 +119,7 @@ def test_a_followed_run_is_the_record_that_its_folder_gives(folder: RunFolder) -
     followed, stored = only(follower).record, folder.record()
     assert followed.outcome == stored.outcome
     assert followed.evaluations == stored.evaluations
-    assert followed.timeline == stored.timeline
+    assert repr(followed.timeline) == repr(stored.timeline)  # a norm of NaN is not equal to itself
 
 
 def test_a_run_from_the_index_keeps_the_studies_it_was_made_for(

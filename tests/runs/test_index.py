@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -147,7 +148,7 @@ def test_one_flipped_bit_is_found(folder: Path) -> None:
     place = content.index((300).to_bytes(2, "big") + (4001).to_bytes(2, "big"))
     content[place + 3] ^= 2
     (folder / INDEX).write_bytes(content)
-    with sqlite3.connect(folder / INDEX) as database:
+    with closing(sqlite3.connect(folder / INDEX)) as database:
         assert (4003,) in database.execute("select grokked from runs where run = ?", [name_of(1)])
     assert open_runs(folder).table() == expected
 
@@ -189,7 +190,7 @@ def test_a_study_that_is_added_later_is_seen(folder: Path) -> None:
 
 def test_the_index_is_a_database_for_others_too(folder: Path) -> None:
     open_runs(folder).facts()
-    with sqlite3.connect(f"file:{folder / INDEX}?mode=ro", uri=True) as database:
+    with closing(sqlite3.connect(f"file:{folder / INDEX}?mode=ro", uri=True)) as database:
         found = database.execute("select count(*), max(grokked) from runs where outcome = 'grokked'").fetchone()
     assert found == (RUNS // 2, 4011)
 

@@ -251,3 +251,77 @@ def test_what_cannot_be_measured_is_refused_at_once(
     with pytest.raises(InputError) as refusal:
         measure_checkpoints(stored(path, spec), names, reading)
     assert sentence in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["fsd", "output_entropy", "patching", "trig"])
+def test_what_the_task_lacks_is_refused_at_once(name: str, tmp_path: Path) -> None:
+    spec = replace(
+        ADD,
+        task="ridge_d3_n8_v4",
+        architecture=Architecture(kind="mlp", layers=0),
+        training=replace(ADD.training, loss="mse", batch_size=None),
+    )
+    Store(tmp_path).add(spec)
+    with pytest.raises(InputError, match=f"^ridge_d3_n8_v4 has no .*|^ridge_d3_n8_v4 .*'{name}' needs$"):
+        measure_checkpoints(stored(tmp_path, spec), [name])
+
+
+# Updates are between stored checkpoints, whichever of them are measured.
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of fourteen checkpoints, not equally far apart."""
+    folder = tmp_path_factory.mktemp("many")
+    spec = replace(
+        ADD, training=replace(ADD.training, steps=24), checkpoints=Cadence(every=2, at=(5,)), precision="float32"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        run_all([spec], Store(folder), compiled=False)
+    return stored(folder, spec)
+
+
+def test_updates_are_those_of_the_stored_checkpoints(many: Run) -> None:
+    rows = rows_of(many, ["updates", "update_spectrum"])
+    tensors = [many.at(step).tensors for step in many.steps]
+    weights = [torch.cat([one[name].double().flatten() for name in tensors[0]]) for one in tensors]
+    assert len(rows) == len(many.steps) == 14
+    for place, row in enumerate(rows):
+        if place:
+            moved = weights[place] - weights[place - 1]
+            lasted = many.steps[place] - many.steps[place - 1]
+            assert row["update_speed"] == pytest.approx(float(moved.norm()) / lasted)
+            assert row["update_decay_cosine"] == pytest.approx(
+                float(torch.cosine_similarity(moved, -weights[place - 1], dim=0))
+            )
+        assert isnan(row["update_speed"]) == (place < 1)
+        assert isnan(row["update_cosine"]) == (place < 2)
+        assert isnan(row["update_top_share"]) == (place < 10)
+    assert {row["undefined"] for row in rows[10:]} == {""}
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 100])
+def test_how_many_checkpoints_are_stacked_changes_no_bit_of_an_update(
+    size: int, many: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everything = {row["step"]: row for row in rows_of(many, ["updates", "update_spectrum"])}
+    in_stacks_of(size, monkeypatch)
+    for steps in ((), (24,), (22, 4, 24), (24, 24)):
+        for row in rows_of(many, ["updates", "update_spectrum"], Reading(steps)):
+            assert str(row) == str(everything[row["step"]])
+
+
+def test_each_checkpoint_is_read_once_for_its_updates(many: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, parameters = [], measuring._parameters
+    monkeypatch.setattr(measuring, "_parameters", lambda run, step: seen.append(step) or parameters(run, step))
+    rows_of(many, ["norms"])
+    assert not seen, "nothing is read that no measure asks for"
+    rows_of(many, ["updates", "update_spectrum"])
+    assert seen == list(many.steps)
+
+
+def test_while_runs_are_trained_there_is_no_stored_run_to_read_updates_of(path: Path) -> None:
+    subject = stored(path).subject()
+    assert measuring.measure_stack(subject, ["updates"]) == [{} for _ in STEPS]
+    assert all("norm" in row for row in measuring.measure_stack(subject, ["updates", "norms"]))

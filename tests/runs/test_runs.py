@@ -28,6 +28,8 @@ def test_a_run_tells_what_it_is_and_where_its_weights_are(path: Path) -> None:
     log = run.log()
     assert log["step"].tolist() == [0, 4, STEPS]
     assert log["train_accuracy"].dtype == float
+    row = run.summary()
+    assert (run.outcome, run.grokked, run.memorized) == (row["outcome"], row["grokked"], row["memorized"])
     waiting = grokscope.open(path)["add_mod11_s10"]
     assert (waiting.log(), waiting.steps) == ({}, ())
 

@@ -59,6 +59,9 @@ def test_choices_can_be_combined_and_name_runs_that_are_ambiguous_in_the_folder(
     assert forks["add_mod11_s3"].spec == forks[0].spec == FORK
     assert forks[FORK.content_hash].spec == FORK
     assert [row["run"] for row in forks.table()] == [run_name(FORK)]
+    assert "add_mod11_s3" in forks
+    assert forks[0] in forks
+    assert "S3" not in forks
     assert forks.columns()["fork_step"] == [4]
 
 
@@ -73,6 +76,7 @@ def test_choices_can_be_combined_and_name_runs_that_are_ambiguous_in_the_folder(
         (lambda runs: runs.where(spec="x"), InputError, r"runs have no field 'spec'"),
         (lambda runs: runs.where(weight_decay="2"), InputError, r"^weight_decay is a number, got '2'$"),
         (lambda runs: runs.where(task=["S3", 3]), InputError, r"^task is a text, got 3$"),
+        (lambda runs: runs.where(outcome="groked"), InputError, r"got 'groked'; did you mean 'grokked'\?$"),
         (lambda runs: runs[4], IndexError, r"^there is no run 4 among 4 runs$"),
         (lambda runs: runs[1.5], InputError, r"^a run is chosen by its place or its name, got 1.5$"),
         (

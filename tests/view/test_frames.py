@@ -1,6 +1,7 @@
 """Runs as frames of pandas and polars: every row and value of the table, and types that the values do not change."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import grokscope
 from grokscope.errors import InputError
 from grokscope.runs import RunOutcome, Store
+from grokscope.runs.runs import with_settings
 from grokscope.specs import RunSpec
 from grokscope.view.frames import pandas_frame, polars_frame
 
@@ -36,11 +38,23 @@ def test_both_frames_hold_what_the_facts_say(folder: Path) -> None:
     runs = grokscope.open(folder)
     expected = [
         {name: value for name, value in facts.items() if name not in ("spec", "details", "made_for")}
-        for facts in runs.facts()
+        for facts in with_settings(runs.facts())
     ]
     assert [row["grokked"] for row in expected].count(4000) == 1
     assert rows_of_pandas(runs.to_pandas()) == runs.to_polars().to_dicts() == expected
     assert list(runs.to_pandas().columns) == runs.to_polars().columns == list(runs.columns())
+
+
+def test_what_a_grid_varies_is_a_column(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for rate in (0.001, 0.01):
+        store.add(replace(RunSpec(), training=replace(RunSpec().training, learning_rate=rate)))
+    store.add(RunSpec().with_seed(1))
+    frame = grokscope.open(tmp_path).to_pandas()
+    assert sorted(frame["learning_rate"]) == [0.001, 0.001, 0.01]
+    assert set(frame["batch_size"]) == {512}
+    assert "seeds.split" in frame
+    assert "trigger.signal" not in frame
 
 
 def test_types_are_those_of_the_columns_whatever_is_known(folder: Path) -> None:

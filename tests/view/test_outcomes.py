@@ -1,9 +1,13 @@
 """The words for outcomes."""
 
+from math import nan
+
 import pytest
 
+from grokscope.runs import RunOutcome, RunRecord
+from grokscope.specs import RunSpec
 from grokscope.timeline import Outcome
-from grokscope.view.outcomes import MARKS, NOT_MEMORIZED, describe_ending, memorized_before
+from grokscope.view.outcomes import MARKS, NOT_MEMORIZED, describe_ending, memorized_before, why_without_fsd
 
 
 @pytest.mark.parametrize("outcome", Outcome)
@@ -22,3 +26,23 @@ def test_a_fork_memorised_before_it_if_not_after() -> None:
     assert not memorized_before(1100, 1000)
     assert not memorized_before(None, 1000)
     assert not memorized_before(0, None)
+
+
+@pytest.mark.parametrize(
+    ("task", "named"),
+    [
+        ("latin7", "latin7"),
+        ("gone/mine.npz#0123456789abcdef", "mine.npz"),  # the file is elsewhere
+        ("gone/mine.py:rows#0123456789abcdef", "mine.py:rows"),
+    ],
+)
+def test_what_has_no_basis_says_so(task: str, named: str) -> None:
+    record = RunRecord(RunSpec(task), RunOutcome(), {"step": [0, 1], "fsd": [nan, nan]}, {})
+    assert why_without_fsd(record) == f"{named} has no basis to read activations in"
+    seen = RunRecord(RunSpec(task), RunOutcome(), {"step": [0, 1], "fsd": [nan, 0.5]}, {})
+    assert why_without_fsd(seen) == ""
+
+
+@pytest.mark.parametrize("task", ["add_mod7", "parity_n4_k2", "table:gone.json#0123456789abcdef"])
+def test_what_has_a_basis_needs_no_reason(task: str) -> None:
+    assert why_without_fsd(RunRecord(RunSpec(task), RunOutcome(), {"step": [0], "fsd": [nan]}, {})) == ""

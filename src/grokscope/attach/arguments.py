@@ -68,7 +68,7 @@ def one_line(error: BaseException) -> str:
 
 def train_pairs(task: Task, train: Any) -> Bool[Tensor, " inputs"]:
     """A mask over the task's inputs from a mask, a square mask over (a, b), indices of inputs, or pairs."""
-    n, count = task.symbols, len(task.inputs)
+    n, count = task.symbols, task.rows
     accepted = f"a mask over {count} pairs, a mask [{n}, {n}], indices [k], or pairs [k, 2]"
     try:
         given = train.detach().cpu().numpy() if isinstance(train, Tensor) else np.asarray(train)

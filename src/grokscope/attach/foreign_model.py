@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from grokscope.activations import ConditionedMeans, Conditioning, Edits, Need, Subject
+from grokscope.activations import ConditionedMeans, Conditioning, Edits, Need, Subject, lacking_needs
 from grokscope.errors import InputError, did_you_mean, require, shown
 from grokscope.measures import MEASURES, Measure
 from grokscope.measures.catalogue import lacking
@@ -16,8 +16,8 @@ __all__ = ["ForeignModel", "foreign_measure", "foreign_measures"]
 
 AT_SITES: frozenset[Need] = frozenset({"means", "activations"})
 """What is read at a site."""
-OFFERS: frozenset[Need] = AT_SITES | {"basis", "logits"}
-"""What any model can be asked for, where its task has a basis."""
+OFFERS: frozenset[Need] = AT_SITES | {"basis", "answers", "pairs", "classes", "logits"}
+"""What any model can be asked for, unless its task lacks it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +47,9 @@ class ForeignModel(Subject):
 
     @property
     def offers(self) -> frozenset[Need]:
-        """Logits; what is read at a site; the split where it is known, and modes where the task has a basis."""
+        """Logits; what is read at a site; the split where it is known, and what the task has."""
         known: set[Need] = {"split"} if self.knows_split else set()
-        unknown = (set() if self.task.bases else {"basis"}) | (set() if self.site else AT_SITES)
+        unknown = lacking_needs(self.task) | (frozenset() if self.site else AT_SITES)
         return (OFFERS - unknown) | known
 
     @property
@@ -57,7 +57,7 @@ class ForeignModel(Subject):
         """The site that is measured, of which key modes are taken, too."""
         return self.site, self.site
 
-    def means(self, site: str, by: Conditioning = "answer") -> ConditionedMeans:
+    def means(self, site: str, by: Conditioning = "") -> ConditionedMeans:
         """A[s, j] of a site, conditioned as the pass was."""
         return self.site_means[site]
 

@@ -36,7 +36,7 @@ class Journal:
         if is_train is None:
             raise InputError("a log that is kept needs the training pairs: give Monitor(train=…)")
         require(
-            task.bases,
+            task.bases or task.name != OWN,
             f"a log is kept by its task's name, and {task.name} has none and is no group's: keep monitor.log",
         )
         self.out, self.task, self.every = out, task, every

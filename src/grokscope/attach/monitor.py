@@ -19,7 +19,7 @@ from grokscope.attach.operations import own_task, portable, without_group
 from grokscope.attach.passes import Pass
 from grokscope.attach.preservation import home_of, preserve_state, unwrap
 from grokscope.attach.sites import Site, find_sites, likely_sites, site_name
-from grokscope.errors import InputError, require, shown
+from grokscope.errors import InputError, plural, require, shown
 from grokscope.measures import Question, measure, scores
 from grokscope.measures.catalogue import undefined_reason
 from grokscope.runs.logs import Columns, columns_from
@@ -58,7 +58,7 @@ class Monitor:
         readout: Callable[[Any], Tensor] | None = None,
         position: int | None = -1,
         train: Any = None,
-        by: Conditioning = "answer",
+        by: Conditioning = "",
         basis: str = "",
         keys: Sequence[int] | None = None,
         chunk: int | None = None,
@@ -80,7 +80,7 @@ class Monitor:
             position: Which position of [inputs, positions, …] is read; None takes all of them as neurons.
             train: The training pairs: a mask over `task.inputs`, an n × n mask, indices of `task.inputs`, or pairs
                 [k, 2].
-            by: What activations are conditioned on, `answer` or `sum`.
+            by: What activations are conditioned on, `answer` or `sum`; the answer by default.
             basis: The basis in which they are read; the task's faithful one by default.
             keys: Key modes, counted from 1, for `trig` and `excluded`; those of each evaluation if not given.
             chunk: Pairs in one forward pass; as many as the device likes if not given.
@@ -97,6 +97,10 @@ class Monitor:
         require(readout is None or callable(readout), "readout must be a function of the model's output", readout)
         require(by in get_args(Conditioning), f"by must be one of {', '.join(get_args(Conditioning))}", by)
         self.task = own_task(task, symbols)
+        require(
+            self.task.pairs is not None,
+            f"a monitor passes pairs of symbols to a model, and {self.task.name} is not a table of pairs",
+        )
         self.position, self.by, self.basis_name = position, by, basis
         self.sites = _distinct((sites,) if isinstance(sites, str) or callable(sites) else as_tuple(sites, "sites"))
         self.basis: Basis | None = conditioning_basis(self.task, by, basis) if self.task.bases else None
@@ -111,6 +115,10 @@ class Monitor:
         self.controlled: tuple[torch.optim.Optimizer, ...] = ()
         self.journal = None if out is None else Journal(Path(out), self.task, self.is_train, every, model_name, seed)
         self._model: Any = None
+
+    def __repr__(self) -> str:
+        measures = ", ".join(self.measures) or "no measures"
+        return f"<Monitor of {self.task.name}: {measures}; {plural(len(self.log), 'evaluation')}>"
 
     @contextmanager
     def attach(self, model: Any, *optimizers: torch.optim.Optimizer) -> Iterator["Monitor"]:
@@ -201,7 +209,7 @@ class Monitor:
         It needs the training pairs.
         """
         require(self.is_train is not None, "a timeline needs the training pairs: give Monitor(train=…)")
-        return timeline_of(self.columns(), sync_at=ReadingSpec().sync_at(is_group=self.task.sums is None))
+        return timeline_of(self.columns(), sync_at=ReadingSpec().sync_at(is_group=self.task.is_read_in_irreps))
 
     @property
     def record(self) -> RunRecord:

@@ -8,8 +8,7 @@ import torch
 
 from grokscope.attach.arguments import is_whole, one_line
 from grokscope.errors import InputError, require, shown
-from grokscope.tasks import MAX_ORDER, OPERATIONS, Basis, Group, Task, group_modes, named_task
-from grokscope.tasks.group import frozen
+from grokscope.tasks import MAX_ORDER, OPERATIONS, Basis, Group, Task, group_modes, named_task, pair_task
 
 __all__ = ["Operation", "own_task", "portable", "without_group"]
 
@@ -126,4 +125,4 @@ def _own(table: np.ndarray) -> Task:
 def _task(table: np.ndarray, title: str, bases: Any, group: Group | None) -> Task:
     inputs = np.argwhere(table >= 0)
     answers = table[inputs[:, 0], inputs[:, 1]]
-    return Task(OWN, title, len(table), frozen(inputs), frozen(answers), None, bases, group)
+    return pair_task(OWN, title, len(table), inputs, answers, bases=bases, group=group)

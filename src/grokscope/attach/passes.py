@@ -15,7 +15,7 @@ from grokscope.attach.foreign_model import ForeignModel
 from grokscope.attach.preservation import device_of, home_of
 from grokscope.attach.sites import Place, Site, at_position, capture, find_sites, site_name
 from grokscope.errors import InputError, require, shown
-from grokscope.model import pair_scores
+from grokscope.model import row_scores
 from grokscope.shapes import Bool, Float
 from grokscope.tasks import Task
 
@@ -52,14 +52,13 @@ class Pass:
         """Run all pairs, chunk by chunk. The caller has made sure that nothing is disturbed."""
         device, names = device_of(model), [site_name(site) for site in self.sites]
         home = home_of(device)
-        condition, answers = (
-            torch.tensor(values, device=home) for values in (condition_of(self.task, self.by), self.task.answers)
-        )
-        totals = {name: RunningMeans(self.task.symbols, condition) for name in names}
+        read_by = condition_of(self.task, self.by)
+        condition, answers = (torch.tensor(values, device=home) for values in (read_by.values, self.task.answers))
+        totals = {name: RunningMeans(read_by.size, condition) for name in names}
         kept: dict[str, list[Tensor]] = {name: [] for name in names}
         all_logits, scored = [], []
         for rows, logits, values in self._parts(model, device):
-            scored.append(torch.stack(pair_scores(logits.to(home).double(), answers[rows])))
+            scored.append(torch.stack(row_scores(logits.to(home).double(), answers[rows])))
             for name, value in zip(names, values, strict=True):
                 totals[name].add(value[None], rows)
                 if self.keeps_all:
@@ -85,7 +84,7 @@ class Pass:
 
     def _parts(self, model: nn.Module, device: torch.device) -> Iterator[tuple[slice, Tensor, list[Tensor]]]:
         size = self.chunk or PAIRS_AT_ONCE.get(device.type, PAIRS_AT_ONCE["cpu"])
-        places, inputs = find_sites(model, self.sites), len(self.task.inputs)
+        places, inputs = find_sites(model, self.sites), self.task.rows
         for start in range(0, inputs, size):
             rows = slice(start, min(start + size, inputs))
             yield rows, *self._run(model, device, rows, places)

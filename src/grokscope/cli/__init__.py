@@ -105,6 +105,9 @@ def parse(words: list[str]) -> Callable[[], object]:
             if stop.code:
                 got = shown(" ".join(words[1:])) if words[1:] else "nothing"
                 usage = " ".join([name, *_required(command)])
+                needed = [one for one in _required(command) if one.startswith("--")]
+                if missing := [one.removesuffix(" ...") for one in needed if one.split()[0] not in words]:
+                    got += f"; {' and '.join(missing)} is missing"
                 raise InputError(f"a command such as `grokscope {usage}` is expected, got {got}") from None
             print("\n".join(["", "Examples:", *(f"  {line}" for line in examples_of(inspect.getdoc(command) or ""))]))
             raise
@@ -112,6 +115,8 @@ def parse(words: list[str]) -> Callable[[], object]:
         return partial(_print_completion, rest)
     if name in ("-h", "--help", "--version") and not rest:
         return partial(print, f"grokscope {__version__}" if name == "--version" else help_text())
+    if name in ("-h", "--help", "--version"):
+        raise InputError(f"nothing is expected after {name}, got {shown(' '.join(rest))}")
     if name in RENAMED:
         raise InputError(f"`grokscope {name}` is now `grokscope {RENAMED[name]}`")
     kind, known = ("option", ("--help", "--version", "--completion")) if name.startswith("-") else ("command", COMMANDS)

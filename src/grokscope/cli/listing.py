@@ -13,6 +13,7 @@ from grokscope.runs import Runs, open_runs
 from grokscope.runs.records import DAMAGED
 from grokscope.runs.settings import differing
 from grokscope.specs import ReadingSpec, RunSpec
+from grokscope.timeline import judged_row
 from grokscope.view.outcomes import BEFORE, describe_ending, memorized_before
 
 __all__ = ["list_runs"]
@@ -22,6 +23,7 @@ REACHED = {
     "memorized": ("train_accuracy", ReadingSpec().memorized),
     "grokked": ("validation_accuracy", ReadingSpec().grokked),
 }
+FIRST = ("kind", "loss")  # of those, the ones that say most
 MOST_VARIED = 4  # other settings that are shown
 MOST_COMPARED = 1000  # runs whose settings are compared
 MOST_FOLLOWED = 200  # unfinished runs whose logs are read
@@ -54,7 +56,7 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
     if any(row["fork_step"] is not None for row in rows):
         columns["forked at"] = "fork_step"
     cells = [[_cell(row, name) for name in columns.values()] for row in rows]
-    print(align(list(columns), cells, left=frozenset({"run", "outcome"})))
+    print(align(list(columns), cells, left=frozenset({"run", "outcome", *FIRST})))
     counts = Counter(_cell(row, "outcome") for row in rows)
     outcomes = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
     print(f"\n{len(rows):,} {'run' if len(rows) == 1 else 'runs'}: {outcomes}")
@@ -71,11 +73,14 @@ def _add_varied(rows: list[dict[str, Any]]) -> list[str]:
     """Add to each row the settings without a column of their own in which the runs differ; their names."""
     if not 1 < len(rows) <= MOST_COMPARED:
         return []
-    columns = differing([RunSpec.from_json(row["spec"]) for row in rows])
-    names = [name for name in columns if name not in SHOWN and not name.startswith(("seeds.", "fork."))][:MOST_VARIED]
+    specs = [RunSpec.from_json(row["spec"]) for row in rows]
+    columns = differing(specs)
+    names = [name for name in columns if name not in SHOWN and not name.startswith(("seeds.", "fork."))]
+    names = sorted(names, key=lambda name: name not in FIRST)[:MOST_VARIED]
     for name in names:
-        for row, value in zip(rows, columns[name], strict=True):
-            row[name] = value if isinstance(value, int | float | str | None) else json.dumps(value)
+        for row, spec, value in zip(rows, specs, columns[name], strict=True):
+            known = None if name in spec.architecture.meaningless else value
+            row[name] = known if isinstance(known, int | float | str | None) else json.dumps(known)
     return names
 
 
@@ -85,7 +90,7 @@ def _follow_unfinished(runs: Runs, rows: list[dict[str, Any]]) -> None:
         run = runs[row["run"]]
         row["outcome"] = "training" if run.folder.is_held() else "unfinished"
         try:
-            log = run.folder.log()
+            log = [judged_row(one) for one in run.folder.log()]
         except InputError as error:
             row |= {"outcome": DAMAGED, "problem": str(error)}
             continue

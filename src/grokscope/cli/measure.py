@@ -1,15 +1,19 @@
 """`grokscope measure`: what can be measured, and measuring it on a stored run."""
 
+import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from grokscope.cli.measure_names import reject_unknown_measures
+from grokscope.cli.measure_names import measure_names, reject_unknown_measures
 from grokscope.cli.options import File, Flag, Force, JsonFlag, Whole, reject
 from grokscope.errors import InputError
 from grokscope.files import disk_error, named
 from grokscope.runs import open_runs
+
+if TYPE_CHECKING:
+    from grokscope.runs import Run
 
 __all__ = ["measure"]
 
@@ -30,7 +34,8 @@ def measure(
     ] = (),
     at: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT ...", help_behavior_hint="")] = (),
     condition: Annotated[
-        Literal["answer", "sum"] | None, tyro.conf.arg(metavar="{answer,sum}", help_behavior_hint="(default: answer)")
+        Literal["answer", "sum", "input"] | None,
+        tyro.conf.arg(metavar="{answer,sum,input}", help_behavior_hint="(default: what the task's basis is read on)"),
     ] = None,
     basis: Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = None,
     reference: Whole = None,
@@ -56,7 +61,8 @@ def measure(
         run: The run's name, its hash, or the beginning of either; add_mod97_s0:weight_decay=2 tells runs apart.
         measures: Measures by name.
         at: Steps with stored weights; all if not given.
-        condition: Average activations over pairs with the same answer, or with the same a + b as in the paper.
+        condition: Average activations over rows with the same answer, with the same a + b as in the paper, or (parity)
+            with the same input.
         basis: Basis of the Fourier analysis, as `grokscope tasks TASK` lists them; the task's own if not given.
         reference: Stored step from which restricted and excluded losses take their key modes.
         reading: JSON file with measurement settings (ReadingSpec): where FSD is read, and the choices of
@@ -92,6 +98,8 @@ def measure(
         print_catalogue(measures, as_json)
         return
     if run is None:
+        if not folder.exists() and folder.name in measure_names():
+            raise InputError(f"a measure is explained by `grokscope measure --measures {folder.name}`")
         raise InputError(f"name a run, as `grokscope list {folder}` lists them")
     found = open_runs(folder)[run]
     reject_unknown_measures(measures)
@@ -102,10 +110,21 @@ def measure(
     from grokscope.cli.measure_table import measure_run, read_reading
     from grokscope.runs import Reading
 
-    chosen = Reading(
-        at, condition or "answer", basis or "", reference, read_reading(reading), seed or 0, device or "cpu"
-    )
-    measure_run(found, measures or DEFAULT, chosen, out, all_, as_json)
+    chosen = Reading(at, condition or "", basis or "", reference, read_reading(reading), seed or 0, device or "cpu")
+    measure_run(found, measures or _usual(found), chosen, out, all_, as_json)
+
+
+def _usual(run: "Run") -> tuple[str, ...]:
+    """What is measured if nothing is named: without what the task has no basis for."""
+    from grokscope.activations import lacking_needs
+    from grokscope.measures import MEASURES
+    from grokscope.tasks import named_task
+
+    task = named_task(run.spec.task)
+    left_out = [name for name in DEFAULT if MEASURES[name].needs & lacking_needs(task)]
+    if left_out:
+        print(f"{task.name} has no basis to read activations in: {', '.join(left_out)} left out", file=sys.stderr)
+    return tuple(name for name in DEFAULT if name not in left_out)
 
 
 def _reject_bad_place(path: Path, force: bool) -> None:

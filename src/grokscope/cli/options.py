@@ -12,7 +12,7 @@ import tyro
 
 from grokscope.errors import InputError
 from grokscope.runs import Keep
-from grokscope.specs import Architecture, RunSpec, Training
+from grokscope.specs import Architecture, Initialization, RunSpec, Training
 
 __all__ = [
     "Device",
@@ -97,7 +97,7 @@ class TrainingOptions:
     learning_rate: Annotated[tuple[float, ...], _inherited(Training.learning_rate)] = ()
     """Learning rate η."""
     batch_size: Annotated[tuple[int, ...], _inherited(Training.batch_size, "INT")] = ()
-    """Pairs per step."""
+    """Rows per step; all training rows where these are fewer."""
     dropout: Annotated[tuple[float, ...], _inherited(Training.dropout)] = ()
     """Dropout rate on the attention and MLP outputs."""
     warmup_steps: Annotated[tuple[int, ...], _inherited(Training.warmup_steps, "INT")] = ()
@@ -117,15 +117,36 @@ class RunOptions(TrainingOptions):
     """
 
     train_fraction: Annotated[tuple[float, ...], _several(RunSpec.train_fraction)] = ()
-    """Share of all pairs that is trained on."""
+    """Share of the rows that is trained on."""
+    loss: Annotated[tuple[Literal["cross_entropy", "mse"], ...], _several(Training.loss, "{cross_entropy,mse}")] = ()
+    """What is minimised; real answers need mse."""
+    kind: Annotated[tuple[Literal["transformer", "mlp"], ...], _several(Architecture.kind, "{transformer,mlp}")] = ()
+    """The model; vectors need an mlp."""
+    activation: Annotated[
+        tuple[Literal["gelu", "relu", "square"], ...], _several(Architecture.activation, "{gelu,relu,square}")
+    ] = ()
+    """The neurons' nonlinearity; square is x², of quadratic networks."""
     layers: Annotated[tuple[int, ...], _several(Architecture.layers, "INT")] = ()
-    """Blocks of attention and MLP."""
+    """Blocks of attention and MLP, or hidden layers of an mlp, at most 8; an mlp with 0 is linear."""
     width: Annotated[tuple[int, ...], _several(Architecture.width, "INT")] = ()
-    """Width of the residual stream."""
+    """Width of the residual stream; of an mlp, that of its embeddings."""
     heads: Annotated[tuple[int, ...], _several(Architecture.heads, "INT")] = ()
     """Attention heads of each block."""
     mlp_width: Annotated[tuple[int, ...], _several(Architecture.mlp_width, "INT")] = ()
-    """Hidden neurons of each MLP."""
+    """Hidden neurons of each MLP or layer."""
+    biases: Annotated[tuple[bool, ...], _several(Architecture.biases, "{True,False}")] = ()
+    """Whether linear maps have biases."""
+    embedded: Annotated[tuple[bool, ...], _several(Architecture.embedded, "{True,False}")] = ()
+    """Whether an mlp reads learnt embeddings of its tokens; else it reads one-hot vectors."""
+    hidden_norm: Annotated[tuple[bool, ...], _several(Architecture.hidden_norm, "{True,False}")] = ()
+    """Whether an mlp has a LayerNorm before every activation."""
+    scale: Annotated[
+        tuple[float, ...],
+        tyro.conf.arg(
+            name="initial-scale", metavar="FLOAT ...", help_behavior_hint=f"(default: {Initialization.scale})"
+        ),
+    ] = ()
+    """What all initial weights are multiplied by; large ones delay grokking."""
     precision: Annotated[tuple[Precision, ...], _several(RunSpec.precision, "{float32,tf32,bf16}")] = ()
     """Arithmetic: float32 is the reference; tf32 and bf16 are faster."""
 

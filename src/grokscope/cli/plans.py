@@ -12,13 +12,12 @@ from grokscope.cli.options import Device, ExecutorOptions
 from grokscope.cli.progress_bar import TrainingBar
 from grokscope.errors import InputError, plural
 from grokscope.files import named, write_atomically
-from grokscope.jobs import bytes_per_run, find_damaged, prepare_plan, reject_impossible
+from grokscope.jobs import bytes_of_stack, find_damaged, prepare_plan, reject_impossible
 from grokscope.jobs.costs import cost_of
 from grokscope.jobs.executors import cores, executor_named, shards_of
 from grokscope.jobs.trackers import Word, mirror_logs, reject_missing
 from grokscope.runs import BusyError, Run, RunFolder, Store, is_remote, open_store, run_name
 from grokscope.specs import Plan
-from grokscope.training import cohort_key
 from grokscope.training.devices import is_available
 from grokscope.view.summary import summarize_run
 
@@ -64,10 +63,10 @@ def print_cost(plan: Plan, executor: ExecutorOptions) -> None:
             reject_impossible(plan.runs, store, plan.device, plan.measures)
     shards, cost = shards_of(plan, executor.runs_per_shard, executor.memory), cost_of(plan)
     slots = 1 if plan.device == "cpu" else max(len(shard.plan.runs) for shard in shards)
-    each = max(bytes_per_run(cohort_key(shard.plan.runs[0])) for shard in shards)
+    memory = max(bytes_of_stack(shard.plan.runs[:slots]) for shard in shards)
     print(f"runs      {len(plan.runs):,}, {cost.steps:,} steps in all")
     print(f"shards    {len(shards):,} in {plural(1 + max(shard.wave for shard in shards), 'wave')}")
-    print(f"memory    {slots * each / 2**30:,.2f} GiB for {plural(slots, 'run')} at once, without PyTorch's own")
+    print(f"memory    {memory / 2**30:,.2f} GiB for {plural(slots, 'run')} at once, without PyTorch's own")
     unit = "one core" if plan.device == "cpu" else "one H200"
     print(f"time      about {duration(cost.device_seconds)} of {unit}, by measured speeds")
     if executor.executor == "local" and plan.device == "cpu":

@@ -9,6 +9,7 @@ import tyro
 from grokscope.cli.options import File, Flag, Folder, Force, RunName, reject
 from grokscope.files import named, write_atomically
 from grokscope.runs import open_runs
+from grokscope.runs.records import known_task
 
 if TYPE_CHECKING:
     from grokscope.runs import Run
@@ -27,9 +28,11 @@ def plot(
 ) -> None:
     """Draw the curves of one run in a picture.
 
-    It shows accuracies, losses, FSD with its null, Fourier rank and weight norm at every evaluation. The null is the
-    95 % quantile of FSD in 64 untrained networks of the same spec. It is computed, which takes some seconds and for
-    large networks minutes, unless fsd_null was measured while training.
+    It shows accuracies, losses, FSD with its null, Fourier rank and weight norm at every evaluation; accuracies and
+    losses also of the groups of rows that are held out; of real answers the squared error over what counts as success;
+    and no FSD or rank where the task has no basis to read activations in. The null is the 95 % quantile of FSD in 64
+    untrained networks of the same spec. It is computed, which takes some seconds and for large networks minutes, unless
+    fsd_null was measured while training.
 
     Args:
         out: The file to write, .pdf, .png or .svg; RUN.pdf if not given.
@@ -46,6 +49,7 @@ def plot(
             f"a picture is written as .pdf, .png or .svg, got {named(path)}": ending not in PICTURES,
             f"{named(path)} exists already; nothing was overwritten (--force replaces it)": path.exists()
             and not (force and path.is_file()),
+            f"there is no folder {named(path.parent)} to write {named(Path(path.name))} in": not path.parent.is_dir(),
             f"{found.name} has no evaluations to plot yet": not found.record.evaluations.get("step"),
         }
     )
@@ -56,11 +60,13 @@ def plot(
 
     from grokscope.view.charts import run_chart
     from grokscope.view.charts.files import pictures_of
+    from grokscope.view.outcomes import why_without_fsd
 
+    missing = why_without_fsd(found.record)
     with Console(stderr=True).status("measuring untrained networks, for the null of FSD"):
-        quantile = None if no_null else _untrained_95(found)
+        quantile = None if no_null or missing else _untrained_95(found)
     write_atomically(path, pictures_of(run_chart.run_chart(found.name, found.record, quantile), [ending])[ending])
-    print(f"wrote {path}")
+    print(f"wrote {path}{missing and f'; FSD and rank are not defined: {missing}'}")
 
 
 def _untrained_95(run: "Run") -> float | None:
@@ -68,7 +74,8 @@ def _untrained_95(run: "Run") -> float | None:
     measured = [value for value in run.record.at_checkpoints("untrained_95") if value == value]
     if measured:
         return measured[-1]
-    if run.spec.model:  # somebody else's, whose untrained networks are not known
+    # Somebody else's model, whose untrained networks are not known; or a function's rows, which no picture runs.
+    if run.spec.model or known_task(run.spec.task) is None:
         return None
     from grokscope.measures import fsd_null, surrogates
 

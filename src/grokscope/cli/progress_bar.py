@@ -19,6 +19,7 @@ from grokscope.errors import plural
 from grokscope.runs import is_remote, run_name
 from grokscope.runs.following import Follower
 from grokscope.specs import Plan, ReadingSpec
+from grokscope.timeline import judged_row
 
 __all__ = ["TrainingBar"]
 
@@ -42,7 +43,7 @@ class TrainingBar:
             self.left |= {run.name: run.steps_left for run in stored}
         self.was_complete = not any(self.left.values())
         self.open: set[str] = set()
-        self.trained: deque[tuple[float, int]] = deque([(self.began, 0)])
+        self.trained: deque[tuple[float, int]] = deque()  # empty while models are compiled, before any step
         self.reached: dict[str, set[str]] = {event: set() for event in REACHED}
         self.jobs = ""
         self.bar = Progress(
@@ -63,6 +64,8 @@ class TrainingBar:
     @property
     def speed(self) -> float | None:
         """Steps of all runs together per second, over the last minute; None until it is known."""
+        if not self.trained:
+            return None
         (start, first), (end, last) = self.trained[0], self.trained[-1]
         return (last - first) / (end - start) if end > start and last > first else None
 
@@ -113,11 +116,12 @@ class TrainingBar:
     def _take_evaluation(self, run: str, left: int, row: dict[str, float | None]) -> None:
         new = max(self.left[run] - left, 0)  # a run that continues repeats some steps
         self.left[run] -= new
-        self.trained.append((self.clock(), self.trained[-1][1] + new))
+        if self.trained or new:
+            self.trained.append((self.clock(), new + (self.trained[-1][1] if self.trained else 0)))
         while len(self.trained) > 2 and self.trained[-1][0] - self.trained[0][0] > WINDOW:
             self.trained.popleft()
         for event, (column, threshold) in REACHED.items():
-            if (row[column] or 0) >= threshold:
+            if (judged_row(row)[column] or 0) >= threshold:
                 self.reached[event].add(run)
         self.open.add(run)
         self._close_finished()

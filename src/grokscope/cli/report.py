@@ -7,7 +7,8 @@ from typing import Annotated
 import tyro
 
 from grokscope.cli.options import Folder
-from grokscope.errors import plural
+from grokscope.errors import InputError, plural
+from grokscope.files import named
 from grokscope.runs import open_runs
 from grokscope.view import require_module
 
@@ -37,6 +38,8 @@ def report(
         grokscope report runs/first --out report.html --detail add_mod97_s0
     """
     _reject_unknown(folder, detail)
+    if not out.parent.is_dir():
+        raise InputError(f"there is no folder {named(out.parent)} to write {named(Path(out.name))} in")
     from rich.console import Console
     from rich.markup import escape
 

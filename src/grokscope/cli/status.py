@@ -12,6 +12,7 @@ from grokscope.runs.index import Facts
 from grokscope.runs.locks import lock_owner
 from grokscope.runs.runs import SUMMARIZED
 from grokscope.specs import RunSpec
+from grokscope.view.outcomes import describe_ending
 
 __all__ = ["cancel", "status"]
 
@@ -29,7 +30,7 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
         damaged_plans: list[str] = []
         planned = {spec.content_hash for plan in kept_plans(store, damaged_plans.append) for spec in plan.runs}
         begun = {name.rpartition("-")[2] for name in (*(row["run"] for row in rows), *damaged)}
-        outcomes = Counter(str(row["outcome"]) for row in rows if row["outcome"] != "unfinished")
+        outcomes = Counter(str(row["outcome"]) for row in rows if _has_ended(row))
         writers = {owner for row in rows if (owner := lock_owner(store.path / row["run"] / "lock")) is not None}
         facts = {
             "planned": len(planned | begun),
@@ -46,7 +47,8 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
     if as_json:
         print(json.dumps(facts))
         return
-    counts = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(outcomes.items()))
+    endings = Counter(describe_ending(str(row["outcome"]), row["memorized"]) for row in rows if _has_ended(row))
+    counts = ", ".join(f"{count} {words}" for words, count in sorted(endings.items()))
     ended = f"{facts['finished']} finished{f' ({counts})' if counts else ''}"
     broken = f", {len(damaged)} damaged" if damaged else ""
     going = f"{facts['begun']} in progress, {facts['waiting']} pending"
@@ -59,6 +61,10 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
         print(f"cancelled; continue with `grokscope resume {folder}`")
     if damage := describe_damage(damaged, folder, damaged_plans):
         print(damage)
+
+
+def _has_ended(row: Facts) -> bool:
+    return row["outcome"] != "unfinished"
 
 
 def _rows_of(folder: str, store: Store) -> tuple[list[Facts], dict[str, str]]:

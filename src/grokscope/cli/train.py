@@ -67,6 +67,8 @@ def train(
         grokscope train add_mod97 --weight-decay 2 --write-spec mine.json
         grokscope train add_mod97 S5 --seeds 0:256 --weight-decay 0.3 1 3 --out runs/decays --dry-run
         grokscope train add_mod97 --layers 1 2 --width 64 128 --learning-rate 0.001 0.01 --out runs/sizes
+        grokscope train parity_n12_k3 --kind mlp --layers 1 --activation relu --out runs/parity
+        grokscope train ridge_d100_n200 --kind mlp --layers 0 --loss mse --out runs/ridge
     """
     executor.check()
     reject(
@@ -81,7 +83,7 @@ def train(
             "name a task, as `grokscope tasks` lists them, or a file with --spec": not task and spec is None,
         }
     )
-    from grokscope.tasks import named_task, pinned_task_name, train_size
+    from grokscope.tasks import named_task, pinned_task_name, reject_unsuited, train_size
 
     bases = [USUAL] if spec is None else read_specs(spec)
     for name in task:
@@ -104,7 +106,9 @@ def train(
         runs |= dict.fromkeys(combinations(base, values, numbers))
 
     for name, fraction in {(spec.task, spec.train_fraction) for spec in runs}:
-        train_size(named_task(name), fraction)  # rejects one that leaves no pair
+        train_size(named_task(name), fraction)  # rejects one that leaves no row
+    for one in runs:
+        reject_unsuited(one, named_task(one.task))
     if write_spec is not None:
         write_specs([*runs], write_spec)
         return

@@ -36,11 +36,18 @@ def _check(argument: Argument, value: str) -> None:
             kind(value)
         except ValueError:
             raise InputError(f"{argument.written} takes a {KINDS[kind]}, got {shown(value)}") from None
-    elif get_origin(kind) is Literal and value not in get_args(kind):
-        words = get_args(kind)
+    elif (words := _words(argument)) and value not in words:
         raise InputError(
             f"{argument.written} takes one of {', '.join(words)}, got {shown(value)}{did_you_mean(value, words)}"
         )
+
+
+def _words(argument: Argument) -> tuple[str, ...]:
+    """The words that an option takes, if it takes only some."""
+    kind = _element(argument.kind)
+    if kind is bool and argument.takes_value:
+        return "True", "False"
+    return get_args(kind) if get_origin(kind) is Literal else ()
 
 
 def _element(kind: Any) -> Any:

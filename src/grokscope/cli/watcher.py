@@ -144,7 +144,7 @@ def _key(spec: RunSpec, by: Grouping) -> Hashable:
 
 def _label(specs: Sequence[RunSpec], by: Grouping) -> str:
     """The tasks, λ, the number of runs, where they were forked and the size of the model."""
-    tasks = list(dict.fromkeys(spec.task.rpartition("/")[2] for spec in specs))
+    tasks = list(dict.fromkeys(spec.task.rpartition("/")[2].partition("#")[0] for spec in specs))
     decays = sorted({decay for spec in specs if (decay := spec.training.weight_decay) is not None})
     model = specs[0].architecture
     words = tasks[0] if len(tasks) == 1 else f"{tasks[0]} and {len(tasks) - 1} more"
@@ -154,7 +154,7 @@ def _label(specs: Sequence[RunSpec], by: Grouping) -> str:
     forked = {spec.fork.step for spec in specs if spec.fork is not None}
     if forked and by == "seeds":
         words += f" from {min(forked):,}"
-    return f"{words} {model.layers}×{model.width}"
+    return f"{words} {model.layers}×{model.mlp_width if model.kind == 'mlp' else model.width}"
 
 
 def _curve(series: Sequence[Sequence[tuple[int, float]]], last: int) -> tuple[float, ...]:

@@ -2,13 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from grokscope.activations import Conditioning, RunStack, conditioning_basis
+from grokscope.activations import Conditioning, RunStack, Trajectory, conditioning_basis
 from grokscope.errors import InputError
-from grokscope.measures.catalogue import Row, measure, select
+from grokscope.measures.catalogue import Row, measure, measure_named, require_of_task, select
 from grokscope.measures.question import Question
+from grokscope.measures.updates import WINDOW
 from grokscope.runs.runs import Run
 from grokscope.specs import Plan, ReadingSpec, RunSpec
 from grokscope.specs.spec import WORD_LIMIT, require
@@ -18,6 +22,7 @@ from grokscope.training.devices import is_available
 __all__ = ["STEPS_AT_ONCE", "Measuring", "Reading", "measure_checkpoints", "measure_stack"]
 
 STEPS_AT_ONCE = {"cpu": 4, "cuda": 16, "mps": 16}  # checkpoints in one stack: some hundred MB on a CPU
+KEPT = 2 * WINDOW  # checkpoints whose parameters are kept for the updates between them: each is read once
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class Reading:
 
     steps: tuple[int, ...] = ()
     """Stored steps; all if empty."""
-    by: Conditioning = "answer"
+    by: Conditioning = ""
     """What activations are conditioned on."""
     basis: str = ""
     """The basis they are read in; the task's own if empty."""
@@ -85,7 +90,9 @@ def measure_checkpoints(run: Run, names: Sequence[str], reading: Reading | None 
         raise InputError(f"device {how.device} is not available; use cpu")
     if how.device.startswith("mps"):
         raise InputError("mps has no float64, which measures need; use cpu")
-    conditioning_basis(named_task(run.spec.task), how.by, how.basis)
+    if how.by or how.basis or any("basis" in measure_named(name).needs for name in names):
+        conditioning_basis(named_task(run.spec.task), how.by, how.basis)
+    require_of_task(named_task(run.spec.task), names)
     stored = run.steps
     if not stored:
         raise InputError(f"{run.name} has no stored weights")
@@ -138,11 +145,26 @@ def _is_another_reading(task: Task, where: str) -> bool:
 
 def _measure_steps(run: Run, names: Sequence[str], how: Reading, steps: tuple[int, ...]) -> Iterator[list[Row]]:
     reference = None if how.reference is None else run.subject([how.reference], how.device)
+    stored, parameters = run.steps, lru_cache(maxsize=KEPT)(lambda step: _parameters(run, step))
     size = STEPS_AT_ONCE[how.device.partition(":")[0]]
     for start in range(0, len(steps), size):
         stack = steps[start : start + size]
         # The last of several may be left alone, and a stack of one is rejected where others are undefined.
         read = stack * 2 if len(stack) == 1 < len(steps) else stack
-        question = Question(run.subject(read, how.device), how.spec, how.by, how.basis, reference, run.spec, how.seed)
+        question = Question(
+            run.subject(read, how.device),
+            how.spec,
+            how.by,
+            how.basis,
+            reference,
+            run.spec,
+            how.seed,
+            trajectory=Trajectory(stored, parameters, read),
+        )
         rows = measure(question, names)[: len(stack)]
         yield [{"run": run.name, "step": step, **row} for step, row in zip(stack, rows, strict=True)]
+
+
+def _parameters(run: Run, step: int) -> Tensor:
+    """All parameters of a run at a stored step, side by side by the order of their names."""
+    return torch.cat([tensor.double().flatten() for _, tensor in sorted(run.at(step).tensors.items())])

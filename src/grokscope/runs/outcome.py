@@ -83,9 +83,10 @@ class RunOutcome:
     @classmethod
     def from_evaluations(cls, evaluations: Columns, failed_at: int | None = None, **facts: Any) -> Self:
         """How a run ended by its evaluations and the step at which it failed; `facts` are the other fields."""
-        from grokscope.timeline import first_step, outcome  # numpy, which listing runs does not wait for
+        from grokscope.timeline import first_step, judged_columns, outcome  # what listing runs does not wait for
 
-        steps, train, validation = (evaluations[name] for name in ("step", "train_accuracy", "validation_accuracy"))
+        judged = judged_columns(evaluations)
+        steps, train, validation = (judged[name] for name in ("step", "train_accuracy", "validation_accuracy"))
         taken = [int(step) for step in steps]
         return cls(
             outcome=outcome(taken, train, validation, failed_at).name.lower(),

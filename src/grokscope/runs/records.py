@@ -15,11 +15,13 @@ from grokscope.errors import InputError
 from grokscope.runs.logs import Columns
 from grokscope.runs.outcome import RunOutcome
 from grokscope.specs import Membership, ReadingSpec, RunSpec
+from grokscope.specs.run import OWN_ROWS
 
 if TYPE_CHECKING:
+    from grokscope.tasks import Task
     from grokscope.timeline import Timeline
 
-__all__ = ["DAMAGED", "RunRecord", "is_group", "merge_records", "unite"]
+__all__ = ["DAMAGED", "RunRecord", "has_basis", "is_group", "known_task", "merge_records", "unite"]
 
 
 DAMAGED = "damaged"  # stands for the outcome of a run of which no record can be made
@@ -58,7 +60,7 @@ class RunRecord:
         from grokscope.timeline import timeline_of
 
         at = reading.sync_at(is_group(self.spec.task))
-        return timeline_of(self._with_restricted_loss(), reading, failed_at=self.outcome.failed_at, sync_at=at)
+        return timeline_of(self._events_columns(), reading, failed_at=self.outcome.failed_at, sync_at=at)
 
     @property
     def name(self) -> str:
@@ -146,12 +148,15 @@ class RunRecord:
         made_for = tuple(map(Membership.from_dict, json.loads(row["made_for"])))
         return cls(RunSpec.from_json(row["spec"]), outcome, {}, {}, made_for)
 
-    def _with_restricted_loss(self) -> Columns:
-        """The evaluations with the paper's restricted loss where it was measured."""
+    def _events_columns(self) -> Columns:
+        """The evaluations with the paper's restricted loss where it was measured, and without an FSD that cannot be."""
+        columns = self.evaluations
+        if all(map(isnan, columns.get("fsd", ()))) and not has_basis(self.spec.task):
+            columns = {name: values for name, values in columns.items() if name != "fsd"}
         if "paper_restricted" not in self.checkpoints:
-            return self.evaluations
+            return columns
         known = dict(zip(self.checkpoints["step"], self.checkpoints["paper_restricted"], strict=True))
-        return self.evaluations | {"restricted_loss": [known.get(step, nan) for step in self.evaluations["step"]]}
+        return {**columns, "restricted_loss": [known.get(step, nan) for step in columns["step"]]}
 
 
 @lru_cache(maxsize=8192)  # every table and claim asks for the same
@@ -168,12 +173,34 @@ def is_group(task: str) -> bool:
     >>> is_group("S5"), is_group("add_mod97"), is_group("table:gone.json#0123456789abcdef")
     (True, False, True)
     """
+    from grokscope.tasks.families import is_group_name
+
+    return is_group_name(task) or task.startswith("table:")
+
+
+@lru_cache(maxsize=256)
+def has_basis(task: str) -> bool:
+    """Whether a task has a basis to read activations in: a user's own rows have none, other tasks not at hand do.
+
+    >>> has_basis("add_mod97"), has_basis("random97"), has_basis("gone.npz")
+    (True, False, False)
+    """
+    known = None if OWN_ROWS.fullmatch(task) else known_task(task)
+    return bool(known.bases) if known else OWN_ROWS.fullmatch(task) is None
+
+
+def known_task(name: str) -> "Task | None":
+    """The task of a stored run, if it is at hand: a user's file may be elsewhere, and code is not run to list runs.
+
+    >>> known_task("add_mod97").title
+    '(a + b) mod 97'
+    """
     from grokscope.tasks import named_task
 
     try:
-        return named_task(task).sums is None
+        return named_task(name, runs_code=False)
     except InputError:
-        return task.startswith("table:")
+        return None
 
 
 def unite(*memberships: Iterable[Membership]) -> tuple[Membership, ...]:

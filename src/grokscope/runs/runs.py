@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 from grokscope.errors import InputError, did_you_mean, plural, require, shown
 from grokscope.files import DamagedError, named
 from grokscope.runs.index import Facts, names_to_read, read_indexed
-from grokscope.runs.outcome import RunOutcome
-from grokscope.runs.records import RunRecord
+from grokscope.runs.outcome import ENDINGS, RunOutcome
+from grokscope.runs.records import DAMAGED, RunRecord
 from grokscope.runs.run_folder import RunFolder
 from grokscope.runs.settings import settings_of
 from grokscope.runs.store import Store
@@ -24,14 +24,15 @@ if TYPE_CHECKING:
     import numpy as np
 
     from grokscope.activations import RunStack
-    from grokscope.model import ReferenceModule
+    from grokscope.model import PlainMlp, ReferenceModule
     from grokscope.runs.checkpoints import Checkpoint
 
-__all__ = ["SUMMARIZED", "DamagedRunWarning", "Run", "Runs", "open_runs"]
+__all__ = ["SUMMARIZED", "DamagedRunWarning", "Run", "Runs", "open_runs", "with_settings"]
 
 SUMMARIZED = ("spec.json", "outcome.json")  # what `Run.facts` without logs is made of, besides the studies
 TABLE = ("run", "task", "seed", "weight_decay", "study", "outcome", "memorized", "grokked", "fork_step", "problem")
 STORED_AS_JSON = ("spec", "details", "made_for")  # columns of facts from which a record is read again
+OUTCOMES = (*ENDINGS, DAMAGED)
 LOGGED = {"last_step", "memorized", "synchronized", "grokked", "lead"}  # what only its log says of an unfinished run
 
 
@@ -73,6 +74,21 @@ class Run:
         """Steps with stored weights."""
         return tuple(self.folder.checkpoints("weights"))
 
+    @property
+    def outcome(self) -> str:
+        """How it ended: grokked, unstable_after, unstable, never, diverged; or unfinished."""
+        return str(self.facts()["outcome"])
+
+    @property
+    def grokked(self) -> int | None:
+        """The step at which it grokked; None if it has not."""
+        return self.facts()["grokked"]
+
+    @property
+    def memorized(self) -> int | None:
+        """The step at which it memorised; None if it has not."""
+        return self.facts()["memorized"]
+
     def log(self) -> "dict[str, np.ndarray]":
         """Evaluations as columns: step, train_accuracy, validation_accuracy, losses, norm, fsd and λ."""
         import numpy as np
@@ -95,7 +111,7 @@ class Run:
         names = [f"{self.name} at step {step}" for step in chosen]
         return stack_checkpoints([self.at(step) for step in chosen], names, device)
 
-    def module(self, step: int) -> "ReferenceModule":
+    def module(self, step: int) -> "ReferenceModule | PlainMlp":
         """The run at a stored step as a plain `nn.Module`."""
         return self.at(step).module()
 
@@ -147,6 +163,15 @@ class Runs:
     def __len__(self) -> int:
         return len(self.names)
 
+    def __contains__(self, key: object) -> bool:
+        """Whether a run has this name or hash, or an unambiguous beginning of either."""
+        if isinstance(key, Run):
+            return key.name in self.names
+        try:
+            return isinstance(key, str) and bool(self.store.find(key, self.chosen))
+        except InputError:
+            return False
+
     @overload
     def __getitem__(self, key: slice) -> Self: ...
     @overload
@@ -177,13 +202,18 @@ class Runs:
         rows = [_fields(facts) for facts in known if facts["problem"] is None]
         for name, value in values.items():
             _reject_other_kinds(name, _alternatives(value), [row[name] for row in rows])
+        _reject_unknown_outcomes(_alternatives(values.get("outcome")))
         kept = [row for row in rows if all(row[name] in _alternatives(value) for name, value in values.items())]
         return type(self)(self.store.path, [row["run"] for row in kept])
 
     def columns(self) -> dict[str, list[Any]]:
-        """The columns of `facts` that are one number, word or truth value for each run."""
-        rows = self.facts()
-        return {name: [facts[name] for facts in rows] for name in COLUMNS}
+        """What `facts` say and with which settings it was trained, one number, word or truth value for each run.
+
+        All settings of training and architecture are there, and others in which the runs differ.
+        """
+        rows = with_settings(self.facts())
+        names = [*COLUMNS, *(name for name in rows[0] if name not in UNTRAINED)] if rows else COLUMNS
+        return {name: [facts[name] for facts in rows] for name in names}
 
     def table(self) -> list[dict[str, Any]]:
         """One row per run: run, task, seed, weight_decay, study, outcome, memorized, grokked, fork_step, problem.
@@ -214,6 +244,26 @@ def _fields(facts: Facts) -> dict[str, Any]:
     return settings | {name: facts[name] for name in COLUMNS}
 
 
+def with_settings(rows: Sequence[Facts]) -> list[Facts]:
+    """Rows with the settings of their runs: those of training and architecture, and others in which the runs differ.
+
+    What is a list is written as JSON; a damaged run has no settings.
+
+    >>> found = with_settings([{"run": "", **RunRecord(RunSpec(), RunOutcome(), {}, {}).summary()}])
+    >>> found[0]["learning_rate"], found[0]["batch_size"], "seeds.split" in found[0]
+    (0.001, 512, False)
+    """
+    unknown = dict.fromkeys(DEFAULTS)
+    found = [DEFAULTS | settings_of(json.loads(row["spec"])) if row["spec"] else unknown for row in rows]
+    differ = {name for name in DEFAULTS if len({repr(one[name]) for one in found if one is not unknown}) > 1}
+    names = [name for name in DEFAULTS if name not in UNTRAINED and ("." not in name or name in differ)]
+    return [{**row, **{name: _plain(one[name]) for name in names}} for row, one in zip(rows, found, strict=True)]
+
+
+def _plain(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, list | tuple | dict) else value
+
+
 DEFAULTS = settings_of(RunSpec())
 UNTRAINED = {"run": "", **RunRecord(RunSpec(), RunOutcome(), {}, {}).summary()}
 COLUMNS = tuple(name for name in UNTRAINED if name not in STORED_AS_JSON)
@@ -222,6 +272,14 @@ FIELDS = tuple(_fields(UNTRAINED))
 
 def _alternatives(value: object) -> Collection[object]:
     return value if isinstance(value, list | tuple | set | frozenset | range) else (value,)
+
+
+def _reject_unknown_outcomes(wanted: Collection[object]) -> None:
+    for value in wanted:
+        if value is not None and value not in OUTCOMES:
+            raise InputError(
+                f"outcome is one of {', '.join(OUTCOMES)}, got {shown(value)}{did_you_mean(str(value), OUTCOMES)}"
+            )
 
 
 def _reject_other_kinds(name: str, values: Collection[object], known: Sequence[object]) -> None:

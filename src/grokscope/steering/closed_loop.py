@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from grokscope.specs import ClosedLoop, ReadingSpec
+from grokscope.timeline import judged_row
 
 __all__ = ["Change", "Control", "Phase", "controlled"]
 
@@ -78,7 +79,7 @@ def controlled(
     current = float(evaluations[0].get("weight_decay", weight_decay)) if evaluations else weight_decay
     ceiling, calm, has_learnt, is_spike = max(settings.highest, weight_decay), 0, False, False
     phase, changes, grokked = Phase.WAITING, list[Change](), (reading or ReadingSpec()).grokked
-    for evaluation in evaluations:
+    for evaluation in map(judged_row, evaluations):
         is_calm = (
             evaluation["train_accuracy"] >= settings.train_accuracy and evaluation["train_loss"] <= settings.train_loss
         )

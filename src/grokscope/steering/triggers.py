@@ -7,6 +7,7 @@ import torch
 
 from grokscope.randomness import uniform
 from grokscope.specs import ReadingSpec, Trigger
+from grokscope.timeline import judged_row
 
 __all__ = ["Decision", "decision", "drawn_step"]
 
@@ -41,6 +42,7 @@ def decision(
     >>> decision(Trigger(weight_decay=5.0), 1.0, seen)
     Decision(weight_decay=5.0, fired_at=100, restored_at=None)
     """
+    evaluations = [judged_row(one) for one in evaluations]
     threshold = at_random if trigger.signal == "random" else trigger.threshold
     signal = "step" if trigger.signal in ("step", "random") else trigger.signal
     fired = None if threshold is None else _first(evaluations, signal, threshold)

@@ -13,6 +13,7 @@ from typing import Any
 from grokscope.errors import InputError, shown
 from grokscope.files import DamagedError, make_folder, named, write_atomically
 from grokscope.runs import DamagedRunWarning, Run, Runs
+from grokscope.runs.runs import with_settings
 from grokscope.view import require_module
 
 __all__ = ["TABLES", "query", "tables_of", "write_parquet"]
@@ -51,7 +52,7 @@ def _rows(runs: Runs | Sequence[Run], table: Any, report: ReportDamage) -> Seque
         for row in rows:
             if row["problem"] is not None:
                 report(row["run"], row["problem"])
-        return rows
+        return with_settings(rows)
     whole, damaged = runs.survey() if isinstance(runs, Runs) else (runs, {})
     found = []
     for run in whole:
@@ -123,8 +124,12 @@ def _execute(duckdb: Any, ask: Any, *sql: str) -> Any:
     try:
         return ask(*sql)
     except duckdb.Error as error:
-        sentence = str(error).strip().split("\n")[0]
-        hint = f"; the tables are {', '.join(TABLES)}" if isinstance(error, duckdb.CatalogException) else ""
+        lines = str(error).strip().split("\n")
+        sentence, hint = lines[0], ""
+        if isinstance(error, duckdb.CatalogException):
+            hint = f"; the tables are {', '.join(TABLES)}"
+        elif candidates := next((line for line in lines if line.startswith("Candidate bindings: ")), ""):
+            hint = f" It has {candidates.removeprefix('Candidate bindings: ').strip()} and others: DESCRIBE shows them"
         raise InputError(
             f"the query cannot be answered: {sentence.encode('ascii', 'replace').decode()}{hint}"
         ) from None

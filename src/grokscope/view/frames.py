@@ -13,7 +13,8 @@ __all__ = ["pandas_frame", "polars_frame"]
 
 Table = Mapping[str, Sequence[Any]]
 EXTRA = "frames"
-ABSENT = {"parent": str, "study": str, "weight_decay": float}  # types of columns unknown in every run; others are steps
+# Types of columns that are unknown in every run; others are steps.
+ABSENT = {"parent": str, "study": str, "weight_decay": float, "clip_norm": float, "problem": str}
 
 
 def pandas_frame(table: Table) -> "pandas.DataFrame":

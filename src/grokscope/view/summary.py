@@ -7,8 +7,10 @@ from grokscope.law import Ending, Family, fork_families, law_of
 from grokscope.runs import Run
 from grokscope.runs.records import RunRecord
 from grokscope.timeline import LeadStatus, Outcome, Timeline
+from grokscope.timeline.success import RELATIVE_ERRORS
+from grokscope.view.families import fitted_size
 from grokscope.view.numbers import format_estimate, format_number, format_percent
-from grokscope.view.outcomes import BEFORE, memorized_before
+from grokscope.view.outcomes import BEFORE, NO_BASIS, memorized_before, why_without_fsd
 
 __all__ = ["summarize", "summarize_run"]
 
@@ -44,6 +46,7 @@ def summarize(runs: Sequence[Run]) -> str:
     parts += [_law(family) for family in families]
     early = sum(record.outcome.stopped_early for record in records)
     parts += [_biased_leads(early)] if early else []
+    parts += _without_fsd(records)
     parts += _devices(records)
     return "\n\n".join(parts)
 
@@ -87,8 +90,10 @@ def _milestones(record: RunRecord, timeline: Timeline) -> list[str]:
         elif fork is not None and memorized_before(step, fork.step):
             found.append(f"{word} {BEFORE}")
         else:
-            norm, fsd = (format_number(record.at(step, name), digits) for name, digits in (("norm", 1), ("fsd", 2)))
-            found.append(f"{word} at step {step:,} (‖W‖ {norm}, FSD {fsd})")
+            facts = [f"‖W‖ {format_number(record.at(step, 'norm'), 1)}"]
+            if not why_without_fsd(record):
+                facts.append(f"FSD {format_number(record.at(step, 'fsd'), 2)}")
+            found.append(f"{word} at step {step:,} ({', '.join(facts)})")
     return found if timeline.memorized is not None or timeline.grokked is not None else found[:1]
 
 
@@ -108,12 +113,20 @@ def _describe(run: Run, record: RunRecord) -> str:
         return f"{who} has not begun."
     known = f"{who} has not memorised its training data by step {timeline.last:,}."
     if timeline.memorized is not None:
-        accuracy = format_percent(record.at(timeline.memorized, "validation_accuracy"))
-        step = f"{timeline.memorized:,}"
-        known = f"{who} memorised its training data at step {step}, with a validation accuracy of {accuracy}."
+        known = f"{who} memorised its training data at step {timeline.memorized:,}, {_validation(record, timeline)}."
     going = f"It is not finished: continue it with `grokscope resume {run.folder.path.parent}`."
     parts = [known, _synchronized(timeline), _grokked(timeline), "" if record.outcome.is_finished else going]
     return " ".join(part for part in parts if part)
+
+
+def _validation(record: RunRecord, timeline: Timeline) -> str:
+    """What the validation set was like when the run had memorised."""
+    column = RELATIVE_ERRORS["validation_accuracy"]
+    if column in record.evaluations:
+        error = format_number(record.at(timeline.memorized or 0, column), 2)
+        return f"with a validation error of {error} times what counts as success"
+    accuracy = format_percent(record.at(timeline.memorized or 0, "validation_accuracy"))
+    return f"with a validation accuracy of {accuracy}"
 
 
 def _synchronized(timeline: Timeline) -> str:
@@ -164,7 +177,7 @@ def _branches(name: str, parent: RunRecord | None, step: int, forks: Sequence[Ru
 def _law(family: Family) -> str:
     """C and α of a family, or why there is none."""
     law = law_of(family.runs)
-    about = f"Timing law Δt = C/λ of {family.title} ({family.size})"
+    about = f"Timing law Δt = C/λ of {family.title} ({fitted_size(family)})"
     if law.constant is None:
         return f"{about}: not fitted; {law.reason}."
     products = [run.weight_decay * (run.steps_to_grok or 0) for run in family.runs if run.ending is Ending.GROKKED]
@@ -183,6 +196,13 @@ def _biased_leads(count: int) -> str:
         "synchronisation to grokking. Whether such a run would have synchronised later, which is a negative lead, is "
         "not known: the mean lead of such runs is too high."
     )
+
+
+def _without_fsd(records: Sequence[RunRecord]) -> list[str]:
+    """Which tasks have no FSD, and why: an absent sentence could be an absent measurement."""
+    reasons = dict.fromkeys(reason for record in records if (reason := why_without_fsd(record)))
+    tasks = ", ".join(reason.removesuffix(NO_BASIS) for reason in reasons)
+    return [f"FSD and rank are not defined, as there is no basis to read activations in: {tasks}."] if tasks else []
 
 
 def _devices(records: Sequence[RunRecord]) -> list[str]:

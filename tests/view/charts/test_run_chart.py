@@ -72,3 +72,23 @@ def test_what_the_title_says_and_what_is_drawn() -> None:
 def test_a_run_without_numbers_is_rejected(log: dict[str, list[float]]) -> None:
     with pytest.raises(InputError, match=r"^add_mod97_s0 has no evaluations to plot yet$"):
         run_chart("add_mod97_s0", replace(RUN, evaluations=log))
+
+
+def test_real_answers_have_a_panel_of_errors_with_a_line_at_success() -> None:
+    errors = {"train_relative_error": [9.0, 1e-3, 1e-5, 1e-7], "validation_relative_error": [9.0, 5.0, 0.5, 1e-3]}
+    log = {name: values for name, values in LOG.items() if name not in ("fsd", "rank")} | errors
+    chart = run_chart("run", replace(RUN, evaluations=log))
+    assert [panel.title for panel in chart.panels] == ["Accuracy", "Loss", "Error", "Norm ‖W‖"]
+    error = chart.panels[2]
+    assert error.log_y
+    assert [one.y for one in error.series if one.kind == "horizontal"] == [(1.0,)]
+    assert error.y_range is not None, "eight powers of ten need an axis with ticks"
+    assert error.y_range[0] < 1e-7 < 9.0 < error.y_range[1]
+    assert chart.panels[1].y_range is None
+    assert draw(chart) is not None
+
+
+def test_groups_of_rows_that_are_held_out_have_curves_of_their_own() -> None:
+    chart = run_chart("run", replace(RUN, evaluations=LOG | {"far_off_accuracy": [0.0] * 4, "far_off_loss": [4.0] * 4}))
+    for panel in chart.panels[:2]:
+        assert [one.label for one in panel.series if one.kind == "line"] == ["train", "validation", "far off"]

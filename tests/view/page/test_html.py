@@ -43,7 +43,7 @@ def test_report_writes_a_page_and_says_so(store: Path, tmp_path: Path, capsys: p
     [
         (["report", "nowhere"], "there is no folder 'nowhere'"),
         (["report", "runs", "--detail", "nobody"], "there is no run 'nobody' in 'runs'"),
-        (["report", "runs", "--out", "no/report.html"], "could not be written"),
+        (["report", "runs", "--out", "no/report.html"], "there is no folder 'no' to write 'report.html' in"),
         (["serve", "nowhere"], "there is no folder 'nowhere'"),
         (["serve", "runs", "--port", "99999"], "a port lies between 0 and 65535, got 99999"),
     ],

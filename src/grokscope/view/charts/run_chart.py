@@ -5,7 +5,8 @@ from math import isnan, nan
 
 from grokscope.errors import InputError
 from grokscope.runs.records import RunRecord
-from grokscope.view.charts.figure import Figure, Panel, Series
+from grokscope.view.charts.drawing import WIDE
+from grokscope.view.charts.figure import Ends, Figure, Panel, Series
 
 __all__ = ["run_chart"]
 
@@ -13,16 +14,24 @@ SIZE = (6.0, 1.3)  # inches of a panel
 PANELS = {  # what is up → columns of the log, each with its label and role
     "accuracy": {"train_accuracy": ("train", "train"), "validation_accuracy": ("validation", "validation")},
     "loss": {"train_loss": ("train", "train"), "validation_loss": ("validation", "validation")},
+    "error": {  # over what counts as success
+        "train_relative_error": ("train", "train"),
+        "validation_relative_error": ("validation", "validation"),
+    },
     "FSD": {"fsd": ("FSD", "fsd")},
     "Fourier rank": {"rank": ("Fourier rank", "rank")},
     "norm ‖W‖": {"norm": ("norm ‖W‖", "norm")},
 }
-LOGARITHMIC = "loss"
+ERROR = "error"
+LOGARITHMIC = ("loss", ERROR)
+APART = ("grokked", "rank", "norm")  # roles of their curves
+HELD_OUT = ("accuracy", "loss")  # what is logged of groups of rows that are held out
 
 
 def run_chart(name: str, record: RunRecord, untrained_95: float | None = None) -> Figure:
     """The run's curves, a panel for each kind that was logged; its events are vertical lines, named in the first.
 
+    Where answers are real, one panel has the squared error over what counts as success, with a line at 1.
     `untrained_95` is the 95 % quantile of FSD in untrained networks of the same spec, a horizontal line.
     """
     curves = {up: found for up in PANELS if (found := tuple(_curves(record, up)))}
@@ -34,25 +43,47 @@ def run_chart(name: str, record: RunRecord, untrained_95: float | None = None) -
             "step",
             up,
             (*found, *_null(up, untrained_95), *_marks(record, not place)),
-            log_y=up == LOGARITHMIC,
+            log_y=up in LOGARITHMIC,
+            y_range=_ends(found) if up in LOGARITHMIC else None,
         )
         for place, (up, found) in enumerate(curves.items())
     ]
     return Figure(name, "", f"{name}: {record.spec.training.decay_label}", tuple(panels), panel_size=SIZE)
 
 
+def _columns(record: RunRecord, up: str) -> dict[str, tuple[str, str]]:
+    """A panel's columns; of accuracy and loss also those of groups of rows that are held out."""
+    if up not in HELD_OUT:
+        return PANELS[up]
+    names = [name for name in record.evaluations if name.endswith(f"_{up}") and name not in PANELS[up]]
+    apart = {
+        name: (name.removesuffix(f"_{up}").replace("_", " "), APART[i % len(APART)]) for i, name in enumerate(names)
+    }
+    return PANELS[up] | apart
+
+
 def _curves(record: RunRecord, up: str) -> Iterator[Series]:
-    for column, (label, role) in PANELS[up].items():
+    columns = _columns(record, up)
+    for column, (label, role) in columns.items():
         values = record.evaluations.get(column, [])
-        shown = tuple(_positive(values) if up == LOGARITHMIC else values)
+        shown = tuple(_positive(values) if up in LOGARITHMIC else values)
         if not all(map(isnan, shown)):
-            legend = None if len(PANELS[up]) > 1 else ""  # one curve needs none
+            legend = None if len(columns) > 1 else ""  # one curve needs none
             yield Series(label, "line", role, "run", tuple(record.evaluations["step"]), shown, legend=legend)
 
 
 def _null(up: str, untrained_95: float | None) -> Iterator[Series]:
+    if up == ERROR:
+        yield Series("success", "horizontal", "null", "null", y=(1.0,))
     if up == "FSD" and untrained_95 is not None:
         yield Series("95 % of untrained networks", "horizontal", "null", "null", y=(untrained_95,))
+
+
+def _ends(curves: Sequence[Series]) -> Ends | None:
+    """Of a loss that falls by many powers of ten the ends of its axis, which are otherwise left to the data."""
+    values = [value for one in curves for value in one.y if value > 0]
+    low, high = min(values, default=1.0), max(values, default=1.0)
+    return (low / 2, high * 2) if high > WIDE * low else None
 
 
 def _positive(values: Sequence[float]) -> list[float]:

@@ -9,11 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grokscope.errors import InputError
+from grokscope.errors import InputError, shown
 from grokscope.files import DamagedError
 from grokscope.measures import ablation, formulas, fourier_kan, fsd, refitted
 from grokscope.measures.question import Question
 from grokscope.model import components_of
+from grokscope.runs.records import known_task
 from grokscope.runs.runs import Run
 from grokscope.runs.settings import is_selected
 from grokscope.view.page.sources import ShownRun
@@ -148,6 +149,8 @@ def ablation_rows(measured: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]
 
 def detail_or_reason(run: Run) -> dict[str, Any] | str:
     """The detail, or why there is none: a damaged checkpoint does not prevent the page."""
+    if known_task(run.spec.task) is None:
+        return f"the task {shown(run.spec.task)} is not at hand, or it is a function, which a page does not run"
     try:
         return detail_of(run)
     except (DamagedError, InputError) as error:

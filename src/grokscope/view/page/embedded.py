@@ -29,7 +29,8 @@ COLUMNS = (
     "answer_share",
     "weight_decay",
 )
-"""Columns of a log, in the order in which the page offers them."""
+"""Columns of a log, in the order in which the page offers them; those of held-out groups and real answers follow."""
+OTHERS = ("_accuracy", "_loss", "_relative_error")
 
 
 def embedded_data(
@@ -43,7 +44,9 @@ def embedded_data(
     for place in featured(source.runs, detail):
         report(source.runs[place].name)
         details[str(place)] = detail_or_reason(source.runs[place].stored)  # type: ignore[arg-type]
-    known = [name for name in COLUMNS if any(name in run.record.evaluations for run in source.runs)]
+    logged = dict.fromkeys(name for run in source.runs for name in run.record.evaluations)
+    known = [name for name in COLUMNS if name in logged]
+    known += [name for name in logged if name.endswith(OTHERS) and name not in known]
     packed = packed_columns([run.record.evaluations for run in source.runs], known, budget)
     facts = {
         "title": source.title,
@@ -53,7 +56,7 @@ def embedded_data(
         "digits": packed.digits,
         "stride": packed.stride,
         "roles": HUES,
-        "nulls": null_bands(source.runs),
+        "nulls": null_bands(source.runs, [*map(int, details)]),
         "forks": forks_of(source.runs),
         "irreps": _irreps(source),
         "ablation": {
@@ -78,11 +81,11 @@ def _rows(source: Source) -> list[dict[str, Any]]:
 
 
 def _irreps(source: Source) -> dict[str, list[list[Any]]]:
-    """Label and dimension of each mode of every group on the page, by task."""
+    """Label and dimension of each mode of every task on the page whose modes are no frequencies, by task."""
     found = {}
     for name in sorted({run.record.spec.task for run in source.runs}):
         task = task_or_none(name)
-        if task is not None and task.sums is None:
+        if task is not None and task.bases and not task.basis().modes.is_fourier:
             found[name] = [[mode.label, mode.irrep_dimension, mode.dimension] for mode in task.basis().modes.modes]
     return found
 

@@ -9,6 +9,7 @@ import numpy as np
 from grokscope.law import Ending, Family, Law, begins_in, fork_families, law_of, outcomes_by_decay
 from grokscope.stats import Estimate
 from grokscope.view.charts.figure import Panel, Series
+from grokscope.view.families import FITTED, fitted_size, left_out
 from grokscope.view.page.sources import ShownRun
 
 __all__ = ["forks_of"]
@@ -52,7 +53,8 @@ def _law(family: Family) -> dict[str, Any]:
     return {
         "title": family.title,
         "task": family.task,
-        "size": family.size,
+        "size": fitted_size(family),
+        "left_out": left_out(family),
         "constant": _ends(constant.parameters["constant"]) if constant else None,
         "seeds": constant.parameters["constant"].items if constant else None,
         "spread": constant.spread if constant else None,
@@ -75,21 +77,21 @@ def _law(family: Family) -> dict[str, Any]:
 def _chart(family: Family, law: Law) -> Panel:
     """Δt against λ: forks that grokked, those of which Δt is known to be longer, and the fitted laws."""
     grokked = [run for run in family.runs if run.ending is Ending.GROKKED]
-    others = [run for run in family.runs if run.ending in (Ending.CENSORED, Ending.FAILED)]
     times = [float(run.steps_to_grok or 0) for run in grokked]
     series = [
         Series("grokked", "points", "validation", "run", tuple(r.weight_decay for r in grokked), tuple(times)),
-        Series(
-            "not grokked: Δt is longer",
-            "points",
-            "null",
-            "paper",
-            tuple(r.weight_decay for r in others),
-            tuple(r.watched for r in others),
-        ),
     ]
+    for ending, text, role in (
+        (Ending.CENSORED, "not grokked: Δt is longer", "null"),
+        (Ending.FAILED, "unstable: not fitted", "grokked"),
+    ):
+        some = [run for run in family.runs if run.ending is ending]
+        label = f"{text} (n = {len(some)})"
+        at, until = tuple(r.weight_decay for r in some), tuple(r.watched for r in some)
+        series += [Series(label, "points", role, "paper", at, until)] if some else []
     decays = sorted({run.weight_decay for run in family.runs})
-    grid = np.geomspace(decays[0] / MARGIN, decays[-1] * MARGIN, GRID)
+    fitted = sorted({run.weight_decay for run in family.runs if run.ending in FITTED}) or decays
+    grid = np.geomspace(fitted[0] / MARGIN, fitted[-1] * MARGIN, GRID)
     across = tuple(grid.tolist())
     if law.constant:
         found = law.constant.parameters["constant"]

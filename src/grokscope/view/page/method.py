@@ -9,6 +9,7 @@ from grokscope.measures.catalogue import MEASURES
 from grokscope.specs import ReadingSpec
 from grokscope.timeline import Outcome
 from grokscope.timeline.outcomes import COLLAPSED, UNLEARNT
+from grokscope.timeline.success import RELATIVE_ERRORS
 from grokscope.version import __version__
 from grokscope.view.outcomes import MARKS, NOT_MEMORIZED
 from grokscope.view.page.sources import ShownRun, Source
@@ -39,13 +40,16 @@ def method_of(source: Source) -> dict[str, Any]:
             if (one := MEASURES.get(name))
         ],
         "events": [
-            ["memorised", f"first evaluation with train accuracy ≥ {reading.memorized:g}"],
+            ["memorised", f"first evaluation with train accuracy ≥ {reading.memorized:g}{_of_real('train', source)}"],
             [
                 "synchronised",
                 f"first evaluation with FSD ≥ {reading.fsd_sync:g}, for a group FSD_gen ≥ {reading.fsd_gen_sync:g}",
             ],
             ["Phase 2", "first evaluation with median rank 1; if there is none, with the rank's median after grokking"],
-            ["grokked", f"first evaluation with validation accuracy ≥ {reading.grokked:g}"],
+            [
+                "grokked",
+                f"first evaluation with validation accuracy ≥ {reading.grokked:g}{_of_real('validation', source)}",
+            ],
             ["lead", "step grokked − step synchronised; each is known to the interval between two evaluations"],
             ["Δt", "time to grok: step grokked − step of the fork"],
             *([f"{word} {mark}", sentence] for word, (mark, sentence) in marks().items()),
@@ -58,6 +62,13 @@ def method_of(source: Source) -> dict[str, Any]:
         "version": __version__,
         "problems": list(source.problems),
     }
+
+
+def _of_real(part: str, source: Source) -> str:
+    """What is said besides where answers are real, and a squared error decides."""
+    column = RELATIVE_ERRORS[f"{part}_accuracy"]
+    is_real = any(column in run.record.evaluations for run in source.runs)
+    return f"; of real answers, with a mean {part} error at most what the task counts as success" if is_real else ""
 
 
 def _provenance(runs: Sequence[ShownRun]) -> list[dict[str, Any]]:

@@ -5,14 +5,13 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from grokscope.errors import InputError
 from grokscope.model import Component
 from grokscope.model.sites import hidden_sites
-from grokscope.runs.records import is_group
+from grokscope.runs.records import is_group, known_task
 from grokscope.specs import RunSpec
-from grokscope.tasks import Task, named_task
-from grokscope.timeline import LeadStatus, Timeline, dips_after
-from grokscope.view.outcomes import describe_ending
+from grokscope.tasks import Task
+from grokscope.timeline import LeadStatus, Timeline, dips_after, judged_columns
+from grokscope.view.outcomes import describe_ending, why_without_fsd
 from grokscope.view.page.sources import ShownRun
 
 __all__ = ["row_of", "task_or_none"]
@@ -30,6 +29,7 @@ IN_COLUMNS = {  # settings that the table shows in columns of their own, or that
         "shuffled_labels",
     ),
     *("precision", "model", "layers", "width", "heads", "mlp_width", "attention", "mlp", "causal", "readout"),
+    *("kind", "embedded"),
     *("checkpoints", "measurements"),
 }
 
@@ -37,10 +37,7 @@ IN_COLUMNS = {  # settings that the table shows in columns of their own, or that
 @lru_cache(maxsize=1024)
 def task_or_none(name: str) -> Task | None:
     """The task, if it can be made here: a user's table may be elsewhere, and a name may be anything."""
-    try:
-        return named_task(name)
-    except InputError:
-        return None
+    return known_task(name)
 
 
 def row_of(run: ShownRun) -> dict[str, Any]:
@@ -64,6 +61,9 @@ def row_of(run: ShownRun) -> dict[str, Any]:
         "site": "" if spec.model else Component(hidden_sites(spec.architecture)[0]).short_name,
         "study": ", ".join(sorted({f"{one.study}/{one.experiment}" for one in run.record.made_for})),
         "group": is_group(spec.task),
+        "loss": "mean squared error" if spec.training.loss == "mse" else "loss in nats",
+        "basis": why_without_fsd(run.record),
+        "by": _averaged_over(spec),
         "finished": run.is_finished,
         "outcome": _ended(run, events),
         "stopped_early": run.record.outcome.stopped_early,
@@ -72,6 +72,12 @@ def row_of(run: ShownRun) -> dict[str, Any]:
         "fired": run.record.outcome.fired_at,
     }
     return found | (_steps(events) | _dips(run, events) if events else {"last": None})
+
+
+def _averaged_over(spec: RunSpec) -> str:
+    """What the activations that are read are averaged over: the answer, or bits of the input."""
+    task = task_or_none(spec.task)
+    return "input" if task is not None and "walsh" in task.bases else "answer"
 
 
 def _ended(run: ShownRun, events: Timeline | None) -> str:
@@ -86,7 +92,7 @@ def _dips(run: ShownRun, events: Timeline) -> dict[str, Any]:
     """How often, and for how many steps at most, validation accuracy was below one half after grokking."""
     if events.grokked is None:
         return {"dips": None, "longest_dip": None}
-    log = run.record.evaluations
+    log = judged_columns(run.record.evaluations)
     steps, values = zip(*sorted(zip(log["step"], log["validation_accuracy"], strict=True)), strict=True)
     dips = dips_after(events.grokked, steps, values)
     return {"dips": dips.count, "longest_dip": dips.longest if dips.count else None}
@@ -126,6 +132,9 @@ def _model(run: ShownRun) -> str:
     if run.record.spec.model:
         return run.record.spec.model
     shape = run.record.spec.architecture
+    if shape.kind == "mlp":
+        parts = [f"plain MLP {shape.layers} × {shape.mlp_width}" if shape.layers else "linear model"]
+        return ", ".join(parts + [f"embeddings {shape.width}"] * shape.embedded)
     parts = [f"{shape.layers} × {shape.width}", f"{shape.heads} heads", f"mlp {shape.mlp_width}"]
     parts += [f"{name} {branch}" for name in ("attention", "mlp") if (branch := getattr(shape, name)) != "on"]
     parts += [word for word, holds in (("causal", shape.causal), (shape.readout, shape.readout != "last")) if holds]

@@ -33,6 +33,7 @@ function range(panel, axis, visible = null) {
   }
   if (low > high) return log ? [1, 10] : [0, 1];
   const bare = axis === "x" && panel.series.every(one => one.kind !== "points");
+  if (low === high && low === 0 && axis === "x") return [0, 1]; // the first evaluation: no step is negative
   if (low === high) return log ? [low / 1.5, high * 1.5] : [low - 0.5, high + 0.5];
   if (bare || panel.series.some(one => one.kind === "cells")) return [low, high];
   if (log) return [low / (high / low) ** 0.05, high * (high / low) ** 0.05];
@@ -93,7 +94,7 @@ function axes(svg, panel, width, height) {
     right = width - MARGIN.right;
   const ups =
     y_ticks || ticks(y, Math.max(2, Math.floor(height / 55)), panel.log_y).map(value => [value, short(value)]);
-  const left = 30 + LETTER * Math.max(3, ...ups.map(([, name]) => name.length));
+  const left = 34 + LETTER * Math.max(3, ...ups.map(([, name]) => name.length));
   const across = panel.x_ticks
     ? named(panel, right - left)
     : {

@@ -48,10 +48,14 @@ const claimsSection = {
             h("p", {}, plain(claim.why)),
           ),
         ),
-        h("td", {}, plain(claim.where)),
-        h("td", {}, plain(claim.reported ?? claim.printed)),
-        h("td", {}, plain(claim.value) + (plain(claim.value).includes("[") ? "" : interval(claim))),
-        h("td", { class: "number" }, plain(claim.n)),
+        h("td", { "data-head": "where" }, plain(claim.where)),
+        h("td", { "data-head": "paper" }, plain(claim.reported ?? claim.printed)),
+        h(
+          "td",
+          { "data-head": "here" },
+          plain(claim.value) + (plain(claim.value).includes("[") ? "" : interval(claim)),
+        ),
+        h("td", { class: "number", "data-head": "n" }, plain(claim.n)),
       ),
     );
     const filter = [
@@ -119,7 +123,7 @@ const claimsSection = {
         h(
           "table",
           { class: "claims" },
-          h("caption", {}, "Each claim was judged by its rule, which was written before any result."),
+          h("caption", {}, h("span", {}, "Each claim is judged by its own rule.")),
           h(
             "thead",
             {},

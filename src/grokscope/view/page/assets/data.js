@@ -91,7 +91,11 @@ const TITLES = {
   fsd_mode: "Dominant mode",
   answer_share: "Answer share",
   weight_decay: "Weight decay λ",
+  train_relative_error: "Train error over success",
+  validation_relative_error: "Validation error over success",
 };
+// A column's title; those of groups of rows that are held out have their names.
+const titleOf = name => TITLES[name] || name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
 // A run's name without its hash, and with λ and its fork where runs of the page differ in them.
 const shortName = row => (row.name.endsWith(`-${row.id}`) ? row.name.slice(0, -row.id.length - 1) : row.name);
 const nameOf = row =>

@@ -81,7 +81,7 @@ function table(caption, heads, rows, attributes = {}) {
     h(
       "table",
       attributes,
-      h("caption", {}, caption),
+      h("caption", {}, h("span", {}, caption)),
       h(
         "thead",
         {},

@@ -38,11 +38,12 @@ const PART = /([^\s=<>!≠≤≥]*)\s*(==|!=|<=|>=|[=<>≠≤≥])\s*("[^"]*"|[^
 
 // One part of a filter: what it demands of a row, or why it is not understood.
 function condition([part, name, sign, text]) {
+  if (part === "or" || part === "and") return { part, problem: "a run must pass all parts; there is no and, no or" };
   if (sign === undefined)
     return {
       part,
       holds: row =>
-        `${row.name} ${row.task} ${outcomeText(row.outcome)} ${row.model} ${row.other} ${branch(row)}`
+        `${row.name} ${row.task} ${outcomeText(row.outcome)} ${row.model} ${row.other} ${branch(row)} ${row.trigger ? GROUPINGS.trigger[1](row) : ""} ${row.shuffled ? "shuffled labels" : ""}`
           .toLowerCase()
           .includes(part),
     };

@@ -120,7 +120,7 @@ const forks = {
           ? `${short(ends[0], digits)}${ends[1] === null ? "" : ` [${short(ends[1], digits)}, ${short(ends[2], digits)}]`}`
           : DASH;
     this.law.heading.textContent = `Time to grok against weight decay: ${law.title}`;
-    this.law.note.textContent = `${law.constant ? "Fitted to" : "Shown are"} ${law.size} of ${law.title}. ${law.reason ? `${law.constant ? "The exponent" : "The law"} is not fitted: ${law.reason}. ` : ""}A dot is a branch that grokked, a diamond one that had not by its last evaluation, or failed.${law.constant && isNumber(law.constant[1]) ? " Band: 95 % interval of C over seeds." : ""}`;
+    this.law.note.textContent = `${law.constant ? "Fitted to" : "Shown are"} ${law.size} of ${law.title}. ${law.reason ? `${law.constant ? "The exponent" : "The law"} is not fitted: ${law.reason}. ` : ""}${law.left_out ? `Left out of the fit: ${law.left_out}. ` : ""}A dot is a branch that grokked, a diamond one that had not by its last evaluation.${law.constant && isNumber(law.constant[1]) ? " Band: 95 % interval of C over seeds." : ""}`;
     this.law.show(law.chart, () => [
       ["run", "task", "weight_decay", "seed", "forked", "grokked", "last", "outcome"],
       ...law.runs

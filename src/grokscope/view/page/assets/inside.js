@@ -24,7 +24,7 @@ const insideNetwork = {
     this.noDetail.hidden = !this.detail.hidden;
     this.noDetail.replaceChildren(
       typeof found === "string"
-        ? `Its weights could not be read: ${found}`
+        ? `Its inside is not shown: ${found}.`
         : `To see inside this network, write the report with --detail ${clipped(row.name, 80)}.`,
       ...(others.length
         ? [
@@ -46,7 +46,8 @@ const insideNetwork = {
     this.slider.value = place;
     this.slider.setAttribute("aria-valuetext", `step ${found.steps[place]}`);
     this.stepText.textContent = `step ${whole(found.steps[place])}`;
-    const what = found.dimensions.some(dimension => dimension > 1) ? "irrep" : "frequency";
+    const ofGroup = found.dimensions.some(dimension => dimension > 1) ? "irrep" : "frequency",
+      what = found.basis === "walsh" ? "set of bits" : ofGroup;
     this.bars(found, place, what);
     this.grid(found, place, what);
     this.cloud(found, place, what);
@@ -231,7 +232,7 @@ const insideNetwork = {
       ),
       table(
         "Accuracy lost at the last checkpoint, in percentage points, where a component's output is replaced by zeros, its mean, or its value for another input. attn0 and mlp0 are the branches of the first block, head0.1 its second head",
-        ["component", "replaced by", "all pairs", "validation pairs"],
+        ["component", "replaced by", "all rows", "validation rows"],
         rows.map(one => [one.component, one.method, points(one.drop), points(one.validation_drop)]),
       ),
     );

@@ -107,7 +107,7 @@ const KINDS = {
       );
       return [
         bar,
-        text && tall > 14
+        text && tall > 14 && X(x + half) - X(x - half) > 8 * text.length
           ? s(
               "text",
               { x: X(x), y: top + tall / 2 + 4, "text-anchor": "middle", fill: ink("on"), "font-weight": 600 },

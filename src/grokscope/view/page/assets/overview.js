@@ -33,6 +33,15 @@ const tile = (name, value, note) =>
 const [FEWEST_BARS, MOST_BARS] = [6, 24]; // of the picture of outcomes
 const CURVES = ["validation_accuracy", "train_accuracy", "fsd", "validation_loss"]; // shown until something groks
 
+// How many synchronised before they grokked; of several configurations their shares, since pooled they mean nothing.
+function firstShare(rows) {
+  const groups = groupsOf(rows).map(({ members }) => members),
+    count = members => members.filter(row => row.lead > 0).length;
+  if (groups.length === 1) return `${whole(count(rows))} of ${whole(rows.length)}`;
+  const shares = groups.map(members => Math.round((100 * count(members)) / members.length));
+  return `${Math.min(...shares)} to ${Math.max(...shares)} %`;
+}
+
 const overview = {
   ...claimsSection,
   title: "Overview",
@@ -79,8 +88,8 @@ const overview = {
     this.tiles.hidden = groks.length === 0 && !this.progress.hidden;
     this.waiting.hidden = some.some(row => row.begun);
     this.showCurves(some);
-    this.outcomes.root.hidden = !rows.some(row => row.finished);
-    this.showOutcomes(rows);
+    this.outcomes.root.hidden = !some.some(row => row.finished);
+    this.showOutcomes(some);
     this.showHeadline(groks.filter(row => !row.fork && row.log.fsd));
     this.showLeads(led);
     this.showClaims();
@@ -110,7 +119,7 @@ const overview = {
       tile(
         "speed",
         isNumber(now.rate) ? `${short(now.rate)} steps/s` : DASH,
-        isNumber(now.rate) ? "of all runs together" : "nothing is being written",
+        isNumber(now.rate) ? "of all runs together" : "no evaluations lately",
       ),
       tile("time left", isNumber(now.seconds_left) ? duration(now.seconds_left) : DASH, "if no run ends early"),
     );
@@ -131,8 +140,8 @@ const overview = {
       tile("median step of grokking", grok.text, of(grok.groups, `of the ${whole(groks.length)} that did`)),
       tile(
         "synchronised first",
-        led.length ? `${whole(led.filter(row => row.lead > 0).length)} of ${whole(led.length)}` : DASH,
-        "grokked runs that are no forks",
+        led.length ? firstShare(led) : DASH,
+        of(groupsOf(led).length, "grokked runs that are no forks").replace("medians", "shares"),
       ),
       tile(
         "median lead",
@@ -238,10 +247,10 @@ const overview = {
   showLeads(rows) {
     const known = rows.filter(row => isNumber(row.lead)),
       tasks = [...new Set(rows.map(row => row.task))].sort();
-    if (!known.length) return this.leads.empty("No run has both synchronised and grokked yet.");
-    this.leads.note.textContent = `A dot is a run; right of 0 it synchronised first. A diamond is a task's median. ${counted(rows.length - known.length, "run")} grokked without synchronising.`;
+    if (!known.length) return this.leads.empty("No run has both synchronised and grokked.");
     const of = task => known.filter(row => row.task === task).map(row => row.lead),
-      many = tasks.filter(task => of(task).length > 1);
+      many = tasks.filter(task => of(task).length > 1 && groupsOf(known.filter(row => row.task === task)).length === 1);
+    this.leads.note.textContent = `A dot is a run; right of 0 it synchronised first. ${many.length ? "A diamond is the median of a task with one configuration. " : ""}${rows.length > known.length ? `${counted(rows.length - known.length, "run")} grokked without synchronising.` : ""}`;
     const dots = {
       label: "run",
       kind: "points",

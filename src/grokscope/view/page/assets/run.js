@@ -1,4 +1,6 @@
 // A run: all that was measured of it on one time axis, and its modes where its weights were read.
+const NO_BAND =
+  "No null band: it needs 20 untrained networks of this task and model. `grokscope report --detail RUN` computes them.";
 function phasesOf(row) {
   const first = row.first ?? 0,
     last = row.last ?? first,
@@ -34,6 +36,12 @@ const logRows = row => {
   ];
 };
 
+// Curves of groups of rows that are held out, by the end of their columns.
+const heldOut = (log, end) =>
+  Object.keys(log)
+    .filter(name => name.endsWith(end) && !["train", "validation"].includes(name.slice(0, -end.length)))
+    .map((name, i) => [name, name.slice(0, -end.length).replaceAll("_", " "), `line ${(i + 3) % 8}`]);
+
 // How a run went, in a sentence or two.
 function toldEvents(row) {
   const reached = (step, word, verb) =>
@@ -47,7 +55,8 @@ function toldEvents(row) {
       ? ` (${counted(row.dips, "dip")} below one half after grokking, ${row.dips > 1 ? "the longest " : ""}of ${whole(row.longest_dip)} steps)`
       : "",
     early = row.stopped_early ? " It was stopped early after grokking, so leads of runs like it are biased." : "";
-  return `It ${memorized}, ${reached(row.sync, "synchronised", "synchronise")}, and ${reached(row.grokked, "grokked", "grok")}${lead}. Outcome: ${outcomeText(row.outcome)}${dips}.${flags}${early}`;
+  const sync = row.basis ? "" : `, ${reached(row.sync, "synchronised", "synchronise")},`; // nothing to synchronise in
+  return `It ${memorized}${sync} and ${reached(row.grokked, "grokked", "grok")}${lead}. Outcome: ${outcomeText(row.outcome)}${dips}.${flags}${early}`;
 }
 
 // What mean-ablating the site of FSD costs, at the last checkpoint; undefined where it was not measured.
@@ -63,12 +72,12 @@ function toldShare(row) {
     last = values[values.length - 1],
     place = isNumber(row.sync) ? row.log.step.indexOf(row.sync) : -1,
     lost = lostAtSite(row);
-  if (!isNumber(last)) return "Share of the variance of the activations under FSD that depends on the answer.";
+  if (!isNumber(last)) return `Share of the variance of the activations under FSD that depends on the ${row.by}.`;
   const then = place >= 0 && isNumber(values[place]) ? ` (${percent(values[place])} when it synchronised)` : "",
     cost = isNumber(lost)
       ? `; with its mean in its place the network loses ${(100 * lost).toFixed(1).replace("-", "−")} points of accuracy`
       : "; what the network loses with its mean in its place was not measured";
-  return `${row.site ? `FSD is read at ${row.site}. ` : ""}At the last evaluation ${percent(last)} of this site's variance goes with the answer${then}${cost}.`;
+  return `${row.site ? `FSD is read at ${row.site}. ` : ""}At the last evaluation ${percent(last)} of this site's variance goes with the ${row.by}${then}${cost}.`;
 }
 
 const run = {
@@ -88,6 +97,8 @@ const run = {
     this.rank = new Figure("rank", "Median Fourier rank", over);
     this.norm = new Figure("norm", "Weight norm", over);
     this.loss = new Figure("loss", "Loss", over);
+    this.error = new Figure("error", "Squared error over what counts as success", over);
+    this.unread = h("p", { class: "note" });
     this.slider = h("input", {
       type: "range",
       id: "checkpoint",
@@ -121,12 +132,14 @@ const run = {
         "div",
         { class: "pair" },
         this.accuracy.root,
+        this.error.root,
         this.fsd.root,
         this.rank.root,
         this.share.root,
         this.norm.root,
         this.loss.root,
       ),
+      this.unread,
       h("p", { class: "note" }, HINT),
       this.detail,
       this.noDetail,
@@ -216,7 +229,8 @@ const run = {
       const series = lines
         .filter(([name]) => log[name])
         .map(([name, label, role]) => curve(label, log.step, log[name], role));
-      figure.root.hidden = !series.length && figure === this.share;
+      const without = row.basis && [this.fsd, this.rank].includes(figure);
+      figure.root.hidden = !series.length && (without || [this.share, this.error].includes(figure));
       figure.show(
         { x_label: "step", y_label, series: series.length ? [...extra, ...series, ...around] : [], ...more },
         () => logRows(row),
@@ -241,6 +255,7 @@ const run = {
       [
         ["validation_accuracy", "validation", "validation"],
         ["train_accuracy", "train", "train"],
+        ...heldOut(log, "_accuracy"),
       ],
       { y_range: SHARE },
     );
@@ -251,18 +266,31 @@ const run = {
       { y_range: SHARE },
       level,
     );
-    this.fsd.note.textContent = log.fsd_mode ? `Dominant mode at the last evaluation: ${this.modeName(row)}.` : "";
+    this.unread.textContent = row.basis ? `FSD, rank and answer share are not defined: ${row.basis}.` : "";
+    this.fsd.note.textContent = [
+      log.fsd_mode ? `Dominant mode at the last evaluation: ${this.modeName(row)}.` : "",
+      band || !log.fsd ? "" : NO_BAND,
+    ]
+      .filter(Boolean)
+      .join(" ");
+    show(
+      this.error,
+      "error over success",
+      [
+        ["validation_relative_error", "validation", "validation"],
+        ["train_relative_error", "train", "train"],
+      ],
+      { log_y: true },
+      [{ label: "success", kind: "horizontal", role: "null", source: "null", y: [1] }],
+    );
     show(this.share, "share of variance", [["answer_share", "answer share", "grokked"]]);
     this.share.note.textContent = log.answer_share ? toldShare(row) : "";
     show(this.rank, "median rank", [["rank", "median rank", "rank"]]);
     show(this.norm, "‖W‖", [["norm", "‖W‖", "norm"]]);
     show(
       this.loss,
-      "loss in nats",
-      [
-        ["validation_loss", "validation", "validation"],
-        ["train_loss", "train", "train"],
-      ],
+      row.loss,
+      [["validation_loss", "validation", "validation"], ["train_loss", "train", "train"], ...heldOut(log, "_loss")],
       { log_y: true },
     );
   },
@@ -270,6 +298,7 @@ const run = {
     const mode = row.log.fsd_mode[row.log.fsd_mode.length - 1],
       irreps = data.irreps[row.task];
     if (!isNumber(mode)) return "none";
-    return irreps?.[mode - 1] ? `${irreps[mode - 1][0]}, dimension ${irreps[mode - 1][1]}` : `frequency ${mode}`;
+    if (!irreps?.[mode - 1]) return `frequency ${mode}`;
+    return row.group ? `${irreps[mode - 1][0]}, dimension ${irreps[mode - 1][1]}` : `bits ${irreps[mode - 1][0]}`;
   },
 };

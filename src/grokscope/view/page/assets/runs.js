@@ -12,7 +12,9 @@ function sorted(rows) {
       const missing = (x === null || x === undefined) - (y === null || y === undefined);
       if (missing) return missing; // what was not reached stands last, whichever way
       const order = TEXTS.has(key) ? x.localeCompare(y, "en", { numeric: true }) : (x ?? 0) - (y ?? 0);
-      return sign * order || a.place - b.place;
+      return (
+        sign * order || (a.forked ?? -1) - (b.forked ?? -1) || a.weight_decay - b.weight_decay || a.place - b.place
+      );
     })
     .map(([, row]) => row);
 }
@@ -110,7 +112,7 @@ const runs = {
   },
   showControls() {
     const options = values => [["", "all"], ...[...new Set(values)].sort().map(value => [value, value])];
-    const quantities = data.columns.map(name => [name, TITLES[name] || name]);
+    const quantities = data.columns.map(name => [name, titleOf(name)]);
     // Rebuilt only when their choices differ, so that none loses the focus while it is used.
     const key = JSON.stringify([
       state.task,
@@ -160,7 +162,7 @@ const runs = {
       by = known ? state.by : rows.length < FEWEST ? "none" : "configuration",
       { lines, note } = grouped(rows, name, by),
       without = chosen().length - rows.length;
-    const title = TITLES[name] || name;
+    const title = titleOf(name);
     this.figure.heading.textContent = `${title}${by === "none" ? "" : `, by ${by === "configuration" ? by : GROUPINGS[by][0]}`}`;
     this.figure.note.textContent = [note, without ? `${counted(without, "fork")} left out.` : ""]
       .filter(Boolean)
