@@ -6,7 +6,7 @@ from grokscope.errors import InputError, did_you_mean, shown
 
 __all__ = ["BUILT_IN", "reject_unknown_study"]
 
-BUILT_IN = ("synchronization", "bakeoff")
+BUILT_IN = ("synchronization", "bakeoff", "tasks")
 
 
 def reject_unknown_study(name: str) -> None:
@@ -15,5 +15,5 @@ def reject_unknown_study(name: str) -> None:
     >>> reject_unknown_study("bakeoff")  # it is known
     """
     if name not in BUILT_IN and not Path(name).is_dir():
-        known = did_you_mean(name, BUILT_IN)
-        raise InputError(f"there is no study and no folder {shown(name)}{known}; studies are {', '.join(BUILT_IN)}")
+        known = did_you_mean(name, BUILT_IN) or f"; studies are {', '.join(BUILT_IN)}"
+        raise InputError(f"there is no study and no folder {shown(name)}{known}")

@@ -64,7 +64,7 @@ class Configuration:
         """The paper's trigger; on a group it waits for the FSD_gen that counts as synchronised there."""
         if self.signal is None:
             return None
-        is_group = named_task(run.task).sums is None
+        is_group = named_task(run.task).is_read_in_irreps
         at_least = ReadingSpec().fsd_gen_sync if self.signal == "fsd" and is_group else None
         return Trigger(self.signal, at_least, weight_decay=self.weight_decay_high, every=EVERY)
 

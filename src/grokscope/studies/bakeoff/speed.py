@@ -16,7 +16,7 @@ from grokscope.runs.provenance import provenance
 from grokscope.specs import Plan, RunSpec
 from grokscope.studies.bakeoff.configurations import CONFIGURATIONS
 from grokscope.studies.bakeoff.seconds import FILE, Speed, save_speed
-from grokscope.training import Cohort, advance, cohort_key, initial_state
+from grokscope.training import Cohort, advance, initial_state
 
 __all__ = ["main", "measure_speed"]
 
@@ -27,9 +27,7 @@ def measure_speed(plan: Plan, *, slots: int | None = None, steps: int = 300, com
     Configurations differ in what is done to gradients; those that do the same to them are timed once.
     """
     run = plan.runs[0]
-    fitting = (
-        1 if plan.device == "cpu" else slots_that_fit(cohort_key(CONFIGURATIONS["Grokfast"].apply(run)), plan.device)
-    )
+    fitting = 1 if plan.device == "cpu" else slots_that_fit([CONFIGURATIONS["Grokfast"].apply(run)], plan.device)
     count = slots or fitting
     timed: dict[str, float] = {}
     for configuration in CONFIGURATIONS.values():

@@ -70,7 +70,7 @@ def drops(runs: Selection) -> Quantity:
 def _accuracy(records: Records) -> Measured:
     """Accuracy in percent over all pairs of one run at that checkpoint, whole and without each component."""
     (record,) = records.values()
-    count = len(named_task(record.spec.task).inputs)
+    count = named_task(record.spec.task).rows
     train = int(Fraction(str(record.spec.train_fraction)) * count)  # as the split rounds
     sizes = {"train_accuracy": train, "validation_accuracy": count - train}
     whole = sum(size * readings.after_grokking(record, name) for name, size in sizes.items()) / count

@@ -1,0 +1,217 @@
+"""What became of each cell's runs: when they memorised, when they grokked, and what they know at the end."""
+
+from math import isfinite, nan
+
+from grokscope.law import ridge_timing
+from grokscope.runs.records import RunRecord
+from grokscope.stats import kaplan_meier, share
+from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
+from grokscope.studies.tasks.experiments import CELLS
+from grokscope.tasks import named_task, train_size
+from grokscope.view.table import Cell, Column, Row, Table, text
+
+__all__ = ["CLAIMS", "TABLES", "held_out", "outcome"]
+
+HALF = 0.5
+AT_CHANCE = 0.05  # validation accuracy; of 97 answers that are left over in no row or column a guess hits 1 in 68
+TIMING = 0.02  # of the closed form
+APART = 2  # times as late as memorising
+
+
+def outcome(name: str) -> Quantity:
+    """Of a cell's runs: shares that memorised and grokked, median steps of both, and accuracies at the end."""
+    return Quantity("outcome", Selection((CELLS[name].experiment,), configuration=name), _outcome)
+
+
+def held_out(name: str, group: str) -> Quantity:
+    """The largest accuracy, over a cell's runs and evaluations, on rows that are held out."""
+    runs = Selection((CELLS[name].experiment,), configuration=name)
+    return Quantity("largest accuracy", runs, _largest, options={"column": f"{group}_accuracy"})
+
+
+def highest_validation(name: str) -> Quantity:
+    """The largest validation accuracy over a cell's runs and evaluations."""
+    runs = Selection((CELLS[name].experiment,), configuration=name)
+    return Quantity("largest accuracy", runs, _largest, options={"column": "validation_accuracy"})
+
+
+def _outcome(records: Records) -> Measured:
+    """Medians by Kaplan–Meier: a run that has not got there is later than its last evaluation."""
+    events = [record.timeline for record in records.values()]
+    memorized, grokked = ([getattr(one, name) for one in events] for name in ("memorized", "grokked"))
+    last = [one.last for one in events]
+    parts: dict[str, Part] = {
+        "runs": len(records),
+        "memorised": share(sum(step is not None for step in memorized), len(events)) if events else None,
+        "memorised step": _median(memorized, last),
+        "grokked": share(sum(step is not None for step in grokked), len(events)) if events else None,
+        "grokked step": _median(grokked, last),
+        "ratio": nan,
+        "validation": _mean_at_end(records, "validation_accuracy"),
+    }
+    steps = [parts[name] for name in ("memorised step", "grokked step")]
+    first, second = (getattr(step, "value", nan) for step in steps)
+    if first and isfinite(first):
+        parts["ratio"] = second / first
+    if not records:
+        return Measured(missing="No such run is there.")
+    return Measured(parts, _in_words(parts), len(records))
+
+
+def _median(steps: list[int | None], last: list[int]) -> Part:
+    if not steps:
+        return None
+    times = [end if step is None else step for step, end in zip(steps, last, strict=True)]
+    return kaplan_meier(times, [step is not None for step in steps]).median
+
+
+def _in_words(parts: dict[str, Part]) -> str:
+    ratio = parts["ratio"]
+    times = f", {ratio:.1f} times as late as memorising" if isinstance(ratio, float) and isfinite(ratio) else ""
+    grokked = parts["grokked"]
+    return f"{getattr(grokked, 'value', nan):.0%} grokked{times}"
+
+
+def _mean_at_end(records: Records, column: str) -> float:
+    values = [float(record.evaluations[column][-1]) for record in records.values() if column in record.evaluations]
+    return sum(values) / len(values) if values else nan
+
+
+def _largest(records: Records, column: str) -> Measured:
+    values = [float(value) for record in records.values() for value in record.evaluations.get(column, ())]
+    known = [value for value in values if isfinite(value)]
+    if not known:
+        return Measured(missing="No such run is there.")
+    return Measured.of(max(known), f"{max(known):.3f}", len(records))
+
+
+def _groks(name: str, statement: str, where: str, reported: str) -> Claim:
+    """Most runs grok, long after they have memorised."""
+    delayed = rule.all_of(rule.above(HALF, "grokked"), rule.at_least(APART, "ratio"))
+    return Claim(
+        f"{name}-groks", statement, where, reported, outcome(name),
+        Rule(reproduced=delayed, partly=rule.above(HALF, "grokked")), "tab-tasks",
+    )  # fmt: skip
+
+
+def _stays_at_chance(name: str, statement: str) -> Claim:
+    return Claim(
+        f"{name}-at-chance", statement, "a control: there is nothing to generalise", "chance",
+        highest_validation(name), Rule(reproduced=rule.below(AT_CHANCE)), "tab-tasks",
+    )  # fmt: skip
+
+
+def _sooner(found: dict[str, Measured]) -> Measured:
+    if missing := found["few"].missing or found["many"].missing:
+        return Measured(missing=missing)
+    few, many = (found[name].parts["grokked step"] for name in ("few", "many"))
+    steps = [getattr(step, "value", nan) for step in (few, many)]
+    return Measured({"few": steps[0], "many": steps[1]}, f"{steps[0]:,.0f} and {steps[1]:,.0f} steps", found["few"].n)
+
+
+def _deviation(records: Records) -> Measured:
+    """Of each run's grok step from the closed form of its own rows and initial weights, relative to it."""
+    steps = {name: (record.timeline.grokked, ridge_timing(record.spec).grokked) for name, record in records.items()}
+    if not steps:
+        return Measured(missing="No such run is there.")
+    if any(seen is None or expected is None for seen, expected in steps.values()):
+        return Measured({"value": nan}, "a run has not grokked", len(steps))
+    largest = max(abs(seen / expected - 1) for seen, expected in steps.values() if seen and expected)
+    return Measured.of(largest, f"{largest:.2%}", len(steps))
+
+
+PHI = Quantity(
+    "median grok steps with few and many inferred facts",
+    Selection(("two-hop",)),
+    _sooner,
+    members={"few": outcome("two-hop-3"), "many": outcome("two-hop-7")},
+)
+RIDGE = Quantity("largest deviation from the closed form", Selection(("ridge",)), _deviation)
+CLAIMS = (
+    _groks(
+        "parity",
+        "A plain MLP learns sparse parity long after it has memorised its training rows.",
+        "Merrill, Tsilivis and Shukla 2023",
+        "grokking",
+    ),
+    _groks(
+        "quadratic",
+        "A network with quadratic neurons and a squared error groks modular addition.",
+        "Gromov 2023",
+        "grokking",
+    ),
+    _groks(
+        "two-hop-7",
+        "With many inferred facts a transformer learns to compose two hops long after it has memorised.",
+        "Wang et al. 2024",
+        "grokking in distribution",
+    ),
+    Claim(
+        "two-hop-ratio", "More inferred facts for each atomic one let it grok sooner.", "Wang et al. 2024",
+        "sooner", PHI, Rule(reproduced=rule.falling("few", "many")), "tab-tasks",
+    ),
+    Claim(
+        "two-hop-out", "It never composes facts that it has not seen composed.", "Wang et al. 2024",
+        "no out-of-distribution generalisation", held_out("two-hop-7", "out_of_distribution"),
+        Rule(reproduced=rule.below(HALF)), "tab-tasks",
+    ),
+    Claim(
+        "ridge-timing", "Ridge regression groks when its closed form says.", "Levi, Beck and Bar-Sinai 2023",
+        "exact", RIDGE, Rule(reproduced=rule.below(TIMING)), "tab-tasks",
+    ),
+    _stays_at_chance("latin", "A random Latin square is memorised and never generalised."),
+    _stays_at_chance("random", "A random table is memorised and never generalised."),
+)  # fmt: skip
+
+COLUMNS = (
+    Column("What is learnt"),
+    Column("Task"),
+    Column("Rows"),
+    Column("Trained on"),
+    Column("n"),
+    Column("Memorised", digits=2),
+    Column("Median memorised step"),
+    Column("Grokked", digits=2),
+    Column("Median grok step"),
+    Column("Budget"),
+    Column("Validation accuracy at the end", digits=3),
+    Column("Largest accuracy out of distribution", digits=3),
+)
+
+
+def tab_tasks(evidence: Evidence) -> Table:
+    """One row for each cell of which there is a run."""
+    shown = [name for name in CELLS if outcome(name).runs.select(evidence.records)]
+    return Table(
+        "tab-tasks",
+        "tab:tasks",
+        "Every kind of task: when runs memorise and when they grok",
+        COLUMNS,
+        tuple(_row(evidence, name) for name in shown),
+        (
+            "Medians by Kaplan–Meier with 95 % intervals: a run that has not memorised or grokked counts as later than "
+            "its last evaluation. Shares by Clopper–Pearson. Runs end 2,000 steps after grokking. Of real answers a "
+            "squared error below the task's share of their variance counts as right.",
+        ),
+    )
+
+
+def _row(evidence: Evidence, name: str) -> Row:
+    record: RunRecord = next(iter(outcome(name).runs.select(evidence.records).values()))
+    task = named_task(record.spec.task)
+    found = outcome(name)
+    groups = [cell(evidence, held_out(name, group)) for group in task.held_out]
+    parts = ("runs", "memorised", "memorised step", "grokked", "grokked step")
+    return (
+        text(CELLS[name].title),
+        text(record.spec.task),
+        text(task.rows),
+        text(train_size(task, record.spec.train_fraction)),
+        *(cell(evidence, found, part) for part in parts),
+        text(record.spec.training.steps),
+        cell(evidence, found, "validation"),
+        groups[0] if groups else Cell(),
+    )
+
+
+TABLES = (Item("tab-tasks", tuple(dict.fromkeys(one.experiment for one in CELLS.values())), tab_tasks),)
