@@ -27,8 +27,8 @@ SMALL := --layers 1 --width 64 --heads 2 --mlp-width 128 --batch-size 128 --lear
   --steps 3000 --evaluate-every 25 --checkpoint-every 250
 
 demo: setup ## minutes: three small networks learn addition mod 31, one is forked at other weight decays; then a report
-	@$(BIN)/grokscope train add_mod31 --seeds 42,0,1 $(SMALL) --stop-after-grokking 200 --fork-points 200 --out runs/demo
-	@$(BIN)/grokscope fork runs/demo add_mod31_s42 --at 200 --weight-decay 2 3 --stop-after-grokking 200
+	@$(BIN)/grokscope train add_mod31 --seeds 42,0,1 $(SMALL) --fork-points 200 --out runs/demo
+	@$(BIN)/grokscope fork runs/demo add_mod31_s42 --at 200 --weight-decay 2 3
 	@echo
 	@$(BIN)/grokscope list runs/demo
 	@echo

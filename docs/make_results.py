@@ -60,8 +60,8 @@ FIGURES = {
 def findings_block(study: Study, evidence: Evidence, claims: Sequence[Row], provenance: Row) -> str:
     """Three findings in sentences, for the README."""
     lines = [
-        f"From {provenance['runs']:,} runs on {provenance['runs_made_with'][0]['device']}, which "
-        f"`grokscope reproduce {study.name}` trains again:",
+        f"From {provenance['runs']:,} runs on {provenance['runs_made_with'][0]['device']}; "
+        f"`grokscope reproduce {study.name}` trains the same experiments, with fewer seeds unless `--n-seeds` asks for more:",
         "",
         f"- {_lead_finding(study, evidence)}",
         f"- {_group_finding(study, evidence)}",

@@ -19,6 +19,7 @@ from grokscope.runs import Store, open_runs
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
 from grokscope.studies import Evidence, Study, Verdict, find_study, gather, judge, rules_digest
 from grokscope.studies.synchronization import SECTIONS, STUDY, over_time, phases
+from grokscope.tasks import named_task
 from grokscope.view.table import Table
 from pages import blocks, command_lines, run_blocks
 
@@ -93,6 +94,12 @@ def test_how_to_train_your_own_task(alone: Path) -> None:
     assert len(names["grokscope"].open("runs/mine")) == 4
     a, b = names["task"].inputs.T
     assert ((a * a + a * b + b * b) % 7 == names["task"].answers).all()
+    mine = named_task("mine.npz")
+    assert (mine.rows, mine.classes, mine.held_out) == (169, 13, ("large",))
+    own = names["own"]
+    assert (own.rows, own.features, own.classes, own.is_real) == (120, 8, 2, True)
+    assert names["run"].record.evaluations["validation_relative_error"][-1] < 1
+    assert (alone / "real.html").stat().st_size > 50_000
 
 
 def test_how_to_bring_your_own_group(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ grokscope reproduce examples/own_study --out runs/own_study
 """
 
 from collections.abc import Mapping
+from math import isfinite
 
 from grokscope.runs.records import RunRecord
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
@@ -14,7 +15,7 @@ from grokscope.view.charts.figure import Figure, Panel, Series
 from grokscope.view.numbers import format_step
 from grokscope.view.table import Column, Table, text
 
-DECAYS = (0.3, 1.0, 3.0)
+DECAYS = (0.3, 0.5, 1.0)  # at 3 none of these networks memorises
 
 
 def decay(n_seeds: int | None, precision: Precision) -> Runs:
@@ -25,7 +26,7 @@ def decay(n_seeds: int | None, precision: Precision) -> Runs:
             "add_mod31",
             train_fraction=0.6,
             architecture=small,
-            training=Training(steps=2000, batch_size=128, learning_rate=3e-3, weight_decay=value),
+            training=Training(steps=3000, batch_size=128, learning_rate=3e-3, weight_decay=value),
             measurements=Cadence(every=25),
             checkpoints=Cadence(every=None),
             precision=precision,
@@ -53,24 +54,26 @@ def _ratio(medians: Mapping[str, Measured]) -> Measured:
     low, high = medians["low"], medians["high"]
     if low.missing or high.missing:
         return Measured(missing=low.missing or high.missing)
+    if not (isfinite(low.number()) and isfinite(high.number())):
+        return Measured(missing="At one λ fewer than half of the runs have grokked.")
     ratio = low.number() / high.number()
     return Measured.of(ratio, f"{ratio:.1f} times", low.n + high.n)
 
 
 RATIO = Quantity(
     "ratio of median grok steps",
-    Selection(("decay",), weight_decays=(1.0, 3.0)),
+    Selection(("decay",), weight_decays=(0.5, 1.0)),
     _ratio,
-    members={"low": grok_step(1.0), "high": grok_step(3.0)},
+    members={"low": grok_step(0.5), "high": grok_step(1.0)},
 )
 CLAIMS = (
     Claim(
         "decay-speeds-up",
-        "Three times the weight decay makes grokking three times as fast.",
+        "Twice the weight decay makes grokking twice as fast.",
         "our own question",
-        "3 times",
+        "twice",
         RATIO,
-        Rule(reproduced=rule.within(0.2, of=3), partly=rule.above(1)),
+        Rule(reproduced=rule.within(0.2, of=2), partly=rule.above(1)),
         "tab-decay",
     ),
 )
