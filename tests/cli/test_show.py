@@ -11,6 +11,7 @@ from small_commands import TINY, rejected, words
 import grokscope
 from grokscope.cli import run
 from grokscope.runs import RunOutcome, Store, run_name
+from grokscope.runs.logs import columns_from
 from grokscope.specs import Fork
 
 pytestmark = pytest.mark.usefixtures("here", "in_process")
@@ -59,7 +60,7 @@ def test_a_list_shows_what_varies_and_forks_after_their_parent(
     capsys.readouterr()
     assert run(words("list runs")) == 0
     header, *rows = capsys.readouterr().out.partition("\n\n")[0].splitlines()
-    assert header.split() == ["run", "λ", "width", "outcome", "memorised", "grokked", "forked", "at"]
+    assert header.split() == ["run", "λ", "width", "outcome", "memorised", "grokked", "stable", "forked", "at"]
     found = [re.split(r"  +", row) for row in rows]
     assert [(row[0].partition("-")[0], row[1]) for row in found[2:]] == [
         ("add_mod7_s1", "0.5"),
@@ -78,9 +79,23 @@ def test_an_unfinished_run_is_listed_as_far_as_its_log_goes(here: Path, capsys: 
     folder.append({"step": 2, "train_accuracy": 1.0, "validation_accuracy": 0.0})
     with folder.lock():
         assert run(words("list runs")) == 0
-    assert re.search(r"  training +2 +–\n", capsys.readouterr().out)
+    assert re.search(r"  training +2 +– +–\n", capsys.readouterr().out)
     assert run(words("list runs")) == 0
-    assert re.search(r"  unfinished +2 +–\n", capsys.readouterr().out)
+    assert re.search(r"  unfinished +2 +– +–\n", capsys.readouterr().out)
+
+
+def test_a_list_says_whether_runs_stayed_grokked(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    curves = {"stable": [0.0, 1.0, 1.0, 1.0, 1.0], "no": [0.0, 1.0, 0.3, 1.0, 1.0], "open": [0.0, 0.0, 0.0, 0.0, 1.0]}
+    for seed, values in enumerate(curves.values()):
+        folder = Store("runs").add(TINY.with_seed(seed))
+        for place, value in enumerate(values):
+            folder.append({"step": 1000 * place, "train_accuracy": 1.0, "validation_accuracy": value})
+    for known in (False, True):  # what the logs say is said of runs that have not ended, and of earlier versions' too
+        for folder in Store("runs") if known else ():
+            folder.finish(RunOutcome.from_evaluations(columns_from(folder.log())))
+        assert run(words("list runs")) == 0
+        rows = capsys.readouterr().out.splitlines()[1:4]
+        assert [row.split()[-2:] for row in rows] == [["1,000", "1,000"], ["1,000", "no"], ["4,000", "open"]]
 
 
 def test_a_fork_that_had_memorised_is_listed_so(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,8 +103,8 @@ def test_a_fork_that_had_memorised_is_listed_so(here: Path, capsys: pytest.Captu
         Store("runs").add(spec).finish(RunOutcome("never", memorized=memorized))
     assert run(words("list runs")) == 0
     parent, fork = capsys.readouterr().out.splitlines()[1:3]
-    assert re.search(r"never within the budget +2 +– +–$", parent)
-    assert re.search(r"never within the budget +before the fork +– +4$", fork)
+    assert re.search(r"never within the budget +2 +– +– +–$", parent)
+    assert re.search(r"never within the budget +before the fork +– +– +4$", fork)
 
 
 def test_two_runs_of_one_name_are_told_apart(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pytest
 
@@ -20,7 +20,7 @@ from grokscope.jobs import (
 from grokscope.jobs import states as state_module
 from grokscope.runs import RunFolder, Store, outcome, run_name
 from grokscope.runs.provenance import provenance
-from grokscope.specs import Cadence, RunSpec, Training
+from grokscope.specs import Cadence, ReadingSpec, RunSpec, Training
 from short_runs import STEPS, tiny
 from stacks import train_stack
 
@@ -350,7 +350,7 @@ def test_a_run_may_end_some_steps_after_grokking(
     after: int, end: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(training_stack, "GROKKED", 0.0)  # grokked at step 0
-    monkeypatch.setattr(outcome, "READING", SimpleNamespace(memorized=0.99, grokked=0.0))
+    monkeypatch.setattr(outcome, "READING", ReadingSpec(grokked=1e-9))
     train(Store(tmp_path / "straight"), tiny(), stop_after_grokking=after)
     folder = Store(tmp_path / "straight").find(run_name(tiny()))
     assert folder.log()[-1]["step"] == end

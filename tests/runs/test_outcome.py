@@ -13,9 +13,12 @@ EVALUATIONS = {
 }
 
 
+STAYS = {"status": "censored", "step": None, "dips": 0, "longest_dip": 0, "cadence": 100, "after": 100}
+
+
 def test_events_are_those_of_the_evaluations() -> None:
     found = RunOutcome.from_evaluations(EVALUATIONS, stopped_early=True, provenance={"commit": "abc"})
-    assert found == RunOutcome("grokked", None, True, 100, 200, provenance={"commit": "abc"})
+    assert found == RunOutcome("grokked", None, True, 100, 200, stability=STAYS, provenance={"commit": "abc"})
     assert found.is_finished
     assert RunOutcome.from_evaluations(EVALUATIONS, failed_at=250).outcome == "diverged"
 
@@ -51,6 +54,7 @@ def test_endings_are_those_of_timelines() -> None:
         ({"stopped_early": 1}, "an outcome's 'stopped_early' is neither true nor false"),
         ({"trigger": [300]}, "an outcome's 'trigger' is not an object with named fields"),
         ({"control": "none"}, "an outcome's 'control' is not an object with named fields"),
+        ({"stability": {"status": "stable", "step": "soon"}}, "an outcome's 'stability' does not say"),
         ({"provenance": None}, "an outcome's 'provenance' is not an object with named fields"),
     ],
 )

@@ -39,6 +39,7 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
         {
             "grokked": 0.5,
             "memorized": 0.5,
+            "stable_steps": 1,
             "fsd_sync": 0.3,
             "fsd_site": "attention",
             "fsd_gen_sync": 0.3,
@@ -165,7 +166,7 @@ def subject() -> RunStack:
 
 def read(reading: ReadingSpec) -> Any:
     """Everything that a reading decides: timelines, and the measures that leave a choice."""
-    shares = [i / 20 for i in range(21)]
+    shares = [i / 20 for i in range(21)]  # it grokked at step 19
     log = {"step": range(21), "train_accuracy": shares, "validation_accuracy": shares, "fsd": shares}
     log["restricted_loss"] = [4 - 4 * share for share in shares]
     timelines = [timeline_of(log, reading, sync_at=reading.sync_at(is_group)) for is_group in (False, True)]

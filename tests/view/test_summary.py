@@ -54,7 +54,7 @@ def test_a_run_that_synchronised_first(store: Store) -> None:
     assert summarize([parent(store)]) == (
         "add_mod97_s42 (λ = 1) memorised its training data at step 300, with a validation accuracy of 6 %. Its neurons "
         "synchronised (FSD) at step 1,500, 2,500 steps before it grokked. It grokked at step 4,000, 3,700 steps after "
-        "memorising."
+        "memorising. Whether it was stable is not known: it was not evaluated over 2,000 steps after grokking."
     )
 
 
@@ -67,7 +67,7 @@ def test_a_run_that_synchronised_first(store: Store) -> None:
         (((0, 0, 0, 0), (300, 1, 0, 0.9)), "synchronised (FSD) at step 300. It has not grokked by step 300."),
         (((0, 0, 0, 0), (300, 0.5, 0, 0.1)), "has not memorised its training data by step 300."),
         (((0, 1, 0, 0.9), (300, 1, 1, 0.9)), "at step 0 (at the first evaluation), 300 steps before it grokked"),
-        (((0, 0, 0, 0), (300, 1, 1, 0.1), (400, 1, 0.1, 0.1)), "fell below one half again."),
+        (((0, 0, 0, 0), (300, 1, 1, 0.1), (400, 1, 0.1, 0.1)), "Later its validation accuracy fell below one half."),
         ((), "add_mod97_s42 (λ = 1) has not begun."),
     ],
 )
@@ -107,8 +107,8 @@ def test_an_empty_folder_has_a_summary_too() -> None:
 
 def test_one_sentence_for_a_run(store: Store) -> None:
     assert summarize_run(parent(store)).endswith(
-        "memorised at step 300 (‖W‖ 30.0, FSD 0.10), grokked at step 4,000 (‖W‖ 30.0, FSD 0.95), ended at step "
-        "4,000, λ = 1"
+        "memorised at step 300 (‖W‖ 30.0, FSD 0.10), grokked at step 4,000 (‖W‖ 30.0, FSD 0.95), not seen for "
+        "long enough to be stable, ended at step 4,000, λ = 1"
     )
 
 
@@ -128,7 +128,11 @@ def test_runs_that_were_stopped_early_are_counted_once_at_the_end_with_what_a_le
     [
         ("unstable", ((0, 0, 0, 0), (10, 0.5, 0, 0)), ": not memorised, ended at step 10, λ = 1"),
         ("unstable", ((0, 1, 0, 0), (10, 0.5, 0, 0)), ", not grokked, unstable, ended at step 10, λ = 1"),
-        ("unstable_after", ((0, 1, 1, 0), (10, 1, 0, 0)), "FSD 0.00), then unstable, ended at step 10, λ = 1"),
+        (
+            "unstable_after",
+            ((0, 1, 1, 0), (10, 1, 0, 0)),
+            "FSD 0.00), not stable (1 dip), then unstable, ended at step 10, λ = 1",
+        ),
         ("never", ((0, 1, 0, 0), (10, 1, 0, 0)), ", not grokked, ended at step 10, λ = 1"),
         ("diverged", ((0, 1, 0, 0), (10, 1, 0, 0)), ", not grokked, diverged at step 10, λ = 1"),
     ],

@@ -10,6 +10,7 @@ from grokscope.cli.nearby import describe_absence
 from grokscope.cli.options import Folder, JsonFlag
 from grokscope.errors import InputError, shown
 from grokscope.runs import Runs, open_runs
+from grokscope.runs.logs import columns_from
 from grokscope.runs.records import DAMAGED
 from grokscope.runs.settings import differing
 from grokscope.specs import ReadingSpec, RunSpec
@@ -23,6 +24,7 @@ REACHED = {
     "memorized": ("train_accuracy", ReadingSpec().memorized),
     "grokked": ("validation_accuracy", ReadingSpec().grokked),
 }
+UNSTABLE = {"not_stable": "no", "censored": "open"}
 FIRST = ("kind", "loss")  # of those, the ones that say most
 MOST_VARIED = 4  # other settings that are shown
 MOST_COMPARED = 1000  # runs whose settings are compared
@@ -33,8 +35,9 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
     """List the runs of a folder with their outcomes.
 
     Columns: the run, named by its task and seed; its weight decay λ and whatever else the runs differ in; its outcome;
-    the steps at which it memorised and grokked, and at which it was forked. Forks follow their parent. A run that is
-    damaged is listed as such, with the reason below the table.
+    the steps at which it memorised and grokked; the step from which on it stayed so for 2,000 steps (stable; no: it did
+    not; open: it was not seen for long enough); and the step at which it was forked. Forks follow their parent. A
+    run that is damaged is listed as such, with the reason below the table.
 
     Examples:
         grokscope list runs/first
@@ -50,9 +53,10 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
     whole = [row for row in rows if row["problem"] is None]
     varied = _add_varied(whole)
     _follow_unfinished(runs, [row for row in whole if row["outcome"] == "unfinished"])
+    _add_stability(runs, [row for row in whole if row["grokked"] is not None and row["stability"] is None])
     rows.sort(key=_place)
     columns = {"run": "run", "λ": "weight_decay", **dict(zip(varied, varied, strict=True))}
-    columns |= {"outcome": "outcome", "memorised": "memorized", "grokked": "grokked"}
+    columns |= {"outcome": "outcome", "memorised": "memorized", "grokked": "grokked", "stable": "stable"}
     if any(row["fork_step"] is not None for row in rows):
         columns["forked at"] = "fork_step"
     cells = [[_cell(row, name) for name in columns.values()] for row in rows]
@@ -99,11 +103,27 @@ def _follow_unfinished(runs: Runs, rows: list[dict[str, Any]]) -> None:
             row[event] = min(steps, default=None)
 
 
+def _add_stability(runs: Runs, rows: list[dict[str, Any]]) -> None:
+    """Whether runs stayed grokked whose outcomes do not say so: unfinished ones, and those of earlier versions."""
+    if not 0 < len(rows) <= MOST_FOLLOWED:
+        return
+    from grokscope.timeline import judged_columns, stability
+
+    for row in rows:
+        log = judged_columns(columns_from(runs[row["run"]].folder.log()))
+        if not log:
+            continue
+        found = stability([int(step) for step in log["step"]], log["validation_accuracy"], failed_at=row["failed_at"])
+        row |= {"stable": found.step, "stability": found.status.name.lower()}
+
+
 def _cell(row: dict[str, Any], column: str) -> str:
     if column == "memorized" and memorized_before(row["memorized"], row["fork_step"]):
         return BEFORE
     if column == "outcome" and row["problem"] is None:
         return describe_ending(row["outcome"], row["memorized"])
+    if column == "stable" and row["stable"] is None:
+        return UNSTABLE.get(row["stability"], "–")
     value = "–" if row.get(column) is None else row[column]
     if isinstance(value, int | float):
         return f"{value:,}" if isinstance(value, int) else f"{value:g}"

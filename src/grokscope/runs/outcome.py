@@ -15,8 +15,8 @@ READING = ReadingSpec()  # the paper's thresholds, by which every outcome names 
 ENDINGS = ("unfinished", "grokked", "unstable_after", "unstable", "never", "diverged")
 FIRED = ("fired_at", "restored_at")  # of a trigger: a step, or None
 LARGEST_STEP = 2**63
-MAPPINGS = ("trigger", "control", "layout", "undefined")  # or None
-OPTIONAL = ("control", "layout", "undefined")  # written only where there is something to write
+MAPPINGS = ("stability", "trigger", "control", "layout", "undefined")  # or None
+OPTIONAL = ("stability", "control", "layout", "undefined")  # written only where there is something to write
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,9 @@ class RunOutcome:
     """The first evaluation with the memorisation threshold reached."""
     grokked: int | None = None
     """The first evaluation with the grokking threshold reached."""
+    stability: Mapping[str, Any] | None = None
+    """Whether it stayed grokked, as `timeline.Stability` says; None of a run that never grokked, and in outcomes of
+    earlier versions."""
     trigger: Mapping[str, int | None] | None = None
     """When its trigger fired and restored λ, where it has one."""
     control: Mapping[str, Any] | None = None
@@ -73,6 +76,9 @@ class RunOutcome:
             raise ValueError("an outcome's 'stopped_early' is neither true nor false")
         if wrong := [name for name in MAPPINGS if not isinstance(parts.get(name), Mapping | None)]:
             raise ValueError(f"an outcome's {wrong[0]!r} is not an object with named fields")
+        stays = parts.get("stability") or {"status": ""}
+        if not isinstance(stays.get("status"), str) or not _is_step(stays.get("step")):
+            raise ValueError("an outcome's 'stability' does not say whether and from which step on it was stable")
         trigger = parts.get("trigger") or {"fired_at": None}
         if "fired_at" not in trigger or not all(_is_step(trigger.get(name)) for name in FIRED):
             raise ValueError("an outcome's 'trigger' does not say at which steps it fired and restored")
@@ -83,16 +89,20 @@ class RunOutcome:
     @classmethod
     def from_evaluations(cls, evaluations: Columns, failed_at: int | None = None, **facts: Any) -> Self:
         """How a run ended by its evaluations and the step at which it failed; `facts` are the other fields."""
-        from grokscope.timeline import first_step, judged_columns, outcome  # what listing runs does not wait for
+        # What listing runs does not wait for.
+        from grokscope.timeline import first_step, judged_columns, outcome, stability
 
         judged = judged_columns(evaluations)
         steps, train, validation = (judged[name] for name in ("step", "train_accuracy", "validation_accuracy"))
         taken = [int(step) for step in steps]
+        grokked = first_step(taken, validation, READING.grokked)
+        stays = None if grokked is None else stability(taken, validation, READING, failed_at).to_dict()
         return cls(
             outcome=outcome(taken, train, validation, failed_at).name.lower(),
             failed_at=failed_at,
             memorized=first_step(taken, train, READING.memorized),
-            grokked=first_step(taken, validation, READING.grokked),
+            grokked=grokked,
+            stability=stays,
             **facts,
         )
 

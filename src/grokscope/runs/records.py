@@ -128,6 +128,8 @@ class RunRecord:
             "memorized": events.memorized if events else ended.memorized,
             "synchronized": events.sync.step if events else None,
             "grokked": events.grokked if events else ended.grokked,
+            "stable": events.stable.step if events else (ended.stability or {}).get("step"),
+            "stability": events.stable.status.name.lower() if events else (ended.stability or {}).get("status"),
             "lead": events.sync.lead.steps if events else None,
             "spec": spec.to_json(),
             "details": json.dumps(ended.to_dict()),

@@ -30,10 +30,23 @@ if TYPE_CHECKING:
 __all__ = ["SUMMARIZED", "DamagedRunWarning", "Run", "Runs", "open_runs", "with_settings"]
 
 SUMMARIZED = ("spec.json", "outcome.json")  # what `Run.facts` without logs is made of, besides the studies
-TABLE = ("run", "task", "seed", "weight_decay", "study", "outcome", "memorized", "grokked", "fork_step", "problem")
+TABLE = (
+    "run",
+    "task",
+    "seed",
+    "weight_decay",
+    "study",
+    "outcome",
+    "memorized",
+    "grokked",
+    "stable",
+    "fork_step",
+    "problem",
+)
 STORED_AS_JSON = ("spec", "details", "made_for")  # columns of facts from which a record is read again
 OUTCOMES = (*ENDINGS, DAMAGED)
-LOGGED = {"last_step", "memorized", "synchronized", "grokked", "lead"}  # what only its log says of an unfinished run
+# What only its log says of an unfinished run.
+LOGGED = {"last_step", "memorized", "synchronized", "grokked", "stable", "stability", "lead"}
 
 
 class DamagedRunWarning(UserWarning):

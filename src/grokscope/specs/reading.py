@@ -16,6 +16,8 @@ class ReadingSpec(Spec):
     """Validation accuracy that counts as grokked (Table 1)."""
     memorized: float = 0.99
     """Train accuracy that counts as memorised (used, not defined, by the paper)."""
+    stable_steps: int = 2000
+    """Steps for which a grokked run must stay so, at every evaluation, to count as stable (ours, not the paper's)."""
     fsd_sync: float = 0.80
     """FSD that counts as synchronised (Table 2)."""
     fsd_site: Literal["auto", "mlp", "attention"] = "auto"
@@ -48,7 +50,9 @@ class ReadingSpec(Spec):
     def check(self) -> None:
         """Shares lie in (0, 1], counts are positive."""
         self.require_each("lie in (0, 1]", "grokked", "memorized", "fsd_sync", "fsd_gen_sync")
-        self.require_each("be at least 1", "control_relabellings", "restricted_modes", "fourier_kan_frequencies")
+        self.require_each(
+            "be at least 1", "stable_steps", "control_relabellings", "restricted_modes", "fourier_kan_frequencies"
+        )
         self.require_each("be positive", "restricted_sync")
         self.require_each("be at least 0", "fourier_kan_penalty")
         require(

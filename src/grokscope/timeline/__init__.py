@@ -8,6 +8,7 @@ from grokscope.timeline.dips import Dips, dips_after
 from grokscope.timeline.leads import Lead, LeadStatus, lead
 from grokscope.timeline.outcomes import Outcome, outcome
 from grokscope.timeline.phases import Phase, liberation_step, phase_at, rank_one_step
+from grokscope.timeline.stable import Stability, StabilityStatus, stability
 from grokscope.timeline.success import judged_columns, judged_row, success_level
 
 if TYPE_CHECKING:  # these load numpy; what was reached can be judged without it
@@ -23,6 +24,8 @@ __all__ = [
     "LeadStatus",
     "Outcome",
     "Phase",
+    "Stability",
+    "StabilityStatus",
     "Timeline",
     "dips_after",
     "first_step",
@@ -35,6 +38,7 @@ __all__ = [
     "outcome",
     "phase_at",
     "rank_one_step",
+    "stability",
     "success_level",
     "timeline_of",
 ]

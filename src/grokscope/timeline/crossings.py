@@ -14,7 +14,9 @@ __all__ = ["first_step", "first_step_below", "level_step", "measured_after"]
 LEVEL_SHARE = 0.95  # of its mean after grokking: where FSD has "reached its post-grokking level"
 
 
-def first_step(steps: Sequence[int], values: Sequence[float], at_least: float, persistence: int = 0) -> int | None:
+def first_step(
+    steps: Sequence[int], values: Sequence[float | int], at_least: float, persistence: int = 0
+) -> int | None:
     """The first step at which a value reaches a threshold; None if none does. NaN reaches nothing.
 
     With persistence n the next n measurements must reach it too, and must exist.

@@ -21,6 +21,7 @@ from grokscope.timeline.crossings import first_step, first_step_below, level_ste
 from grokscope.timeline.leads import Lead, LeadStatus, lead
 from grokscope.timeline.outcomes import Outcome, outcome
 from grokscope.timeline.phases import Phase, liberation_step, phase_at
+from grokscope.timeline.stable import Stability, stability
 from grokscope.timeline.success import judged_columns
 
 __all__ = ["Crossing", "Flag", "Timeline", "timeline_of"]
@@ -68,6 +69,8 @@ class Timeline:
     """Validation accuracy ≥ 0.95."""
     evaluated_before: int | None
     """The last evaluation before that: it grokked in (evaluated_before, grokked]."""
+    stable: Stability
+    """Whether it stayed grokked for 2,000 steps, and from which step on it did."""
     sync: Crossing
     """FSD ≥ 0.80, or FSD_gen ≥ 0.50 (Tables 2 and 11)."""
     level: Crossing
@@ -128,6 +131,7 @@ def timeline_of(
         memorized=memorized,
         grokked=grokked,
         evaluated_before=None if grokked is None else max((step for step in steps if step < grokked), default=None),
+        stable=stability(steps, validation, reading, failed_at),
         sync=crossing(synced, fsd, "fsd" in log),
         level=crossing(level_step(steps, fsd, grokked), fsd, "fsd" in log and level_known),
         restricted=crossing(

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 
+from grokscope.errors import plural
 from grokscope.files import DamagedError
 from grokscope.law import Ending, Family, fork_families, law_of
 from grokscope.runs import Run
 from grokscope.runs.records import RunRecord
-from grokscope.timeline import LeadStatus, Outcome, Timeline
+from grokscope.timeline import LeadStatus, Outcome, Stability, StabilityStatus, Timeline
 from grokscope.timeline.success import RELATIVE_ERRORS
 from grokscope.view.families import fitted_size
 from grokscope.view.numbers import format_estimate, format_number, format_percent
-from grokscope.view.outcomes import BEFORE, NO_BASIS, memorized_before, why_without_fsd
+from grokscope.view.outcomes import BEFORE, NO_BASIS, describe_stability, memorized_before, why_without_fsd
 
 __all__ = ["summarize", "summarize_run"]
 
@@ -94,7 +95,16 @@ def _milestones(record: RunRecord, timeline: Timeline) -> list[str]:
             if not why_without_fsd(record):
                 facts.append(f"FSD {format_number(record.at(step, 'fsd'), 2)}")
             found.append(f"{word} at step {step:,} ({', '.join(facts)})")
+    found += [_stays(timeline.stable)] if timeline.grokked is not None else []
     return found if timeline.memorized is not None or timeline.grokked is not None else found[:1]
+
+
+def _stays(found: Stability) -> str:
+    """Whether it stayed grokked, in a few words."""
+    if found.step is not None:
+        return f"stable from step {found.step:,}"
+    known = f"not stable ({plural(found.dips, 'dip')})"
+    return f"{StabilityStatus.CENSORED} to be stable" if found.status is StabilityStatus.CENSORED else known
 
 
 def _ended(record: RunRecord, timeline: Timeline) -> str:
@@ -151,8 +161,8 @@ def _grokked(timeline: Timeline) -> str:
     memorized = timeline.memorized
     after = "" if memorized is None else f", {timeline.grokked - memorized:,} steps after memorising"
     unstable = timeline.outcome is Outcome.UNSTABLE_AFTER
-    later = " Later its validation accuracy fell below one half again." if unstable else ""
-    return f"It grokked at step {timeline.grokked:,}{after}.{later}"
+    later = " Later its validation accuracy fell below one half." if unstable else ""
+    return f"It grokked at step {timeline.grokked:,}{after}. {describe_stability(timeline.stable)}{later}"
 
 
 def _branches(name: str, parent: RunRecord | None, step: int, forks: Sequence[RunRecord]) -> str:

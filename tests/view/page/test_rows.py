@@ -40,6 +40,14 @@ def test_dips_after_grokking_are_counted() -> None:
     assert ended([0.1, 1.0, 1.0, 1.0], [0.1] * 4)["dips"] is None
 
 
+def test_whether_a_run_stayed_grokked_is_told() -> None:
+    row = ended([1.0] * 4, [0.1, 1.0, 0.2, 1.0])
+    assert (row["stable"], row["stability"]) == (None, "not_stable")
+    assert "1 dip of 100 steps" in str(row["stability_text"])
+    assert ended([1.0] * 4, [0.1, 1.0, 1.0, 1.0])["stability"] == "censored"  # 200 steps are too few
+    assert ended([1.0] * 4, [0.1] * 4)["stability_text"] == ""
+
+
 @pytest.mark.parametrize(("mlp", "site"), [("on", "mlp0"), ("dropped", "attn0")])
 def test_the_site_of_fsd_is_named_as_ablations_name_it(mlp: str, site: str) -> None:
     record = synthetic_records(1)[0]

@@ -50,6 +50,12 @@ def method_of(source: Source) -> dict[str, Any]:
                 "grokked",
                 f"first evaluation with validation accuracy ≥ {reading.grokked:g}{_of_real('validation', source)}",
             ],
+            [
+                "stable",
+                f"first evaluation that has grokked and is followed by {reading.stable_steps:,} steps in which every "
+                "evaluation has; no: grokked, and not seen to be so; open: ended too early to tell. A dip between two "
+                "evaluations is not seen",
+            ],
             ["lead", "step grokked − step synchronised; each is known to the interval between two evaluations"],
             ["Δt", "time to grok: step grokked − step of the fork"],
             *([f"{word} {mark}", sentence] for word, (mark, sentence) in marks().items()),

@@ -11,7 +11,7 @@ from grokscope.runs.records import is_group, known_task
 from grokscope.specs import RunSpec
 from grokscope.tasks import Task
 from grokscope.timeline import LeadStatus, Timeline, dips_after, judged_columns
-from grokscope.view.outcomes import describe_ending, why_without_fsd
+from grokscope.view.outcomes import describe_ending, describe_stability, why_without_fsd
 from grokscope.view.page.sources import ShownRun
 
 __all__ = ["row_of", "task_or_none"]
@@ -107,6 +107,9 @@ def _steps(events: Timeline) -> dict[str, Any]:
         "sync_flags": [str(flag) for flag in events.sync.flags],
         "liberated": events.liberated,
         "grokked": events.grokked,
+        "stable": events.stable.step,
+        "stability": events.stable.status.name.lower(),
+        "stability_text": describe_stability(events.stable),
         "lead": events.sync.lead.steps,
         "lead_status": "" if events.sync.lead.status is LeadStatus.LEADS else str(events.sync.lead.status),
     }

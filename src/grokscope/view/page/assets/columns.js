@@ -1,4 +1,6 @@
 // Columns of the table of runs: settings where they vary, and the events.
+// What the table says of a run that grokked and was not seen to stay so.
+const NOT_STABLE = { not_stable: "no", censored: "open" };
 const stepCell = (value, title = "") => ({ text: whole(value), number: true, title });
 const COLUMNS = {
   task: { head: "task", show: row => ({ text: row.task, title: clipped(row.task, 300) }) },
@@ -24,6 +26,13 @@ const COLUMNS = {
   },
   sync: { head: "synchronised", show: row => stepCell(row.sync, (row.sync_flags || []).join(", ")) },
   grokked: { head: "grokked", show: row => stepCell(row.grokked) },
+  stable: {
+    head: "stable",
+    show: row =>
+      isNumber(row.stable) || !(row.stability in NOT_STABLE)
+        ? stepCell(row.stable, row.stability_text)
+        : { text: NOT_STABLE[row.stability], number: true, title: row.stability_text },
+  },
   lead: {
     head: "lead",
     show: row =>
@@ -42,7 +51,7 @@ const COLUMNS = {
 // What `grokscope query` and `export` call a column, where that is another word.
 const IN_TABLES = { name: "run", id: "hash", forked: "fork_step", sync: "synchronized", last: "last_step" };
 const TEXTS = new Set(["name", "task", "model", "trigger", "shuffled", "precision", "other", "study", "outcome"]);
-const EVENTS = ["outcome", "memorized", "sync", "grokked", "lead", "last"]; // shown whether they vary or not
+const EVENTS = ["outcome", "memorized", "sync", "grokked", "stable", "lead", "last"]; // shown whether they vary or not
 const BY_CHOICE = new Set(["study", "longest_dip"]); // long, or told by another column: shown when chosen
 const MOST_COLUMNS = 11; // that fit a window of usual width
 const FIRST = ["task", "seed", "weight_decay", "forked", ...EVENTS, "dips"]; // that are kept if more vary than fit

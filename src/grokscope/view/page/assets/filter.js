@@ -10,6 +10,7 @@ const FIELDS = {
   memorized: ["memorised"],
   sync: ["synchronized", "synchronised"],
   grokked: ["grok"],
+  stable: [],
   lead: [],
   dips: [],
   longest_dip: [],

@@ -10,6 +10,15 @@ function dipped(rows) {
   return `Dips: ${counted(those.length, "run")}, ${each}; the longest lasted ${whole(Math.max(...those.map(row => row.longest_dip)))} steps.`;
 }
 
+// How many stayed grokked for 2,000 steps, of those that were seen for as long.
+function stayed(rows) {
+  const seen = rows.filter(row => row.stability === "stable" || row.stability === "not_stable"),
+    open = rows.filter(row => row.stability === "censored").length;
+  if (!seen.length) return "";
+  const stable = seen.filter(row => row.stability === "stable").length;
+  return `Stable: ${whole(stable)} of ${counted(seen.length, "run")} that grokked stayed so for 2,000 steps${open ? `; ${counted(open, "run")} ended too early to tell` : ""}.`;
+}
+
 const mark = (at, text) => ({ label: text, kind: "vertical", role: "theory", source: "run", x: [at], texts: [text] });
 
 // Medians of groups that must not be mixed: one number for one group, and their range for several.
@@ -201,7 +210,7 @@ const overview = {
         texts: counts.map(count => (count ? String(count) : "")),
       };
     });
-    this.outcomes.note.textContent = [explainedMarks(rows), dipped(rows)].filter(Boolean).join(" ");
+    this.outcomes.note.textContent = [explainedMarks(rows), stayed(rows), dipped(rows)].filter(Boolean).join(" ");
     this.outcomes.show(
       {
         x_label: bars.length > 1 ? kind : "",

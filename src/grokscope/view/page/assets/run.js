@@ -56,7 +56,7 @@ function toldEvents(row) {
       : "",
     early = row.stopped_early ? " It was stopped early after grokking, so leads of runs like it are biased." : "";
   const sync = row.basis ? "" : `, ${reached(row.sync, "synchronised", "synchronise")},`; // nothing to synchronise in
-  return `It ${memorized}${sync} and ${reached(row.grokked, "grokked", "grok")}${lead}. Outcome: ${outcomeText(row.outcome)}${dips}.${flags}${early}`;
+  return `It ${memorized}${sync} and ${reached(row.grokked, "grokked", "grok")}${lead}. Outcome: ${outcomeText(row.outcome)}${dips}.${row.stability_text ? ` ${row.stability_text}` : ""}${flags}${early}`;
 }
 
 // What mean-ablating the site of FSD costs, at the last checkpoint; undefined where it was not measured.

@@ -102,7 +102,7 @@ const runs = {
     this.showChooser();
     const problems = notUnderstood().map(({ part, problem }) => `${clipped(part, 40)} (${clipped(problem, 80)})`);
     this.problem.textContent = problems.length
-      ? `Not understood, and left out of the filter: ${problems.join("; ")}. Fields are λ, seed, task, outcome, forked, memorised, synchronised, grokked, lead, dips, last, η, fraction, model, study.`
+      ? `Not understood, and left out of the filter: ${problems.join("; ")}. Fields are λ, seed, task, outcome, forked, memorised, synchronised, grokked, stable, lead, dips, last, η, fraction, model, study.`
       : "";
     this.counter.textContent = `${counted(rows.length, "run")} of ${whole(data.rows.length)}${ids.size ? `, ${whole(ids.size)} selected` : ""}`;
     this.legend.textContent = explainedMarks(rows);
