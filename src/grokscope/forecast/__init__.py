@@ -1,0 +1,21 @@
+"""Where a run is heading: the probability that it groks by a horizon, and the steps left, from what was seen so far."""
+
+from grokscope.forecast.clock import ClockForecaster, decay_clock
+from grokscope.forecast.forecast import LEVELS, TIERS, Forecast, Forecaster
+from grokscope.forecast.load import forecast_runs, load_forecaster
+from grokscope.forecast.prefix import CONFIGURATION, Prefix, run_configuration, run_prefix
+
+__all__ = [
+    "CONFIGURATION",
+    "LEVELS",
+    "TIERS",
+    "ClockForecaster",
+    "Forecast",
+    "Forecaster",
+    "Prefix",
+    "decay_clock",
+    "forecast_runs",
+    "load_forecaster",
+    "run_configuration",
+    "run_prefix",
+]
