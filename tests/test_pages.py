@@ -60,6 +60,7 @@ RUN_BY = {  # pages with Python, and the test that runs every block of it, in th
     "concepts": "test_the_concepts_are_computed_as_they_are_explained",
     "own-model": "tests/test_own_model_page.py::test_every_block_of_the_page_runs_in_order_and_prints_what_it_shows",
     "README": "tests/test_readme.py::test_the_python_block_prints_what_is_below_it",
+    "oracles": "tests/test_oracles_page.py::test_every_block_of_the_page_runs_in_order_and_gives_what_it_says",
     **{page.stem: f"test_how_to_{page.stem.replace('-', '_')}" for page in HOW_TO.glob("*.md")},
     "your-own-study": "test_how_to_write_your_own_study",
 }

@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from grokscope.model import ReferenceModule
+from grokscope.model import ReferenceModule, sizes_of
 from grokscope.specs import RunSpec
 from grokscope.studies import Evidence, Study, find_study, judge, rules_digest, study_names
 from grokscope.studies.claim import claim_rows
@@ -54,7 +54,7 @@ def test_every_operation_has_a_grokked_model(name: str) -> None:
     spec = RunSpec.from_dict(about["spec"])
     task = named_task(spec.task)
     assert spec.task == name
-    model = ReferenceModule(spec.architecture, task.symbols)
+    model = ReferenceModule(spec.architecture, sizes_of(task))
     model.load_state_dict(load_file(folder / f"{name}.safetensors"))
     held_out = split(task, spec.train_fraction, spec.seeds.split).validation
     with torch.no_grad():

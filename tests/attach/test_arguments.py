@@ -10,7 +10,7 @@ WRONG = {
     "Monitor('add_mod7', every=None)": "every must be a whole number of steps, at least 1, got None",
     "Monitor('add_mod7', chunk='all')": "chunk must be a whole number of pairs, at least 1, got 'all'",
     "Monitor('add_mod7', position='last')": "position must be a whole number, or None for all of them, got 'last'",
-    "Monitor('add_mod7', by='product')": "by must be one of answer, sum, got 'product'",
+    "Monitor('add_mod7', by='product')": "by must be one of answer, sum, input, got 'product'",
     "Monitor('add_mod7', readout='logits')": "readout must be a function of the model's output, got 'logits'",
     "Monitor('add_mod7', encode=None)": (
         "encode must be a function of (a, b) or one of a_b_sep, a_op_b_equals, one_hot, got None"

@@ -55,10 +55,13 @@ def test_a_measure_is_explained_with_an_example_that_was_computed(
     for text in (one.title, one.formula, one.source, one.cost, one.null, one.undefined, *one.columns.values()):
         assert text in shown
     assert f"grokscope measure runs/first add_mod97_s0 --measures {name}\n" in shown
-    worked = shown.partition("on two untrained networks that add modulo 7 (seeds 0 and 1)\n")[2].splitlines()
+    compares = "trajectory" in one.needs
+    networks = "a network that adds modulo 7, after 110 and 120 steps (checkpoints every 10)"
+    networks = networks if compares else "two untrained networks that add modulo 7 (seeds 0 and 1)"
+    worked = shown.partition(f"on {networks}\n")[2].splitlines()
     assert worked
     for line in worked:
-        assert re.fullmatch(r"  [a-z0-9_.]+: (-?[0-9.]+(e-?\d+)?), (-?[0-9.]+(e-?\d+)?)", line), line
+        assert re.fullmatch(r"  [A-Za-z0-9_.]+: (-?[0-9.]+(e-?\d+)?), (-?[0-9.]+(e-?\d+)?)", line), line
 
 
 def test_the_worked_example_is_true(capsys: pytest.CaptureFixture[str]) -> None:

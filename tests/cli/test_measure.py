@@ -294,7 +294,7 @@ def test_a_single_checkpoint_that_is_not_a_number_is_rejected(here: Path, capsys
         ("add_mod7_s0 --seed -1", "the seed must lie in [0, 2^63), got -1"),
         ("add_mod7_s0 --device cuda", "device cuda is not available; use cpu"),
         ("add_mod7_s0 --measures fsd rnk --out mine.csv", "there is no measure 'rnk'; did you mean 'rank'?"),
-        ("add_mod7_s0 --condition product", "--condition takes one of answer, sum, got 'product'"),
+        ("add_mod7_s0 --condition product", "--condition takes one of answer, sum, input, got 'product'"),
         ("add_mod7_s0 --at many", "--at takes a whole number, got 'many'"),
         ("add_mod7_s0 --force", "--force has no effect without --out"),
         ("add_mod7_s0 --out folder.csv --force", "'folder.csv' exists already; nothing was overwritten"),

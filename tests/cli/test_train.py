@@ -256,7 +256,7 @@ def test_training_does_not_begin_with_a_warning_about_leads(capsys: pytest.Captu
         ("add_mod7 --steps 0 --out runs", "steps must be at least 1, got 0"),
         ("add_mod7 --train-fraction 1.3 --out runs", "train_fraction must lie in (0, 1), got 1.3"),
         ("add_mod7 --train-fraction 0 --out runs", "train_fraction must lie in (0, 1), got 0.0"),
-        ("add_mod7 --train-fraction 0.001 --out runs", "leaves no training pair"),
+        ("add_mod7 --train-fraction 0.001 --out runs", "leaves no training row"),
         ("add_mod7 --weight-decay nan --out runs", "weight_decay must be a finite number"),
         ("add_mod7 --weight-decay 1000 --out runs", "learning_rate × weight_decay must stay below 1, got 1.0"),
         ("add_mod7 --weight-decay -1 --out runs", "weight_decay must be at least 0, got -1.0"),

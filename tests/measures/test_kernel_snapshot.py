@@ -8,8 +8,11 @@ from plain_runs import ARCHITECTURES, fresh, mixed_runs
 from row_runs import row_runs
 from torch import Tensor
 
+from grokscope.activations import subject_of
 from grokscope.measures import snapshot
+from grokscope.measures.question import Question
 from grokscope.specs import Architecture, RunSpec
+from grokscope.tasks import named_task
 from grokscope.training import Cohort
 from grokscope.training.cohort import OLDEST_TRITON
 
@@ -56,6 +59,14 @@ def test_every_column_of_other_tasks_is_the_references(name: str) -> None:
     compare(*at_work(row_runs(name)))
 
 
+def has_tie(spec: RunSpec, weights: Tensor) -> bool:
+    """Whether rounding chooses a neuron's strongest mode: all modes of a ReLU neuron that one input activates are equal."""
+    if named_task(spec.task).bases:
+        strongest = Question(subject_of([spec], weights)).spectrum().density[0].topk(2, dim=0).values
+        return bool(torch.isclose(*strongest, rtol=1e-9).any())
+    return False
+
+
 def compare(cohort: Cohort, weights: Tensor) -> None:
     from grokscope.measures.kernel_snapshot import KernelReader
 
@@ -65,7 +76,10 @@ def compare(cohort: Cohort, weights: Tensor) -> None:
     for slot in range(len(cohort)):
         ours, theirs = found.row(slot), expected.row(slot)
         assert ours.keys() == theirs.keys()
+        tied = {"fsd", "fsd_gen"} if has_tie(cohort.specs[slot], weights[slot : slot + 1]) else set()
         for column, value in theirs.items():
+            if column in tied:
+                continue
             assert ours[column] == pytest.approx(value, rel=1e-9, abs=1e-12, nan_ok=True), column
 
 

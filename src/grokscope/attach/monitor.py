@@ -95,7 +95,9 @@ class Monitor:
             position is None or is_whole(position), "position must be a whole number, or None for all of them", position
         )
         require(readout is None or callable(readout), "readout must be a function of the model's output", readout)
-        require(by in get_args(Conditioning), f"by must be one of {', '.join(get_args(Conditioning))}", by)
+        require(
+            by in get_args(Conditioning), f"by must be one of {', '.join(filter(None, get_args(Conditioning)))}", by
+        )
         self.task = own_task(task, symbols)
         require(
             self.task.pairs is not None,

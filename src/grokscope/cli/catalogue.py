@@ -11,6 +11,7 @@ from grokscope.cli.columns import print_columns
 from grokscope.cli.measure_table import format_value
 from grokscope.measures.catalogue import MEASURES, measure, measure_named
 from grokscope.measures.question import Question
+from grokscope.specs import Architecture, RunSpec
 
 __all__ = ["print_catalogue"]
 
@@ -44,16 +45,44 @@ def _explain(name: str) -> None:
 
 
 def _worked_example(name: str) -> str:
-    """Two untrained networks on addition mod 7, measured here and now."""
-    from grokscope.activations import subject_of
-    from grokscope.specs import Architecture, RunSpec
-    from grokscope.training import Cohort
-
-    spec = RunSpec(task="add_mod7", architecture=Architecture(width=16, mlp_width=32))
-    specs = [spec.with_seed(seed) for seed in (0, 1)]
-    subject = subject_of(specs, Cohort(specs).initial(), ["seed 0", "seed 1"])
-    rows = measure(Question(subject, spec=spec), [name])
-    lines = ["on two untrained networks that add modulo 7 (seeds 0 and 1)"]
+    """Small networks on addition mod 7, measured here and now."""
+    compares_checkpoints = "trajectory" in measure_named(name).needs
+    title, question = _one_in_training() if compares_checkpoints else _two_untrained()
+    rows = measure(question, [name])
+    lines = [title]
     columns = [column for column in rows[0] if column != "undefined"]
     lines += [f"  {column}: {', '.join(format_value(row[column]) for row in rows)}" for column in columns]
     return "\n".join(lines)
+
+
+def _two_untrained() -> tuple[str, Question]:
+    from grokscope.activations import subject_of
+    from grokscope.training import Cohort
+
+    spec = _small_run()
+    specs = [spec.with_seed(seed) for seed in (0, 1)]
+    subject = subject_of(specs, Cohort(specs).initial(), ["seed 0", "seed 1"])
+    return "on two untrained networks that add modulo 7 (seeds 0 and 1)", Question(subject, spec=spec)
+
+
+def _one_in_training() -> tuple[str, Question]:
+    import torch
+
+    from grokscope.activations import Trajectory, subject_of
+    from grokscope.training import Cohort, advance, initial_state
+
+    spec, steps, measured = _small_run(), range(0, 130, 10), (110, 120)
+    cohort = Cohort([spec])
+    state = initial_state(cohort)
+    weights = {0: state.weights.clone()}
+    for step in steps[1:]:
+        advance(state, cohort, 10, compiled=False)
+        weights[step] = state.weights.clone()
+    trajectory = Trajectory(tuple(steps), lambda step: weights[step][0].double(), measured)
+    subject = subject_of([spec] * 2, torch.cat([weights[step] for step in measured]))
+    title = "on a network that adds modulo 7, after 110 and 120 steps (checkpoints every 10)"
+    return title, Question(subject, spec=spec, trajectory=trajectory)
+
+
+def _small_run() -> RunSpec:
+    return RunSpec(task="add_mod7", architecture=Architecture(width=16, mlp_width=32))

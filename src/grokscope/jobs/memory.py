@@ -1,7 +1,7 @@
 """What a stack of runs takes of an accelerator's memory, from shapes alone: a plan may be cut where there is none.
 
 Counted are the tensors of a step and of an evaluation by kernels at the moment at which most of them are held. Each is
-recorded as a CUDA graph with memory of its own, so both count. `benchmarks/memory.py` compares this with what is
+recorded as a CUDA graph with memory of its own, so both count. `benchmarks/tasks.py` compares this with what is
 measured. In the formulas of a transformer, d is the width, m the neurons of an MLP, L the positions and B the rows of a
 batch; numbers of the stream have the precision of the weights, most others that of matrix products.
 """
