@@ -60,7 +60,7 @@ def test_every_column_of_other_tasks_is_the_references(name: str) -> None:
 
 
 def has_tie(spec: RunSpec, weights: Tensor) -> bool:
-    """Whether rounding chooses a neuron's strongest mode: all modes of a ReLU neuron that one input activates are equal."""
+    """Whether rounding chooses a strongest mode: all modes of a ReLU neuron that one input activates are equal."""
     if named_task(spec.task).bases:
         strongest = Question(subject_of([spec], weights)).spectrum().density[0].topk(2, dim=0).values
         return bool(torch.isclose(*strongest, rtol=1e-9).any())
