@@ -40,7 +40,7 @@ def advance(state: State, cohort: Cohort, steps: int, compiled: bool | None = No
 
     The state's tensors are changed in place. On CUDA a step is made of kernels whose work for one run does not depend
     on the others, unless `compiled` is given: then it is the reference, compiled or not, whose bits do. On a CPU, where
-    runs are trained alone, compiling pays after some thousand steps.
+    runs are trained alone, compiling pays after some hundred to some thousand steps (`jobs.compilation`).
 
     >>> from grokscope.specs import Architecture, RunSpec, Training
     >>> from grokscope.training import initial_state
