@@ -151,6 +151,7 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
             "measures": ("fsd",),
             "milestones": ("ablation",),
             "measured": (RUN.content_hash,),
+            "signals": True,
             "deterministic": True,
             "made_for": ((Membership("synchronization", "base", "add_mod7_s0"),),),
         },

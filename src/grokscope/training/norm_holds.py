@@ -50,9 +50,9 @@ def reject_impossible_hold(spec: RunSpec, parent: RunSpec | None = None) -> None
 def anchors_of(weights: Float[Tensor, " parameters"], spec: RunSpec) -> Float[Tensor, " parts"]:
     """n₀: the norm of each part that a run holds, in float64; empty where it holds none.
 
-    >>> layout = _layout(RunSpec())
-    >>> anchors_of(torch.ones(layout.size), RunSpec(norm_hold=NormHold(("pos_embed",)))).square().tolist()
-    [384.0]
+    >>> spec = RunSpec(norm_hold=NormHold(("pos_embed",)))
+    >>> float(anchors_of(torch.ones(layout_of(spec.architecture, padded_sizes(named_task(spec.task))).size), spec))
+    19.595917942265423
     """
     parts = held_parts(spec)
     if not parts:
