@@ -1,6 +1,7 @@
 """Frozen descriptions of runs and readings: they say what to do and compute nothing."""
 
 from grokscope.specs.control import ClosedLoop
+from grokscope.specs.norm_hold import NormHold
 from grokscope.specs.plan import Membership, Plan
 from grokscope.specs.reading import ReadingSpec
 from grokscope.specs.run import Architecture, Cadence, Fork, Initialization, RunSpec, Seeds, Training, Trigger
@@ -13,6 +14,7 @@ __all__ = [
     "Fork",
     "Initialization",
     "Membership",
+    "NormHold",
     "Plan",
     "ReadingSpec",
     "RunSpec",

@@ -18,6 +18,7 @@ from grokscope.training.batches import batches
 from grokscope.training.cohort import Cohort
 from grokscope.training.gradients import grokfast_, orthogonal
 from grokscope.training.graphs import recorded
+from grokscope.training.norm_holds import NormHolds
 from grokscope.training.state import State
 
 __all__ = ["Info", "Trainer", "advance", "arithmetic", "trainer_of"]
@@ -144,6 +145,7 @@ class Trainer:
         self.decay = torch.zeros(self.room, runs, dtype=cohort.exact, device=self.device)
         self.losses = torch.zeros(self.room, runs, dtype=cohort.dtype, device=self.device)
         self.counter = torch.zeros(1, dtype=torch.int64, device=self.device)
+        self.holds = self._holds(cohort) if self.key.held_parts else None
         compiler = partial(torch.compile, fullgraph=True, dynamic=False) if compiled else lambda function: function
         self.loss_of: Callable[..., Tensor] = compiler(self._loss)
         self.update: Callable[..., None] = compiler(self._update)
@@ -226,6 +228,8 @@ class Trainer:
         self.update(gradients, active, *scalars)
         if self.key.holds_norm:
             self._hold_norm(active)
+        if self.holds is not None:
+            self.holds.apply(self.state.step, active)
         self.counter += 1
 
     def _loss(self, leaves: list[Tensor], given: Tensor, labels: Tensor, count: Tensor, step: Tensor) -> Tensor:
@@ -293,6 +297,9 @@ class Trainer:
         held.copy_(torch.where(self.paired >= 0, norm[self.paired.clamp(min=0)], held))
         scale = torch.where(active & (held > 0), held / norm, 1).to(self.state.weights.dtype)
         self.state.weights.mul_(scale[:, None])
+
+    def _holds(self, cohort: Cohort) -> NormHolds:
+        return NormHolds(cohort.specs, cohort.layout, self.state.weights, self.state.anchors)
 
     def _norms(self) -> Tensor:
         return torch.linalg.vector_norm(self.state.weights, dim=1, dtype=self.state.held_norm.dtype)
