@@ -3,6 +3,7 @@
 from grokscope.specs.control import ClosedLoop
 from grokscope.specs.plan import Membership, Plan
 from grokscope.specs.reading import ReadingSpec
+from grokscope.specs.release import Release
 from grokscope.specs.run import Architecture, Cadence, Fork, Initialization, RunSpec, Seeds, Training, Trigger
 from grokscope.specs.spec import Spec
 
@@ -15,6 +16,7 @@ __all__ = [
     "Membership",
     "Plan",
     "ReadingSpec",
+    "Release",
     "RunSpec",
     "Seeds",
     "Spec",

@@ -3,6 +3,7 @@
 from grokscope.steering.closed_loop import Change, Control, Phase, controlled
 from grokscope.steering.forks import forked, has_paired_run, paired_run
 from grokscope.steering.optimizers import Grokfast, OrthogonalGradient
+from grokscope.steering.releases import ReleasePhase, released
 from grokscope.steering.triggers import Decision, decision, drawn_step
 
 __all__ = [
@@ -12,10 +13,12 @@ __all__ = [
     "Grokfast",
     "OrthogonalGradient",
     "Phase",
+    "ReleasePhase",
     "controlled",
     "decision",
     "drawn_step",
     "forked",
     "has_paired_run",
     "paired_run",
+    "released",
 ]

@@ -58,6 +58,10 @@ class CohortKey:
     """What is done to gradients before AdamW."""
     loss: Loss = "cross_entropy"
     """What is minimised."""
+    optimizer: str = "adamw"
+    """What moves the matrices."""
+    muon_precision: str = "weights"
+    """In which they are made orthogonal."""
 
 
 def holds_norm(spec: RunSpec) -> bool:
@@ -89,6 +93,8 @@ def cohort_key(spec: RunSpec) -> CohortKey:
         holds_norm=holds_norm(spec),
         gradient=spec.training.gradient,
         loss=spec.training.loss,
+        optimizer=spec.training.optimizer,
+        muon_precision=spec.training.muon_precision if spec.training.optimizer == "muon" else "weights",
     )
 
 

@@ -7,13 +7,15 @@ from torch import Tensor
 
 from grokscope.kernels.aside import SMALL_STACK
 from grokscope.kernels.batch import choose_batch
+from grokscope.kernels.product import product
 from grokscope.kernels.sums import dots
-from grokscope.kernels.update import SCALARS, count_step, update
+from grokscope.kernels.update import GROUPS, MOVED_APART, SCALARS, count_step, update
 from grokscope.model.kernel_pass import Gradients, kernel_pass
 from grokscope.shapes import Float
 from grokscope.training.cohort import Cohort
 from grokscope.training.gradients import grokfast_, orthogonal
 from grokscope.training.loop import CHUNK, Trainer
+from grokscope.training.muon import muon_
 from grokscope.training.state import State
 
 __all__ = ["KernelTrainer"]
@@ -43,10 +45,13 @@ class KernelTrainer(Trainer):
         rounded = views if self.compute is None else layout.strided_views(self.rounded)
         separators = self.inputs[:, -1, 0].contiguous() if self.key.sizes.has_separator else None
         self.model = kernel_pass(self.architecture, views, rounded, separators, self.gradients, self.key.loss)
-        self.columns = torch.stack([self.learning_rate, self.warmup, *self.betas, self.decays_vectors])
+        factors = [self.decay_factors[group] for group in ("matrix", "embedding", "head")]
+        self.columns = torch.stack([self.learning_rate, self.warmup, *self.betas, self.decays_vectors, *factors])
         self.scalars = torch.zeros(runs, SCALARS, dtype=cohort.dtype, device=self.device)
-        is_vector = [torch.full((prod(shape),), len(shape) == 1) for shape in layout.shapes.values()]
-        self.is_vector = torch.cat(is_vector).to(self.device, torch.int8)
+        kinds = [MOVED_APART if self.is_muon and group == "matrix" else GROUPS[group] for group in self.groups]
+        sizes = [prod(shape) for shape in layout.shapes.values()]
+        self.group_of_number = torch.tensor(kinds, dtype=torch.int8).repeat_interleave(torch.tensor(sizes))
+        self.group_of_number = self.group_of_number.to(self.device)
 
     def chunk(self, steps: int) -> Float[Tensor, "runs steps"]:
         """At most CHUNK steps; the batch losses, NaN where a run was idle."""
@@ -85,12 +90,24 @@ class KernelTrainer(Trainer):
             (state.weights, state.first, state.second),
             gradients,
             self._copy,
-            self.is_vector,
+            self.group_of_number,
             self.scalars,
             self.counter,
         )
+        if self.is_muon:
+            self._move_matrices(gradients)
         if self.key.holds_norm:
             self._hold_norm(self._active)
+            self._round()
+
+    def _move_matrices(self, gradients: Tensor) -> None:
+        """Muon's part of the step, by products and sums that do not depend on the stack."""
+        views = self.layout.views(gradients).values()
+        own = zip(self.parameters, views, self.groups, strict=True)
+        matrices = [(weights, first, gradient) for (weights, first, _), gradient, group in own if group == "matrix"]
+        if matrices:
+            scalars = self._muon_scalars(self._warmed(), self.scalars[:, 2])
+            muon_(matrices, self._active, scalars, self.muon_precision, product, lambda x: dots(x, x).sqrt())
             self._round()
 
     @property
