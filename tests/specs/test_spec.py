@@ -78,6 +78,7 @@ def test_every_field_changes_the_hash() -> None:
         "training": Training(beta2=0.98),
         "trigger": Trigger(),
         "control": ClosedLoop(),
+        "release": Release(),
         "fork": Fork("0123456789abcdef", 1000),
         "checkpoints": Cadence(250),
         "measurements": Cadence(250),

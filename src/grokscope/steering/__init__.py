@@ -2,6 +2,7 @@
 
 from grokscope.steering.closed_loop import Change, Control, Phase, controlled
 from grokscope.steering.forks import forked, has_paired_run, paired_run
+from grokscope.steering.muon import Muon
 from grokscope.steering.optimizers import Grokfast, OrthogonalGradient
 from grokscope.steering.releases import ReleasePhase, released
 from grokscope.steering.triggers import Decision, decision, drawn_step
@@ -11,6 +12,7 @@ __all__ = [
     "Control",
     "Decision",
     "Grokfast",
+    "Muon",
     "OrthogonalGradient",
     "Phase",
     "ReleasePhase",

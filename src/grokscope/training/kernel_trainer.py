@@ -107,7 +107,11 @@ class KernelTrainer(Trainer):
         matrices = [(weights, first, gradient) for (weights, first, _), gradient, group in own if group == "matrix"]
         if matrices:
             scalars = self._muon_scalars(self._warmed(), self.scalars[:, 2])
-            muon_(matrices, self._active, scalars, self.muon_precision, product, lambda x: dots(x, x).sqrt())
+            is_rounded = self.key.muon_precision == "bfloat16"
+            own = self.orthogonal_in._replace(
+                multiply=_product_of_rounded if is_rounded else product, norms=lambda x: dots(x, x).sqrt()
+            )
+            muon_(matrices, self._active, scalars, own)
             self._round()
 
     @property
@@ -143,6 +147,15 @@ class KernelTrainer(Trainer):
         for (weights, _, _), gradient, to in views:
             to.copy_(orthogonal(weights, gradient, dots, lambda x: dots(x, x).sqrt()))
         return changed
+
+
+def _product_of_rounded(a: Tensor, b: Tensor) -> Tensor:
+    """A B of matrices whose numbers are bfloat16's already, summed in float32."""
+    if a.dtype != torch.float32 or a.device.type != "cuda":
+        return product(a, b)
+    out = a.new_empty(max(2, len(a)), a.shape[1], b.shape[2])  # products into a given place need two
+    product(a.bfloat16(), b.bfloat16(), out)
+    return out[: len(a)]
 
 
 def _for_kernels(table: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from grokscope.training.batches import batches
 from grokscope.training.cohort import Cohort
 from grokscope.training.gradients import grokfast_, orthogonal
 from grokscope.training.graphs import recorded
-from grokscope.training.muon import MuonScalars, muon_
+from grokscope.training.muon import EXACT, IN_BFLOAT16, MuonScalars, muon_
 from grokscope.training.state import State
 
 __all__ = ["Info", "Trainer", "advance", "arithmetic", "trainer_of"]
@@ -138,7 +138,7 @@ class Trainer:
         self.decays_vectors = torch.tensor(everything, dtype=cohort.exact, device=self.device) * factors["vector"]
         self.is_muon = self.key.optimizer == "muon"
         self.muon = (cohort.column("muon_learning_rate"), cohort.column("muon_momentum"))
-        self.muon_precision = torch.bfloat16 if self.key.muon_precision == "bfloat16" else None
+        self.orthogonal_in = IN_BFLOAT16 if self.key.muon_precision == "bfloat16" else EXACT
         self.clip_norm = cohort.column("clip_norm") if self.key.clipping else None
         # Grokfast's average, parameter by parameter; nothing in cohorts without it.
         self.slow = list(cohort.layout.views(state.slow).values()) if self.key.gradient == "grokfast" else []
@@ -308,7 +308,7 @@ class Trainer:
             else:
                 adamw_(weights, first, second, gradient, active, scalars[group])
         if muon is not None and matrices:
-            muon_(matrices, active, muon, self.muon_precision)
+            muon_(matrices, active, muon, self.orthogonal_in)
 
     def _hold_norm(self, active: Tensor) -> None:
         """Rescale each run that holds a norm to it; one that follows a paired run takes its norm, just updated."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from grokscope.shapes import Bool, Float
 
-__all__ = ["MuonScalars", "muon_", "orthogonalized"]
+__all__ = ["EXACT", "IN_BFLOAT16", "Arithmetic", "MuonScalars", "muon_", "orthogonalized", "rounded_to_bfloat16"]
 
 A, B, C = 3.4445, -4.7750, 2.0315  # the quintic a x + b x³ + c x⁵, steepest at 0: small singular values grow soonest
 STEPS = 5
@@ -41,8 +41,31 @@ def frobenius(x: Float[Tensor, "stack numbers"]) -> Float[Tensor, " stack"]:
     return x.norm(dim=1)
 
 
+def rounded_to_bfloat16(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Numbers of bfloat16, kept in their own precision, in which products of them are summed.
+
+    >>> rounded_to_bfloat16(torch.tensor([1.001, 3.0]))
+    tensor([1., 3.])
+    """
+    return x.bfloat16().to(x.dtype)
+
+
+class Arithmetic(NamedTuple):
+    """How matrices are made orthogonal."""
+
+    multiply: Multiply = torch.bmm
+    """A B of each matrix."""
+    norms: Norms = frobenius
+    """‖X‖ of each matrix, its numbers side by side."""
+    rounded: Callable[[Tensor], Tensor] = torch.positive
+    """What is done to every result: nothing, or `rounded_to_bfloat16`, at the places where `torch.optim.Muon` rounds."""
+
+
+EXACT, IN_BFLOAT16 = Arithmetic(), Arithmetic(rounded=rounded_to_bfloat16)
+
+
 def orthogonalized(
-    x: Float[Tensor, "stack rows columns"], multiply: Multiply = torch.bmm, norms: Norms = frobenius
+    x: Float[Tensor, "stack rows columns"], arithmetic: Arithmetic = EXACT
 ) -> Float[Tensor, "stack rows columns"]:
     """Each matrix with its singular values near 1, between about 0.7 and 1.2, and its singular vectors kept.
 
@@ -53,10 +76,12 @@ def orthogonalized(
     tensor([[[0.7000, 0.0000],
              [0.0000, 1.1200]]])
     """
-    x = x / norms(x.flatten(1)).to(x.dtype).clamp(min=TINY).view(-1, 1, 1)
+    multiply, norms, rounded = arithmetic
+    x = rounded(x)
+    x = rounded(x / rounded(norms(x.flatten(1)).to(x.dtype)).clamp(min=TINY).view(-1, 1, 1))
     for _ in range(STEPS):
-        gram = multiply(x, x.mT)
-        x = A * x + multiply(B * gram + C * multiply(gram, gram), x)
+        gram = rounded(multiply(x, x.mT))
+        x = rounded(A * x + multiply(rounded(B * gram + C * multiply(gram, gram)), x))
     return x
 
 
@@ -64,9 +89,7 @@ def muon_(
     matrices: Matrices,
     active: Bool[Tensor, " runs"],
     scalars: MuonScalars,
-    precision: torch.dtype | None = None,
-    multiply: Multiply = torch.bmm,
-    norms: Norms = frobenius,
+    arithmetic: Arithmetic = EXACT,
 ) -> None:
     """One step of all matrices in place; idle runs keep every bit.
 
@@ -84,7 +107,7 @@ def muon_(
         given.setdefault(tuple(lying.shape[1:]), []).append((place, lying))
     for parts in given.values():
         stack = torch.cat([lying for _, lying in parts])
-        found = orthogonalized(stack if precision is None else stack.to(precision), multiply, norms).to(stack.dtype)
+        found = orthogonalized(stack, arithmetic)
         for (place, _), update in zip(parts, found.chunk(len(parts)), strict=True):
             weights = matrices[place][0]
             own = update if _is_lying(weights) else update.mT
