@@ -30,7 +30,7 @@ class Release(Spec):
     """λ goes down linearly, from step 0 to here, until a sign is seen; with 0 it stays where it began."""
     validation_accuracy: float = 0.95
     """What counts as generalisation."""
-    slowdown: float = 0.25
+    slowdown: float = 0.1
     """The norm's fall has slowed when ln‖W‖ falls by at most this share of its fastest fall over as many steps."""
     window: int = 200
     """The steps over which that fall is measured."""

@@ -4,10 +4,13 @@ from grokscope.steering.closed_loop import Change, Control, Phase, controlled
 from grokscope.steering.forks import forked, has_paired_run, paired_run
 from grokscope.steering.muon import Muon
 from grokscope.steering.optimizers import Grokfast, OrthogonalGradient
+from grokscope.steering.recipes import FAST, RECIPES, Recipe
 from grokscope.steering.releases import ReleasePhase, released
 from grokscope.steering.triggers import Decision, decision, drawn_step
 
 __all__ = [
+    "FAST",
+    "RECIPES",
     "Change",
     "Control",
     "Decision",
@@ -15,6 +18,7 @@ __all__ = [
     "Muon",
     "OrthogonalGradient",
     "Phase",
+    "Recipe",
     "ReleasePhase",
     "controlled",
     "decision",
