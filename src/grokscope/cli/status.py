@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from grokscope.cli.damage import describe_damage
 from grokscope.cli.options import JsonFlag, Place
-from grokscope.errors import InputError, plural
+from grokscope.errors import InputError, for_shell, plural
 from grokscope.runs import Run, Store, is_remote, kept_plans, open_runs, open_store
 from grokscope.runs.index import Facts
 from grokscope.runs.locks import lock_owner
@@ -46,17 +46,17 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
     if as_json:
         print(json.dumps(facts))
         return
-    counts = ", ".join(f"{count} {words}" for words, count in sorted(outcomes.items()))
-    ended = f"{facts['finished']} finished{f' ({counts})' if counts else ''}"
+    counts = "; ".join(f"{count:,} {words}" for words, count in sorted(outcomes.items()))
+    ended = f"{facts['finished']:,} finished{f' ({counts})' if counts else ''}"
     broken = f", {len(damaged)} damaged" if damaged else ""
-    going = f"{facts['begun']} in progress, {facts['waiting']} pending"
+    going = f"{facts['begun']:,} in progress, {facts['waiting']:,} pending"
     print(f"{plural(facts['planned'], 'run')}: {ended}, {going}{broken}")
     if facts["stopped_early"]:
         print(f"{facts['stopped_early']} ended early after grokking (--stop-after-grokking)")
     if writers:
         print(f"written by {', '.join(sorted(writers))}")
     if facts["cancelled"]:
-        print(f"cancelled; continue with `grokscope resume {folder}`")
+        print(f"cancelled; continue with `grokscope resume {for_shell(folder)}`")
     if damage := describe_damage(damaged, folder, damaged_plans):
         print(damage)
 
@@ -93,7 +93,7 @@ def cancel(folder: Place) -> None:
             print(f"nothing is to be stopped: every run of {folder} is finished")
             return
         store.cancel()
-    print(f"every worker will stop within seconds; continue with `grokscope resume {folder}`")
+    print(f"every worker will stop within seconds; continue with `grokscope resume {for_shell(folder)}`")
 
 
 def _have_ended(store: Store, planned: Collection[RunSpec]) -> bool:
