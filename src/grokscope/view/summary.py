@@ -154,7 +154,7 @@ def _synchronized(timeline: Timeline) -> str:
     if status is LeadStatus.UNMEASURED:
         return ""
     if crossing.step is None:
-        return "Its neurons never synchronised (FSD)."
+        return f"Its neurons have not synchronised (FSD) by step {timeline.last:,}."
     doubt = f" ({', '.join(crossing.flags)})" if crossing.flags else ""
     found = f"Its neurons synchronised (FSD) at step {crossing.step:,}{doubt}"
     endings = {LeadStatus.NO_GROKKING: "", LeadStatus.TIES: ", at the same evaluation at which it grokked"}
