@@ -190,5 +190,5 @@ def test_a_tensor_that_the_model_has_under_two_names_is_stored_under_one(tmp_pat
     load_weights(own, path)
     assert torch.equal(own.head.weight, published.embed.weight)
     own.head.weight = nn.Parameter(torch.zeros(7, 4))
-    with pytest.raises(InputError, match=r"lacks 1 tensors of the model, such as 'head.weight'"):
+    with pytest.raises(InputError, match=r"lacks 1 tensor of the model, such as 'head.weight'"):
         load_weights(own, path)

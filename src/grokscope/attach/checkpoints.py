@@ -11,7 +11,7 @@ import safetensors.torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from grokscope.errors import InputError, did_you_mean, for_shell, require, shown
+from grokscope.errors import InputError, did_you_mean, for_shell, plural, require, shown
 from grokscope.files import named, read_given
 
 __all__ = ["convert", "load_weights", "read_weights"]
@@ -76,7 +76,8 @@ def load_weights(model: nn.Module, path: Path | str, rename: Renaming | None = N
     filled = {(own[name].data_ptr(), own[name].shape) for name in given if own[name].data_ptr()}
     missing = [name for name, w in own.items() if name not in given and (w.data_ptr(), w.shape) not in filled]
     if missing:
-        raise InputError(f"{named(Path(path))} lacks {len(missing)} tensors of the model, such as {shown(missing[0])}")
+        lacking = plural(len(missing), "tensor")
+        raise InputError(f"{named(Path(path))} lacks {lacking} of the model, such as {shown(missing[0])}")
     model.load_state_dict(given, strict=False)
 
 

@@ -100,6 +100,7 @@ def measure(
     if run is None:
         if not folder.exists() and folder.name in measure_names():
             raise InputError(f"a measure is explained by `grokscope measure --measures {folder.name}`")
+        open_runs(folder)  # rejects what is no folder
         raise InputError(f"name a run, as `grokscope list {for_shell(folder)}` lists them")
     found = open_runs(folder)[run]
     reject_unknown_measures(measures)

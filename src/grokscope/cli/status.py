@@ -29,8 +29,8 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
         damaged_plans: list[str] = []
         planned = {spec.content_hash for plan in kept_plans(store, damaged_plans.append) for spec in plan.runs}
         begun = {name.rpartition("-")[2] for name in (*(row["run"] for row in rows), *damaged)}
-        going = [row for row in rows if not _has_ended(row)]
-        began = [row for row in going if is_remote(folder) or (store.path / row["run"] / "log.jsonl").exists()]
+        unended = [row for row in rows if not _has_ended(row)]
+        began = [row for row in unended if is_remote(folder) or (store.path / row["run"] / "log.jsonl").exists()]
         outcomes = Counter(str(row["outcome"]) for row in rows if _has_ended(row))
         writers = {owner for row in rows if (owner := lock_owner(store.path / row["run"] / "lock")) is not None}
         facts = {
@@ -39,7 +39,7 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
             "damaged_plans": damaged_plans,
             "finished": sum(outcomes.values()),
             "begun": len(began),
-            "waiting": len(planned - begun) + len(going) - len(began),
+            "waiting": len(planned - begun) + len(unended) - len(began),
             "outcomes": dict(sorted(outcomes.items())),
             "stopped_early": sum(row["stopped_early"] for row in rows),
             "writers": sorted(writers),
