@@ -25,6 +25,8 @@ OTHER_OPTIONS: list[dict[str, Any]] = [
     {"clip_norm": 0.5, "warmup_steps": 10, "decay_parameters": "matrices"},
     {"gradient": "grokfast"},
     {"gradient": "orthogonal"},
+    {"optimizer": "muon", "embedding_decay": 3.0},
+    {"optimizer": "muon", "muon_precision": "bfloat16"},
     {"batch_size": None},
     {"sampling": "replacement", "batch_size": 100},
 ]

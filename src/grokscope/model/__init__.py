@@ -12,6 +12,7 @@ from grokscope.model.layout import (
     layout_of,
     padded_size,
     padded_sizes,
+    parameter_group,
     sizes_of,
 )
 from grokscope.model.reference import PlainMlp, ReferenceModule, module_place, reference_module
@@ -54,6 +55,7 @@ __all__ = [
     "module_place",
     "padded_size",
     "padded_sizes",
+    "parameter_group",
     "receivers_of",
     "reference_module",
     "row_losses",

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor
 
@@ -22,9 +22,11 @@ __all__ = [
     "layout_of",
     "padded_size",
     "padded_sizes",
+    "parameter_group",
     "sizes_of",
 ]
 
+Group = Literal["embedding", "matrix", "vector", "head"]
 PAIR_POSITIONS = 3  # of a pair table: a, b and the separator
 Weights = dict[str, Tensor]
 # Vocabulary and classes of pair tables are padded to one of these, so that tables of different size share a stack and
@@ -224,6 +226,20 @@ def _layout_of_mlp(architecture: Architecture, sizes: Sizes) -> Layout:
     if architecture.biases:
         shapes["unembed.b_U"] = (sizes.classes,)
     return Layout(shapes)
+
+
+def parameter_group(name: str, shape: tuple[int, ...]) -> Group:
+    """Which kind of parameter one is: embeddings are rows that tokens choose, a map of one-hot vectors included.
+
+    >>> layout = layout_of(Architecture(layers=1), Sizes(8, 8))
+    >>> [parameter_group(name, layout.shapes[name]) for name in ("embed.W_E", "blocks.0.mlp.W_in", "unembed.W_U")]
+    ['embedding', 'matrix', 'head']
+    """
+    if len(shape) == 1:
+        return "vector"
+    if name.startswith("unembed"):
+        return "head"
+    return "embedding" if name in ("embed.W_E", "pos_embed.W_pos") or len(shape) == 3 else "matrix"
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from grokscope.specs.control import ClosedLoop
 from grokscope.specs.norm_hold import NormHold
 from grokscope.specs.plan import Membership, Plan
 from grokscope.specs.reading import ReadingSpec
+from grokscope.specs.release import Release
 from grokscope.specs.run import Architecture, Cadence, Fork, Initialization, RunSpec, Seeds, Training, Trigger
 from grokscope.specs.spec import Spec
 
@@ -17,6 +18,7 @@ __all__ = [
     "NormHold",
     "Plan",
     "ReadingSpec",
+    "Release",
     "RunSpec",
     "Seeds",
     "Spec",

@@ -61,6 +61,10 @@ class CohortKey:
     """What is minimised."""
     held_parts: tuple[str, ...] = ()
     """Parts of the network whose norms are led to a level or held."""
+    optimizer: str = "adamw"
+    """What moves the matrices."""
+    muon_precision: str = "weights"
+    """In which they are made orthogonal."""
 
 
 def holds_norm(spec: RunSpec) -> bool:
@@ -93,6 +97,8 @@ def cohort_key(spec: RunSpec) -> CohortKey:
         gradient=spec.training.gradient,
         loss=spec.training.loss,
         held_parts=held_parts(spec),
+        optimizer=spec.training.optimizer,
+        muon_precision=spec.training.muon_precision if spec.training.optimizer == "muon" else "weights",
     )
 
 

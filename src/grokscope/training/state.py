@@ -19,9 +19,9 @@ class State:
     weights: Float[Tensor, "runs parameters"]
     """Flat parameters."""
     first: Float[Tensor, "runs parameters"]
-    """Adam's first moment."""
+    """Adam's first moment; of matrices that Muon moves, its momentum."""
     second: Float[Tensor, "runs parameters"]
-    """Adam's second moment."""
+    """Adam's second moment; 0 of matrices that Muon moves."""
     step: Int[Tensor, " runs"]
     """Optimiser steps each run has taken, those of its parent included."""
     age: Int[Tensor, " runs"]
