@@ -31,7 +31,9 @@ from grokscope.specs import (
 from grokscope.timeline import timeline_of
 from grokscope.training import advance
 
-RUN = small_run("add_mod7", 0, TWO_LAYERS, steps=4, learning_rate=0.01, grokfast_alpha=0.9, gradient="grokfast", optimizer="muon")
+RUN = small_run(
+    "add_mod7", 0, TWO_LAYERS, steps=4, learning_rate=0.01, grokfast_alpha=0.9, gradient="grokfast", optimizer="muon"
+)
 PARENT = "0123456789abcdef"
 # Another value of each field, for which its spec is valid.
 OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {

@@ -7,7 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grokscope.errors import InputError
-from grokscope.specs import Architecture, Cadence, ClosedLoop, Fork, ReadingSpec, Release, RunSpec, Seeds, Training, Trigger
+from grokscope.specs import (
+    Architecture,
+    Cadence,
+    ClosedLoop,
+    Fork,
+    ReadingSpec,
+    Release,
+    RunSpec,
+    Seeds,
+    Training,
+    Trigger,
+)
 from grokscope.specs.spec import Spec
 
 seeds = st.integers(0, 2**63 - 1)

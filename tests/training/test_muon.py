@@ -151,9 +151,7 @@ def test_a_hundred_steps_are_those_of_a_plain_loop(precision: str) -> None:
             x = x if x.shape == g.shape else x.T
             plain[i] = plain[i] * shrink - rate * max(1, g.shape[1] / g.shape[0]) ** 0.5 * x
         own = gradients([one[0] for one in ours])
-        muon_(
-            [(w, m, g[None]) for w, m, g in zip(ours, buffers, own, strict=True)], torch.tensor([True]), scalars
-        )
+        muon_([(w, m, g[None]) for w, m, g in zip(ours, buffers, own, strict=True)], torch.tensor([True]), scalars)
     for one, other in zip(ours, plain, strict=True):
         assert (one[0] - other).norm() / other.norm() < {"float64": 1e-10, "float32": 1e-6}[precision]
 
@@ -174,7 +172,9 @@ def test_all_of_other_models_is_moved_too() -> None:
         before = state.weights.clone()
         advance(state, cohort, 3)
         for group, was, is_ in zip(
-            cohort.layout.shapes, cohort.layout.views(before).values(), cohort.layout.views(state.weights).values(),
+            cohort.layout.shapes,
+            cohort.layout.views(before).values(),
+            cohort.layout.views(state.weights).values(),
             strict=True,
         ):
             assert not torch.equal(was, is_), group

@@ -107,9 +107,7 @@ class TrainingOptions:
         _inherited(Training.gradient, "{plain,grokfast,orthogonal}"),
     ] = ()
     """Gradient passed to the optimiser: unmodified, filtered by Grokfast, or its component orthogonal to the weights."""
-    optimizer: Annotated[
-        tuple[Literal["adamw", "muon"], ...], _inherited(Training.optimizer, "{adamw,muon}")
-    ] = ()
+    optimizer: Annotated[tuple[Literal["adamw", "muon"], ...], _inherited(Training.optimizer, "{adamw,muon}")] = ()
     """What moves the weight matrices: AdamW, or Muon (orthogonalized momentum); AdamW moves all other parameters."""
 
 

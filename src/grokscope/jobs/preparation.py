@@ -134,10 +134,7 @@ def _reject_impossible_forks(specs: Sequence[RunSpec], store: Store) -> None:
 
 def _reject_impossible_pair(spec: RunSpec, parent: RunSpec) -> None:
     """A matched fork's parent is trained beside it, in one stack and by its spec alone."""
-    if (
-        parent.rule is not None
-        or (parent.fork is not None and parent.fork.norm != "free")
-    ):
+    if parent.rule is not None or (parent.fork is not None and parent.fork.norm != "free"):
         raise InputError(
             "a fork with matched norm needs a parent without trigger, closed loop, release or fixed norm, and "
             f"{run_name(parent)} has one of them"

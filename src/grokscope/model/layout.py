@@ -13,7 +13,17 @@ from grokscope.shapes import Float
 from grokscope.specs import Architecture
 from grokscope.tasks import Task
 
-__all__ = ["PAIR_POSITIONS", "Layout", "Sizes", "Weights", "layout_of", "padded_size", "padded_sizes", "parameter_group", "sizes_of"]
+__all__ = [
+    "PAIR_POSITIONS",
+    "Layout",
+    "Sizes",
+    "Weights",
+    "layout_of",
+    "padded_size",
+    "padded_sizes",
+    "parameter_group",
+    "sizes_of",
+]
 
 Group = Literal["embedding", "matrix", "vector", "head"]
 PAIR_POSITIONS = 3  # of a pair table: a, b and the separator

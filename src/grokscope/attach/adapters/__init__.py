@@ -6,4 +6,11 @@ from grokscope.attach.adapters.nnsight import nnsight_site
 from grokscope.attach.adapters.steering import hugging_face_steering, lightning_steering
 from grokscope.attach.adapters.torchmetrics import fsd_metric
 
-__all__ = ["fsd_metric", "hugging_face_callback", "hugging_face_steering", "lightning_callback", "lightning_steering", "nnsight_site"]
+__all__ = [
+    "fsd_metric",
+    "hugging_face_callback",
+    "hugging_face_steering",
+    "lightning_callback",
+    "lightning_steering",
+    "nnsight_site",
+]

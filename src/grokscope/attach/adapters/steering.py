@@ -47,7 +47,7 @@ def _lightning_class() -> Any:
     return SteeringCallback
 
 
-def hugging_face_steering(steering: Steering, validation: str | None = None) -> Any:
+def hugging_face_steering(steering: Any, validation: str | None = None) -> Any:
     """A `TrainerCallback` that gives a `Steering` the Trainer's loss, and the metric of its evaluations named here.
 
     The Trainer is given the same `Steering`, as `optimizers=(steering, None)`, and stores its state in checkpoints. It
