@@ -19,6 +19,7 @@ from grokscope.specs import (
     Fork,
     Initialization,
     Membership,
+    NormHold,
     Plan,
     ReadingSpec,
     Release,
@@ -157,11 +158,16 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
             "control": ClosedLoop(),
             "release": Release(),
             "fork": Fork(PARENT, 2),
+            "norm_hold": NormHold(),
             "checkpoints": Cadence(every=7),
             "measurements": Cadence(every=7),
             "precision": "bf16",
             "model": "another",
         },
+    ),
+    NormHold: (
+        NormHold(("embed",), level=0.5, over=3),
+        {"parts": ("unembed",), "start": 1, "end": 2, "level": 2.0, "over": 2, "side": "at_least"},
     ),
     Membership: (Membership("a", "b", "c"), {"study": "d", "experiment": "e", "name": "f"}),
     Plan: (
@@ -175,6 +181,7 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
             "measures": ("fsd",),
             "milestones": ("ablation",),
             "measured": (RUN.content_hash,),
+            "signals": True,
             "deterministic": True,
             "made_for": ((Membership("synchronization", "base", "add_mod7_s0"),),),
         },
@@ -218,6 +225,7 @@ EFFECTS: dict[type[Spec], Callable[[Any], Any]] = {
     Seeds: lambda spec: trained(seeds=spec),
     Training: lambda spec: trained(training=spec),
     Cadence: lambda spec: spec.steps(1000),
+    NormHold: lambda spec: trained(norm_hold=spec),
     **dict.fromkeys((Trigger, ClosedLoop, Release, Fork, RunSpec, Membership, Plan), lambda spec: spec.content_hash),
 }
 

@@ -15,7 +15,7 @@ from grokscope.runs.records import DAMAGED
 from grokscope.runs.settings import differing
 from grokscope.specs import ReadingSpec, RunSpec
 from grokscope.timeline import judged_row
-from grokscope.view.outcomes import BEFORE, describe_ending, memorized_before
+from grokscope.view.outcomes import BEFORE, memorized_before
 
 __all__ = ["list_runs"]
 
@@ -120,8 +120,6 @@ def _add_stability(runs: Runs, rows: list[dict[str, Any]]) -> None:
 def _cell(row: dict[str, Any], column: str) -> str:
     if column == "memorized" and memorized_before(row["memorized"], row["fork_step"]):
         return BEFORE
-    if column == "outcome" and row["problem"] is None:
-        return describe_ending(row["outcome"], row["memorized"])
     if column == "stable" and row["stable"] is None:
         return UNSTABLE.get(row["stability"], "–")
     value = "–" if row.get(column) is None else row[column]

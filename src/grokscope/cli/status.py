@@ -12,7 +12,6 @@ from grokscope.runs.index import Facts
 from grokscope.runs.locks import lock_owner
 from grokscope.runs.runs import SUMMARIZED
 from grokscope.specs import RunSpec
-from grokscope.view.outcomes import describe_ending
 
 __all__ = ["cancel", "status"]
 
@@ -47,8 +46,7 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
     if as_json:
         print(json.dumps(facts))
         return
-    endings = Counter(describe_ending(str(row["outcome"]), row["memorized"]) for row in rows if _has_ended(row))
-    counts = ", ".join(f"{count} {words}" for words, count in sorted(endings.items()))
+    counts = ", ".join(f"{count} {words}" for words, count in sorted(outcomes.items()))
     ended = f"{facts['finished']} finished{f' ({counts})' if counts else ''}"
     broken = f", {len(damaged)} damaged" if damaged else ""
     going = f"{facts['begun']} in progress, {facts['waiting']} pending"

@@ -14,6 +14,7 @@ from grokscope.steering import has_paired_run, paired_run
 from grokscope.tasks import named_task, reject_unsuited, train_size
 from grokscope.training import cohort_key
 from grokscope.training.devices import is_available
+from grokscope.training.norm_holds import reject_impossible_hold
 
 __all__ = ["find_damaged", "prepare_plan", "reject_impossible"]
 
@@ -92,6 +93,8 @@ def reject_impossible(specs: Sequence[RunSpec], store: Store, device: str, measu
         reject_unsuited(spec, named_task(spec.task))
         key = cohort_key(spec)
         layout_of(key.architecture, key.sizes)  # rejects a model that cannot read the rows in another way
+        if spec.fork is None:
+            reject_impossible_hold(spec)
     nearest = next(place for place in (store.path, *store.path.parents, Path()) if place.exists())
     if not nearest.is_dir():
         raise InputError(f"the folder {named(store.path)} could not be created: {named(nearest)} is a file")
@@ -128,6 +131,7 @@ def _reject_impossible_forks(specs: Sequence[RunSpec], store: Store) -> None:
                 raise InputError(f"{run_name(parent)} has states from step {first} to {last}, got {spec.fork.step}")
             if len({(one.architecture, sizes_of(named_task(one.task))) for one in (spec, parent)}) > 1:
                 raise InputError(f"a fork must have the architecture and symbols of its parent {run_name(parent)}")
+            reject_impossible_hold(spec, parent)
             if has_paired_run(spec):
                 _reject_impossible_pair(spec, parent)
 

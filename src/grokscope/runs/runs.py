@@ -62,7 +62,7 @@ class Run:
 
     def __repr__(self) -> str:
         try:
-            outcome = self.folder.outcome.outcome.replace("_", " ")
+            outcome = self.folder.outcome.ending
         except DamagedError:  # told by whatever reads it; a run can be printed all the same
             outcome = "its outcome is damaged"
         return f"<run {self.name}: {self.spec.training.decay_label}, {self.spec.training.steps:,} steps, {outcome}>"
@@ -89,7 +89,10 @@ class Run:
 
     @property
     def outcome(self) -> str:
-        """How it ended: grokked, unstable_after, unstable, never, diverged; or unfinished."""
+        """How it ended: grokked; grokked, then unstable; not grokked; unstable; not memorised; diverged; or unfinished.
+
+        The same words stand in `grokscope list`, SQL, exported tables and the report.
+        """
         return str(self.facts()["outcome"])
 
     @property

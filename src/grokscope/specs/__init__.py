@@ -1,6 +1,7 @@
 """Frozen descriptions of runs and readings: they say what to do and compute nothing."""
 
 from grokscope.specs.control import ClosedLoop
+from grokscope.specs.norm_hold import NormHold
 from grokscope.specs.plan import Membership, Plan
 from grokscope.specs.reading import ReadingSpec
 from grokscope.specs.release import Release
@@ -14,6 +15,7 @@ __all__ = [
     "Fork",
     "Initialization",
     "Membership",
+    "NormHold",
     "Plan",
     "ReadingSpec",
     "Release",

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from grokscope.errors import InputError, shown
 from grokscope.specs.control import ClosedLoop
+from grokscope.specs.norm_hold import NormHold
 from grokscope.specs.release import Release
 from grokscope.specs.spec import HASH_CHARACTERS, WORD_LIMIT, Spec, require
 
@@ -376,6 +377,8 @@ class RunSpec(Spec):
     """A rule that begins with strong decay and lets it go."""
     fork: Fork | None = None
     """The run and step this one continues."""
+    norm_hold: NormHold | None = None
+    """Norms that are held after each step, whatever λ is."""
     checkpoints: Cadence = Cadence(every=500)
     """When weights are kept."""
     measurements: Cadence = Cadence(every=100)
@@ -403,6 +406,11 @@ class RunSpec(Spec):
         last = self.training.steps
         if self.fork is not None:
             require(self.fork.step < last, f"the fork's step must lie before the last step {last}", self.fork.step)
+        if self.norm_hold is not None:
+            begins = self.norm_hold.start
+            require(begins < last, f"the norm hold's start must lie before the last step {last}", begins)
+            norm = "free" if self.fork is None else self.fork.norm
+            require(norm == "free", "a fork with norm_hold must leave its own norm free", norm)
         for cadence in (self.checkpoints, self.measurements):
             late = [step for step in cadence.at if step > last]
             require(not late, f"listed steps must not pass the last step {last}", late)

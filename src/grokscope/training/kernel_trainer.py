@@ -15,6 +15,7 @@ from grokscope.shapes import Float
 from grokscope.training.cohort import Cohort
 from grokscope.training.gradients import grokfast_, orthogonal
 from grokscope.training.loop import CHUNK, Trainer
+from grokscope.training.norm_holds import NormHolds
 from grokscope.training.muon import muon_
 from grokscope.training.state import State
 
@@ -99,6 +100,9 @@ class KernelTrainer(Trainer):
         if self.key.holds_norm:
             self._hold_norm(self._active)
             self._round()
+        if self.holds is not None:
+            self.holds.apply(state.step, self._active)
+            self._round()
 
     def _move_matrices(self, gradients: Tensor) -> None:
         """Muon's part of the step, by products and sums that do not depend on the stack."""
@@ -133,6 +137,11 @@ class KernelTrainer(Trainer):
     def _round(self) -> None:
         if self.compute is not None:
             self.rounded.copy_(self.state.weights)
+
+    def _holds(self, cohort: Cohort) -> NormHolds:
+        """With sums in a fixed order, as everything here."""
+        state = self.state
+        return NormHolds(cohort.specs, cohort.layout, state.weights, state.anchors, lambda rows: dots(rows, rows))
 
     def _norms(self) -> Tensor:
         return dots(self.state.weights, self.state.weights).sqrt()

@@ -18,6 +18,7 @@ from grokscope.training.batches import batches
 from grokscope.training.cohort import Cohort
 from grokscope.training.gradients import grokfast_, orthogonal
 from grokscope.training.graphs import recorded
+from grokscope.training.norm_holds import NormHolds
 from grokscope.training.muon import EXACT, IN_BFLOAT16, MuonScalars, muon_
 from grokscope.training.state import State
 
@@ -41,7 +42,7 @@ def advance(state: State, cohort: Cohort, steps: int, compiled: bool | None = No
 
     The state's tensors are changed in place. On CUDA a step is made of kernels whose work for one run does not depend
     on the others, unless `compiled` is given: then it is the reference, compiled or not, whose bits do. On a CPU, where
-    runs are trained alone, compiling pays after some thousand steps.
+    runs are trained alone, compiling pays after some hundred to some thousand steps (`jobs.compilation`).
 
     >>> from grokscope.specs import Architecture, RunSpec, Training
     >>> from grokscope.training import initial_state
@@ -151,6 +152,7 @@ class Trainer:
         self.decay = torch.zeros(self.room, runs, dtype=cohort.exact, device=self.device)
         self.losses = torch.zeros(self.room, runs, dtype=cohort.dtype, device=self.device)
         self.counter = torch.zeros(1, dtype=torch.int64, device=self.device)
+        self.holds = self._holds(cohort) if self.key.held_parts else None
         compiler = partial(torch.compile, fullgraph=True, dynamic=False) if compiled else lambda function: function
         self.loss_of: Callable[..., Tensor] = compiler(self._loss)
         self.update: Callable[..., None] = compiler(self._update)
@@ -233,6 +235,8 @@ class Trainer:
         self.update(gradients, active, scalars, muon)
         if self.key.holds_norm:
             self._hold_norm(active)
+        if self.holds is not None:
+            self.holds.apply(self.state.step, active)
         self.counter += 1
 
     def _loss(self, leaves: list[Tensor], given: Tensor, labels: Tensor, count: Tensor, step: Tensor) -> Tensor:
@@ -317,6 +321,9 @@ class Trainer:
         held.copy_(torch.where(self.paired >= 0, norm[self.paired.clamp(min=0)], held))
         scale = torch.where(active & (held > 0), held / norm, 1).to(self.state.weights.dtype)
         self.state.weights.mul_(scale[:, None])
+
+    def _holds(self, cohort: Cohort) -> NormHolds:
+        return NormHolds(cohort.specs, cohort.layout, self.state.weights, self.state.anchors)
 
     def _norms(self) -> Tensor:
         return torch.linalg.vector_norm(self.state.weights, dim=1, dtype=self.state.held_norm.dtype)

@@ -51,7 +51,7 @@ const runs = {
     );
     this.legend = h("p", { class: "note" });
     const columns = ["name", ...Object.keys(COLUMNS), "id"],
-      value = (row, name) => (name === "trigger" || name === "shuffled" ? cellOf(name, row).text : row[name]);
+      value = (row, name) => (name === "trigger" ? cellOf(name, row).text : row[name]);
     const download = csvButton(
       () => fileName("table of runs"),
       "the table",
