@@ -67,14 +67,14 @@ EXACT, IN_BFLOAT16 = Arithmetic(), Arithmetic(rounded=rounded_to_bfloat16)
 def orthogonalized(
     x: Float[Tensor, "stack rows columns"], arithmetic: Arithmetic = EXACT
 ) -> Float[Tensor, "stack rows columns"]:
-    """Each matrix with its singular values near 1, between about 0.7 and 1.2, and its singular vectors kept.
+    """Each matrix with its singular values near 1, between about 0.68 and 1.14, and its singular vectors kept.
 
     X ← X / ‖X‖, then five Newton–Schulz steps X ← a X + (b XXᵀ + c (XXᵀ)²) X. It wants no more rows than columns. Of
     zero it is zero.
 
     >>> orthogonalized(torch.diag(torch.tensor([2.0, 1.0]))[None]).round(decimals=2)
-    tensor([[[0.7000, 0.0000],
-             [0.0000, 1.1200]]])
+    tensor([[[0.6900, 0.0000],
+             [0.0000, 1.1100]]])
     """
     multiply, norms, rounded = arithmetic
     x = rounded(x)
