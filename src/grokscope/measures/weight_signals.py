@@ -27,7 +27,8 @@ def weight_signals(state: State, cohort: Cohort) -> list[dict[str, float]]:
 
     `norm_BLOCK` is ‖·‖_F of each block as the measure `norms` names it; `update_norm` is ‖u‖ of Adam's last step
     u = η m̂ / (√v̂ + ε), without weight decay; `update_cosine` is ⟨u, w⟩ / (‖u‖ ‖w‖), positive where the step −u
-    shortens the weights. Both are NaN before the first step, and of runs that Muon moves. `fingerprint` is `fingerprints`'.
+    shortens the weights. Both are NaN before the first step, and of runs that Muon moves. `fingerprint` is that of
+    `fingerprints`.
 
     >>> from grokscope.specs import RunSpec
     >>> from grokscope.training import initial_state
