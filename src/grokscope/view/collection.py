@@ -21,8 +21,8 @@ from grokscope.specs import Membership, RunSpec
 from grokscope.view import require_module
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
+    from pandas import DataFrame as PandasFrame
+    from polars import DataFrame as PolarsFrame
 
 __all__ = ["DESCRIPTION", "TABLES", "Collection", "open_collection"]
 
@@ -59,20 +59,20 @@ class Collection:
         except (OSError, arrow.ArrowException) as error:
             raise InputError(f"{named(path)} cannot be read: {str(error).splitlines()[0]}") from None
 
-    def pandas(self, table: str) -> "pandas.DataFrame":
+    def pandas(self, table: str) -> "PandasFrame":
         """A table as a pandas frame; whole numbers stay whole where some are missing."""
         pandas = require_module("pandas", "frames")
         arrow = require_module("pyarrow", "data")
         kinds = {arrow.int64(): pandas.Int64Dtype(), arrow.int32(): pandas.Int32Dtype(), arrow.bool_(): "boolean"}
-        frame: pandas.DataFrame = self.arrow(table).to_pandas(
+        frame: PandasFrame = self.arrow(table).to_pandas(
             types_mapper=lambda kind: pandas.api.types.pandas_dtype(kinds[kind]) if kind in kinds else None
         )
         return frame
 
-    def polars(self, table: str) -> "polars.DataFrame":
+    def polars(self, table: str) -> "PolarsFrame":
         """A table as a polars frame."""
         polars = require_module("polars", "frames")
-        frame: polars.DataFrame = polars.from_arrow(self.arrow(table))
+        frame: PolarsFrame = polars.from_arrow(self.arrow(table))
         return frame
 
     def records(self, experiment: str | None = None) -> list[RunRecord]:
