@@ -104,9 +104,13 @@ def import_source(
     if packed_files(Path(source)):
         if out is None:
             raise InputError("name the folder for the runs with --out")
+        from rich.console import Console
+        from rich.markup import escape
+
         from grokscope.runs.unpacking import add_records
 
-        added = add_records(Path(source), out)
+        with Console(stderr=True).status(f"storing the runs of {escape(source)}"):
+            added = add_records(Path(source), out)
         print(
             f"added {plural(added, 'run')} to {out}, without weights; list them with: grokscope list {for_shell(out)}"
         )
