@@ -75,7 +75,7 @@ def import_source(
     source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")],
     out: File = None,
 ) -> None:
-    """Copy runs from a remote store or from packed records, or turn a .pt file into safetensors.
+    """Copy runs from a remote store or packed records, or turn a .pt file into safetensors.
 
     A .pt file is a pickle, and a pickle can hold a program. It is read by a separate process that accepts tensors and
     plain values only (weights_only); that lowers the risk and does not remove it, so import only what you trust. No
