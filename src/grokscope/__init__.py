@@ -14,13 +14,13 @@ from grokscope.version import __version__
 from grokscope.view.opened import OpenedRun, OpenedRuns, open_folder
 
 if TYPE_CHECKING:
-    from grokscope.attach import Monitor, WeightDecayController
+    from grokscope.attach import Monitor, Steering, WeightDecayController
     from grokscope.tasks import Group, Task, named_group, named_task
 else:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "attach": ["Monitor", "WeightDecayController"],
+            "attach": ["Monitor", "Steering", "WeightDecayController"],
             "tasks": ["Group", "Task", "named_group", "named_task"],
         },
     )
@@ -37,6 +37,7 @@ __all__ = [
     "Run",
     "RunSpec",
     "Runs",
+    "Steering",
     "Task",
     "WeightDecayController",
     "__version__",

@@ -47,7 +47,7 @@ def device_here(name: Device, *, elsewhere: bool = False) -> str:
 def write_plan(plan: Plan, path: Path) -> None:
     """Write a plan for a worker, and say how to run it."""
     with open_store(plan.out) as store:
-        reject_impossible(plan.runs, store, "cpu")  # its own device may be elsewhere
+        reject_impossible(plan.runs, store, "cpu", is_here=False)  # its own device may be elsewhere
     if path.exists():
         raise InputError(f"{named(path)} exists already; nothing was overwritten")
     write_atomically(path, (plan.to_json() + "\n").encode())

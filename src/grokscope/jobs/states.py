@@ -14,7 +14,7 @@ from grokscope.model import layout_of, padded_sizes, sizes_of
 from grokscope.runs import RunFolder, Store
 from grokscope.runs.logs import Row
 from grokscope.specs import RunSpec
-from grokscope.steering import Control, Decision, controlled, decision, drawn_step, forked, has_paired_run
+from grokscope.steering import Control, Decision, controlled, decision, drawn_step, forked, has_paired_run, released
 from grokscope.tasks import named_task
 from grokscope.training import Cohort, State, advance, initial_state
 from grokscope.training.checkpoint import padded_row
@@ -39,10 +39,12 @@ def logged_numbers(folder: RunFolder) -> list[Row]:
 
 
 def decide_decay(spec: RunSpec, evaluations: Sequence[Mapping[str, Any]]) -> Decision | Control | None:
-    """What a run's trigger or closed loop makes of λ, if it has one.
+    """What a run's trigger, closed loop or release makes of λ, if it has one.
 
     It depends on what was logged alone, so it survives a restart.
     """
+    if spec.release is not None:
+        return released(spec.release, spec.training.known_weight_decay, evaluations)
     if spec.control is not None:
         return controlled(spec.control, spec.training.known_weight_decay, evaluations)
     if spec.trigger is None:
@@ -112,7 +114,7 @@ def _train_again(
 ) -> None:
     """From one step to another, with what the run's rule decided; evaluations that the log lacks are made."""
     begins = folder.spec.fork.step if folder.spec.fork else 0
-    due = {begins, *folder.spec.evaluation_steps} if folder.spec.trigger or folder.spec.control else set()
+    due = {begins, *folder.spec.evaluation_steps} if folder.spec.rule else set()
     known: dict[int, Mapping[str, Any]] = {row["step"]: row for row in logged_numbers(folder)}
     stops = sorted(step for step in due | {compilation.start or 0} if start < step < end)
     for first, last in pairwise([start, *stops, end]):

@@ -10,6 +10,7 @@ from grokscope.activations import subject_of
 from grokscope.jobs.compilation import compilation_of
 from grokscope.jobs.states import apply_rule, decide_decay, forked_state, logged_numbers
 from grokscope.measures import snapshot
+from grokscope.measures.weight_signals import weight_signals
 from grokscope.model import sizes_of
 from grokscope.runs import Keep, RunFolder, RunOutcome, Store
 from grokscope.runs.logs import columns_from
@@ -192,9 +193,10 @@ class TrainingStack:
             return
         compiled = self.compilation.until(min(self.steps[slot] for slot in due))
         found = snapshot(self.state.weights, self.cohort, compiled)
+        signals = weight_signals(self.state, self.cohort) if self.options.measuring.signals else [{}] * len(self.cohort)
         for slot in due:
             step, folder, row = self.steps[slot], self.folders[slot], found.row(slot)
-            logged = {"step": step, **row, "weight_decay": float(self.state.weight_decay[slot])}
+            logged = {"step": step, **row, **signals[slot], "weight_decay": float(self.state.weight_decay[slot])}
             folder.append(logged)
             self.logs[slot].append(logged)
             self.options.report(Progress(folder.name, step, self.cohort.specs[slot].training.steps, row))
