@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from grokscope.specs import Architecture, Cadence, Initialization, RunSpec, Training
 from grokscope.studies.study import Precision, Runs
 
-__all__ = ["CELLS", "EXPERIMENTS", "Cell", "quick_runs"]
+__all__ = ["CELLS", "EXPERIMENTS", "QUICK", "Cell", "quick_runs"]
 
 SEEDS = 8
 MLP = Architecture(kind="mlp", layers=1, activation="relu")
