@@ -74,10 +74,12 @@ CELLS: dict[str, Cell] = {
         Training(batch_size=256),
     ),
     "two-hop-3": Cell(
-        "two hops, φ = 3", "two-hop", "twohop_e100_d10_ood0.1_phi3", 100_000, training=Training(weight_decay=0.3), every=500
+        "two hops, φ = 3", "two-hop", "twohop_e100_d10_ood0.1_phi3", 100_000,
+        training=Training(weight_decay=0.3), every=500,
     ),
     "two-hop-7": Cell(
-        "two hops, φ = 7", "two-hop", "twohop_e100_d10_ood0.1_phi7", 100_000, training=Training(weight_decay=0.3), every=500
+        "two hops, φ = 7", "two-hop", "twohop_e100_d10_ood0.1_phi7", 100_000,
+        training=Training(weight_decay=0.3), every=500,
     ),
     "quadratic": Cell(
         "(a + b) mod 97, quadratic network", "quadratic", "add_mod97", 5_000, 0.5, QUADRATIC,
