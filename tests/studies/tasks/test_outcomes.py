@@ -144,4 +144,15 @@ def test_the_table_and_the_figure_have_a_row_and_a_panel_for_each_kind_that_was_
     assert isinstance(figure, Figure)
     assert [row[0].ours for row in table.rows] == [CELLS["two-hop-7"].title, CELLS["random"].title]
     assert [row[-1].ours for row in table.rows] == [0.2, None]
-    assert [len(panel.series) for panel in figure.panels] == [3, 2]
+    legends = [[line.legend for line in panel.series] for panel in figure.panels]
+    said = [f"{part}, median and quartiles" for part in ("train", "validation", "out of distribution")]
+    assert legends == [said, said[:2]]
+
+
+def test_real_answers_are_drawn_by_their_errors() -> None:
+    figure = STUDY.figures[0].build(planted(ridge=LATE))
+    assert isinstance(figure, Figure)
+    [panel] = figure.panels
+    assert (panel.y_label, panel.log_y) == ("squared error / success", True)
+    for line, step in zip(panel.series, (200, 3000), strict=True):
+        assert next(x for x, y in zip(line.x, line.y, strict=True) if y <= 1) == step, "1 is success"
