@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isnan
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -91,7 +91,7 @@ class HazardForecaster:
         return json.dumps(parts, indent=1, ensure_ascii=False) + "\n"
 
     @classmethod
-    def from_json(cls, text: str, name: str = "the forecaster") -> Self:
+    def from_json(cls, text: str, name: str = "the forecaster") -> "HazardForecaster":
         """From what is stored."""
         try:
             parts = json.loads(text)
@@ -103,12 +103,21 @@ class HazardForecaster:
             ranges = {one: (float(low), float(high)) for one, (low, high) in parts["ranges"].items()}
             means, deviations = (np.array(parts[one], float) for one in ("means", "deviations"))
             fit = SurvivalFit(*arrays)
-            return cls(parts["tier"], tuple(parts["signals"]), means, deviations, fit, ranges, parts["provenance"], parts["name"])
+            return cls(
+                parts["tier"],
+                tuple(parts["signals"]),
+                means,
+                deviations,
+                fit,
+                ranges,
+                parts["provenance"],
+                parts["name"],
+            )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"{name} is no forecaster that this version reads: {error}") from None
 
     @classmethod
-    def load(cls, path: Path) -> Self:
+    def load(cls, path: Path) -> "HazardForecaster":
         """From a file."""
         return cls.from_json(path.read_text(encoding="utf-8"), path.name)
 
@@ -143,7 +152,8 @@ def fit_hazard(
     >>> from grokscope.forecast.cases import usable_cases
     >>> steps = list(range(0, 3001, 100))
     >>> def log(grok):
-    ...     return {"step": steps, "train_accuracy": [1.0] * 31, "validation_accuracy": [float(s >= grok) for s in steps]}
+    ...     accuracy = [float(step >= grok) for step in steps]
+    ...     return {"step": steps, "train_accuracy": [1.0] * 31, "validation_accuracy": accuracy}
     >>> runs = [(RunSpec().with_seed(seed), log(1500 + 50 * seed)) for seed in range(10)]
     >>> forecaster = fit_hazard(usable_cases(runs), tier=0)
     >>> found = forecaster.predict([usable_cases(runs)[0].run.until(600)], 10_000)[0]
@@ -193,5 +203,3 @@ def _rounded(values: Float[np.ndarray, " any"]) -> list[float]:
 def _label(name: str) -> str:
     """A value of the configuration as a sentence names it."""
     return {"weight_decay": "λ", "learning_rate": "η"}.get(name, name.replace("_", " "))
-
-

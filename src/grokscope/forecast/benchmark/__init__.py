@@ -2,8 +2,8 @@
 
 from grokscope.forecast.benchmark.baselines import BASELINES, Baseline, fit_baseline
 from grokscope.forecast.benchmark.causal import predict_at
-from grokscope.forecast.benchmark.sealed import Ledger, Seal, seal_cells
 from grokscope.forecast.benchmark.scorer import Score, Scores, score_folds, score_forecaster
+from grokscope.forecast.benchmark.sealed import Ledger, Seal, seal_cells
 
 __all__ = [
     "BASELINES",

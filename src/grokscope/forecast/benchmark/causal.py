@@ -38,7 +38,9 @@ def predict_at(forecaster: Forecaster, cases: Sequence[Case], step: int, horizon
         if len(shown) > 1:
             [alone] = forecaster.predict([prefix_copy(cases[order[place]].run, step)], horizon)
             same = isclose(alone.probability, found[place].probability, rel_tol=1e-6, abs_tol=1e-9)
-            require(same, f"{forecaster.name} forecasts a run otherwise beside others than alone; each run counts alone")
+            require(
+                same, f"{forecaster.name} forecasts a run otherwise beside others than alone; each run counts alone"
+            )
     by_case = dict(zip(order, found, strict=True))
     return [by_case[place] for place in range(len(cases))]
 

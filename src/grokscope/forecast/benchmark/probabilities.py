@@ -37,8 +37,8 @@ def crps(forecast: Forecast, end: int, came: bool) -> float:
     """
     left = end - forecast.step
     reached = _distribution(forecast)
-    seen = GRID <= left if not came else np.ones(len(GRID), bool)
-    errors = (reached - (GRID >= left if came else 0.0)) ** 2 * seen
+    seen = left >= GRID if not came else np.ones(len(GRID), bool)
+    errors = (reached - (left <= GRID if came else 0.0)) ** 2 * seen
     return float(np.sum(errors[1:]) * log(GRID[-1] / GRID[1]) / (len(GRID) - 2))
 
 

@@ -1,8 +1,11 @@
 """All scores of a forecaster on runs whose end is known.
 
 Runs of a cell are cut at 10, 25, 50 and 75 % of its median; those that have grokked by then are left out. Where most
-runs of a cell do not grok within their budget, the median over all cells stands for its own. Intervals are 95 %
-percentiles over 1,000 resamples of cells.
+runs of a cell do not grok within their budget, the median over all cells stands for its own.
+
+The step of such a cut tells a forecaster the median, so what compares cells does not rest on one of them: errors and
+probabilities are averaged over the four, which no multiple of the step can all meet, and runs of different cells are
+compared at one step for all. Intervals are 95 % percentiles over 1,000 resamples of cells.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,6 +32,7 @@ ALARM_STEPS = 50  # steps at which alarms are looked for, evenly; a run's alarm 
 RESAMPLES = 1000
 FARTHEST = 1.0  # relative error of a forecast that says never, and at most
 
+Pairs = list[tuple[Case, Forecast]]
 Summed = tuple[float, float]  # of a cell: sum, weight
 
 
@@ -46,7 +50,9 @@ class Score:
     """Cells behind it."""
 
     def __str__(self) -> str:
-        return "–" if np.isnan(self.value) else f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+        if np.isnan(self.value):
+            return "–"
+        return f"{self.value:.2f}" + ("" if np.isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]")
 
 
 @dataclass(frozen=True)
@@ -83,39 +89,49 @@ def score_folds(
     """All scores of a forecaster that is fitted to the runs of the other folds; with one fold, to none."""
     folds = sorted({fold(case) for case in cases})
     medians = cell_medians(cases)
-    cuts: dict[float, list[tuple[Case, Forecast]]] = {share: [] for share in SHARES}
+    cuts: dict[float, Pairs] = {share: [] for share in SHARES}
+    common: dict[float, Pairs] = {share: [] for share in SHARES}
     curves: dict[int, dict[int, float]] = {place: {} for place in range(len(cases))}
     for one in folds:
         inside = [(place, case) for place, case in enumerate(cases) if fold(case) == one]
         forecaster = fit([case for case in cases if fold(case) != one])
-        for share, found in _forecasts_at_shares(forecaster, [case for _, case in inside], medians).items():
-            cuts[share] += found
+        members = [case for _, case in inside]
+        for share in SHARES:
+            cuts[share] += _forecasts_at(forecaster, members, lambda case, share=share: _cut_step(case, share, medians))
+            step = _rounded(share * _usual(medians))
+            common[share] += _forecasts_at(forecaster, members, lambda case, step=step: step)
         for place, step, probability in _alarm_curves(forecaster, inside):
             curves[place][step] = probability
     values: dict[str, Score] = {}
-    for share, found in cuts.items():
-        values |= {f"{name} at {share:.0%}": one for name, one in _cut_scores(found, medians, cases).items()}
+    for share in SHARES:
+        ranked = _rank_scores(cuts[share], common[share])
+        values |= {f"{name} at {share:.0%}": one for name, one in ranked.items()}
+    values |= _probability_scores([pair for found in cuts.values() for pair in found], _other_seeds(cases))
     values |= _alarm_scores(cases, curves, medians)
     return Scores(name, tier, values, len(cases))
 
 
-def _cut_step(case: Case, share: float, medians: Mapping[str, float], usual: float) -> int:
-    median = medians[case.cell]
-    return int(share * (median if np.isfinite(median) else usual)) // 100 * 100
-
-
-def _forecasts_at_shares(
-    forecaster: Forecaster, cases: Sequence[Case], medians: Mapping[str, float]
-) -> dict[float, list[tuple[Case, Forecast]]]:
+def _usual(medians: Mapping[str, float]) -> float:
     finite = [median for median in medians.values() if np.isfinite(median)]
-    usual = float(np.median(finite)) if finite else 1000.0
-    found: dict[float, list[tuple[Case, Forecast]]] = {}
-    for share in SHARES:
-        steps = {case: _cut_step(case, share, medians, usual) for case in cases}
-        found[share] = []
-        for step in sorted(set(steps.values())):
-            here = [case for case in cases if steps[case] == step and case.run.steps[0] <= step < case.end]
-            found[share] += zip(here, predict_at(forecaster, here, step, HORIZON) if here else [], strict=True)
+    return float(np.median(finite)) if finite else 1000.0
+
+
+def _cut_step(case: Case, share: float, medians: Mapping[str, float]) -> int:
+    median = medians[case.cell]
+    return _rounded(share * (median if np.isfinite(median) else _usual(medians)))
+
+
+def _rounded(step: float) -> int:
+    return max(int(step) // 100 * 100, 100)
+
+
+def _forecasts_at(forecaster: Forecaster, cases: Sequence[Case], step_of: Callable[[Case], int]) -> Pairs:
+    """Forecasts of the runs that have not grokked or ended by their step; those of one step come in one batch."""
+    steps = {case: step_of(case) for case in cases}
+    found: Pairs = []
+    for step in sorted(set(steps.values())):
+        here = [case for case in cases if steps[case] == step and case.run.steps[0] <= step < case.end]
+        found += zip(here, predict_at(forecaster, here, step, HORIZON) if here else [], strict=True)
     return found
 
 
@@ -137,52 +153,62 @@ def _watched(case: Case) -> int:
     return case.end if case.grokked is not None else case.end - HORIZON
 
 
-def _cut_scores(
-    found: Sequence[tuple[Case, Forecast]], medians: Mapping[str, float], cases: Sequence[Case]
-) -> dict[str, Score]:
-    cells: dict[str, list[tuple[Case, Forecast]]] = {}
+def _by_cell(found: Pairs) -> list[Pairs]:
+    cells: dict[str, Pairs] = {}
     for case, forecast in found:
         cells.setdefault(case.cell, []).append((case, forecast))
-    others = _other_seeds(cases)
+    return [*cells.values()]
 
-    def over_cells(of_cell: Callable[[list[tuple[Case, Forecast]]], Summed]) -> Score:
-        return _resampled([of_cell(pairs) for pairs in cells.values()])
 
-    came = np.array([case.grokked is not None for case, _ in found])
-    probabilities = np.array([forecast.probability for _, forecast in found])
-    error, floor = over_cells(lambda pairs: _errors(pairs)), over_cells(lambda pairs: _floor(pairs, others))
-    ratio = error.value / floor.value if floor.value else float("nan")
+def _rank_scores(cut: Pairs, common: Pairs) -> dict[str, Score]:
+    came = np.array([case.grokked is not None for case, _ in common], dtype=bool)
+    across = auroc(np.array([forecast.probability for _, forecast in common]), came)
+    nothing = float("nan")
     return {
-        "concordance": over_cells(_concordance),
-        "AUROC within": over_cells(_auroc),
-        "AUROC across": Score(auroc(probabilities, came) if len(found) else float("nan"), *[float("nan")] * 2, len(cells)),
-        "Brier": over_cells(lambda pairs: _mean(brier(f, c.end, c.grokked is not None, c.budget) for c, f in pairs)),
-        "CRPS": over_cells(lambda pairs: _mean(crps(f, c.end, c.grokked is not None) for c, f in pairs)),
-        "inside 80 %": over_cells(lambda pairs: _mean(inside_interval(f, c.end, c.grokked is not None) for c, f in pairs)),
-        "error": error,
-        "error over floor": Score(ratio, error.low / floor.value, error.high / floor.value, error.cells),
+        "concordance": _resampled([_concordance(pairs) for pairs in _by_cell(cut)]),
+        "AUROC within": _resampled([_auroc(pairs) for pairs in _by_cell(cut)]),
+        "AUROC across": Score(across, nothing, nothing, len(_by_cell(common))),
     }
 
 
-def _concordance(pairs: list[tuple[Case, Forecast]]) -> Summed:
+def _probability_scores(found: Pairs, others: Mapping[Case, float]) -> dict[str, Score]:
+    cells = _by_cell(found)
+
+    def mean(of_one: Callable[[Case, Forecast], float]) -> Score:
+        return _resampled([_mean(of_one(case, forecast) for case, forecast in pairs) for pairs in cells])
+
+    error, floor = mean(_error), mean(lambda case, _: _floor(case, others))
+    over = [value / floor.value if floor.value else float("nan") for value in (error.value, error.low, error.high)]
+    return {
+        "Brier": mean(lambda case, one: brier(one, case.end, case.grokked is not None, case.budget)),
+        "CRPS": mean(lambda case, one: crps(one, case.end, case.grokked is not None)),
+        "inside 80 %": mean(lambda case, one: inside_interval(one, case.end, case.grokked is not None)),
+        "error": error,
+        "error over floor": Score(*over, error.cells),
+    }
+
+
+def _concordance(pairs: Pairs) -> Summed:
     right, known = concordance([case for case, _ in pairs], [urgency(forecast) for _, forecast in pairs])
     return (right / known * len(pairs), float(len(pairs))) if known >= FEWEST_PAIRS else (0.0, 0.0)
 
 
-def _auroc(pairs: list[tuple[Case, Forecast]]) -> Summed:
+def _auroc(pairs: Pairs) -> Summed:
     scores = np.array([forecast.probability for _, forecast in pairs])
     found = auroc(scores, np.array([case.grokked is not None for case, _ in pairs], dtype=bool))
     return (0.0, 0.0) if np.isnan(found) else (found * len(pairs), float(len(pairs)))
 
 
-def _errors(pairs: list[tuple[Case, Forecast]]) -> Summed:
-    """|forecast − T| / T of runs that grokked, by the median of the forecast."""
-    return _mean(min(abs(f.step + f.median - c.end) / c.end, FARTHEST) for c, f in pairs if c.grokked is not None)
+def _error(case: Case, forecast: Forecast) -> float:
+    """|forecast − T| / T of a run that grokked, by the median of the forecast."""
+    if case.grokked is None:
+        return float("nan")
+    return min(abs(forecast.step + forecast.median - case.end) / case.end, FARTHEST)
 
 
-def _floor(pairs: list[tuple[Case, Forecast]], others: Mapping[Case, float]) -> Summed:
+def _floor(case: Case, others: Mapping[Case, float]) -> float:
     """The same error of the median of the other seeds of the cell: the noise between seeds."""
-    return _mean(min(abs(others[c] - c.end) / c.end, FARTHEST) for c, _ in pairs if c in others)
+    return min(abs(others[case] - case.end) / case.end, FARTHEST) if case in others else float("nan")
 
 
 def _other_seeds(cases: Sequence[Case]) -> dict[Case, float]:

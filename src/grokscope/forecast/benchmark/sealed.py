@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from grokscope.errors import InputError
 from grokscope.files import named, parse_json, read_given, write_atomically, write_json
@@ -48,7 +48,7 @@ class Seal:
         write_json(path, {**self.to_dict(), "digest": self.digest})
 
     @classmethod
-    def load(cls, path: Path) -> Self:
+    def load(cls, path: Path) -> "Seal":
         """From a file; one that was altered is rejected."""
         try:
             parts = parse_json(read_given(path, f"the seal {named(path)}"), f"the seal {named(path)}")
