@@ -12,6 +12,7 @@ from small_commands import EXECUTORS, rejected, trained_here
 
 from grokscope.cli import run
 from grokscope.runs.packing import read_head, unpack_records
+from grokscope.runs.provenance import provenance
 from grokscope.studies import parts
 
 
@@ -23,7 +24,9 @@ def quick_machine() -> Iterator[None]:
         patch.setattr(parts, "SECONDS", 1e-9)  # a part for each family
         patch.setenv("GROKSCOPE_COMMIT", "the same")
         patch.setenv("COLUMNS", "250")
+        provenance.cache_clear()
         yield
+    provenance.cache_clear()
 
 
 @pytest.fixture(scope="module")

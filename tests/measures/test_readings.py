@@ -61,7 +61,8 @@ def test_a_place_by_its_definition(place: str, stack: RunStack, rows: list[dict[
         total, strongest = own.sum(axis=0), own.argmax(axis=0)
         weights = {"one": np.ones_like(total), "weighted": total, "sharp": own.max(axis=0) >= 0.5 * total}
         for vote, weight in weights.items():
-            share = max(weight[strongest == k].sum() for k in range(len(own))) / weight.sum()
+            whole = len(weight) if vote == "sharp" else weight.sum()
+            share = max(weight[strongest == k].sum() for k in range(len(own))) / whole
             chance = 1 / len(own)
             assert row[f"{place}.fsd_{vote}"] == pytest.approx((share - chance) / (1 - chance), rel=1e-9)
         counts = {"power90": (own, 0.9), "power95": (own, 0.95), "amplitude90": (np.sqrt(own), 0.9)}

@@ -35,6 +35,7 @@ def reproduce(
     list_parts: Flag = False,
     claims: Flag = False,
     remake: Flag = False,
+    collection: Flag = False,
     figure: Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = None,
     from_: Annotated[tuple[Path, ...], tyro.conf.arg(name="from", metavar="PATH ...", help_behavior_hint="")] = (),
     as_json: JsonFlag = False,
@@ -60,6 +61,7 @@ def reproduce(
         list_parts: List the parts of the study that take minutes each; with --from, which are missing there.
         claims: Print the claims with the verdicts in the folder of results given by --from; without it, their rules.
         remake: Rewrite tables, figures and claims from the records in --from; nothing is trained.
+        collection: Write the records in --from as Parquet tables with a description, into the folder --out.
         figure: Draw one figure, or all, from the runs or records in --from.
         from_: What is read: folders of runs, files of packed records (*.records.gz) or folders of such files.
 
@@ -79,6 +81,7 @@ def reproduce(
         "--list-parts": list_parts,
         "--claims": claims,
         "--remake": remake,
+        "--collection": collection,
         "--figure": figure is not None,
     }
     training = {
@@ -99,11 +102,13 @@ def reproduce(
         {
             f"{' and '.join(chosen[:2])} exclude each other: give one of them": len(chosen) > 1,
             f"{''.join(chosen[:1])} trains nothing: leave out {''.join(unused[:1])}": chosen and unused,
-            "--from has no effect here: it needs --claims, --remake, --figure or --list-parts": from_
-            and not (claims or remake or figure or list_parts),
+            "--from has no effect here: it needs --claims, --remake, --collection, --figure or --list-parts": from_
+            and not (claims or remake or collection or figure or list_parts),
             "--part is a part of the whole study: leave out --only, --without, --quick and --damaged": part is not None
             and (only or without or quick or damaged),
             "--remake needs --from, where the records are, and --out, the folder for the results": remake
+            and not (from_ and out),
+            "--collection needs --from, where the records are, and --out, the folder for the tables": collection
             and not (from_ and out),
             "--figure needs --from, where the runs or records are": figure and not from_,
             "name a study; `grokscope reproduce --list` lists them": study is None and not list_,
@@ -115,8 +120,8 @@ def reproduce(
             "--dry-run and --plan-only train nothing: leave out --damaged": damaged
             and (dry_run or plan_only is not None),
             "--plan-only writes a plan for a worker: leave out --executor": executor.executor != "local" and plan_only,
-            "--json has no effect with --dry-run, --plan-only, --part or --figure": as_json
-            and (dry_run or plan_only or figure or part is not None),
+            "--json has no effect with --dry-run, --plan-only, --part, --collection or --figure": as_json
+            and (dry_run or plan_only or figure or collection or part is not None),
         }
     )
     executor.check()
@@ -155,6 +160,8 @@ def reproduce(
         study_runs.print_claims(found, from_, as_json)
     elif figure is not None:
         study_runs.draw(found, figure, from_, out or Path("figures"))
+    elif collection:
+        study_runs.collect(found, from_, out or Path())
     elif remake:
         study_runs.remake(found, from_, out or Path(), as_json)
     else:

@@ -51,7 +51,8 @@ class Reading:
     condition: str
     """Of `CONDITIONS`."""
     vote: str
-    """`one`: each neuron has one vote; `weighted`: as much as it varies; `sharp`: one, if half of its power agrees."""
+    """`one`: each neuron has one vote; `weighted`: as much as it varies; `sharp`: one, for no mode unless one holds
+    half of its power."""
     rank: str
     """`power90` is the paper's; the modes that hold .95, those that hold .90 of the amplitudes, or the modes that hold
     .90 of all neurons' power together."""
@@ -99,10 +100,10 @@ def all_readings() -> tuple[Reading, ...]:
 
 
 def fsd_by_votes(waves: Spectrum) -> dict[str, Float[Tensor, "*runs"]]:
-    """FSD with each way of voting, (max_k par(k) − c) / (1 − c); NaN where most neurons are constant or none votes.
+    """FSD with each way of voting, (max_k par(k) − c) / (1 − c); NaN where most neurons are constant.
 
-    par(k) is Σ_j w_j [k*_j = k] / Σ_j w_j with w_j = 1 (`one`), the neuron's power (`weighted`), or 1 where its
-    strongest mode holds half of its power and else 0 (`sharp`).
+    par(k) is Σ_j w_j [k*_j = k] / Σ_j w_j with w_j = 1 (`one`) or the neuron's power (`weighted`); with `sharp`, as
+    with `one`, but neurons whose strongest mode holds less than half of their power vote for no mode.
 
     >>> waves = Spectrum(torch.tensor([[9.0, 1.0, 0.0], [0.0, 1.1, 4.0]]), torch.ones(2), torch.zeros(3) > 0)
     >>> {vote: round(float(value), 2) for vote, value in fsd_by_votes(waves).items()}
@@ -112,11 +113,12 @@ def fsd_by_votes(waves: Spectrum) -> dict[str, Float[Tensor, "*runs"]]:
     modes = density.shape[-2]
     strongest = density.argmax(dim=-2)
     share = waves.power.gather(-2, strongest[..., None, :])[..., 0, :] / total
-    weights = {"weighted": total, "sharp": ((total > 0) & (share >= SHARP)).to(total)}
+    responds = (total > 0).to(total)
+    weights = {"weighted": (total, total), "sharp": (responds * (share >= SHARP), responds)}
     votes = torch.nn.functional.one_hot(strongest, modes).to(total)  # [*runs, neurons, modes]
     found = {"one": fsd(density).fsd}
-    for vote, weight in weights.items():
-        participation = (votes * weight[..., None]).sum(dim=-2) / weight.sum(dim=-1, keepdim=True)
+    for vote, (weight, whole) in weights.items():
+        participation = (votes * weight[..., None]).sum(dim=-2) / whole.sum(dim=-1, keepdim=True)
         value = (participation.amax(dim=-1) - 1 / modes) / (1 - 1 / modes)
         found[vote] = value.where(mostly_varies(waves.power), torch.nan)
     return found
@@ -185,7 +187,7 @@ ENTRIES = {
         source="ours: a multiverse analysis (Steegen et al. 2016) of the paper's Definitions 1 and 2",
         cost="one forward pass of all positions on all pairs, and 60 spectra",
         null="the same readings of untrained networks, at step 0",
-        undefined="most neurons are constant over the condition, or none has half of its power in one mode",
+        undefined="most neurons are constant over the condition",
         columns={
             "{pre,post,mlp,attention,residual}{0,1}.{read,first}.{answer,a,difference}.fsd_{one,weighted,sharp}": (
                 "FSD of that place and vote"

@@ -15,8 +15,8 @@ from grokscope.shapes import Float
 from grokscope.training.cohort import Cohort
 from grokscope.training.gradients import grokfast_, orthogonal
 from grokscope.training.loop import CHUNK, Trainer
-from grokscope.training.norm_holds import NormHolds
 from grokscope.training.muon import muon_
+from grokscope.training.norm_holds import NormHolds
 from grokscope.training.state import State
 
 __all__ = ["KernelTrainer"]

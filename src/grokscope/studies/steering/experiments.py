@@ -19,7 +19,9 @@ from grokscope.studies.study import Precision, Runs
 __all__ = ["AFTER_GROKKING", "CELLS", "EXPERIMENTS", "TUNING_TASKS", "UNSEEN", "Cell", "part_name", "quick_runs"]
 
 BUDGET = 8000  # steps
-AFTER_GROKKING = 4000  # steps for which a grokked run goes on: 2,000 make it stable, 2,000 more let it recover from a dip
+AFTER_GROKKING = (
+    4000  # steps for which a grokked run goes on: 2,000 make it stable, 2,000 more let it recover from a dip
+)
 TUNING_SEEDS, FINAL_SEEDS, OTHER_SEEDS = 8, 32, 8
 FIRST_TUNING_SEED = 10_000  # and up; all others are below
 MLP = Architecture(kind="mlp", layers=1, activation="relu")
