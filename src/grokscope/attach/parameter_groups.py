@@ -15,7 +15,7 @@ HEAD = re.compile(r"(^|\.)(lm_head|head|unembed\w*|W_U|classifier|readout|output
 def group_parameters(model: nn.Module) -> dict[str, dict[str, nn.Parameter]]:
     """The trainable parameters by group: `matrix`, `embedding`, `head` and `vector`, each by name.
 
-    Matrices have two axes. Embeddings are the weights of `nn.Embedding`s and what is named like one; the head is the
+    Matrices have two axes. Embeddings are the weights of each `nn.Embedding` and what is named so; the head is the
     module's own output embeddings, or what is named like a head, or else its last matrix. Everything that has one axis
     is a vector, and so is what has three or more: Muon is not defined for it.
 

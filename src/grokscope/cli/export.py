@@ -75,7 +75,7 @@ def import_source(
     source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")],
     out: File = None,
 ) -> None:
-    """Copy runs from a remote store or from packed records, or turn a .pt file into safetensors.
+    """Copy runs from a remote store or packed records, or turn a .pt file into safetensors.
 
     A .pt file is a pickle, and a pickle can hold a program. It is read by a separate process that accepts tensors and
     plain values only (weights_only); that lowers the risk and does not remove it, so import only what you trust. No
@@ -104,9 +104,13 @@ def import_source(
     if packed_files(Path(source)):
         if out is None:
             raise InputError("name the folder for the runs with --out")
+        from rich.console import Console
+        from rich.markup import escape
+
         from grokscope.runs.unpacking import add_records
 
-        added = add_records(Path(source), out)
+        with Console(stderr=True).status(f"storing the runs of {escape(source)}"):
+            added = add_records(Path(source), out)
         print(
             f"added {plural(added, 'run')} to {out}, without weights; list them with: grokscope list {for_shell(out)}"
         )

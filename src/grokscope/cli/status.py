@@ -1,8 +1,10 @@
 """`grokscope status` and `cancel`: how far a folder of runs is, and how its workers are stopped."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Collection
+from pathlib import Path
 
 from grokscope.cli.damage import describe_damage
 from grokscope.cli.options import JsonFlag, Place
@@ -10,10 +12,13 @@ from grokscope.errors import InputError, for_shell, plural
 from grokscope.runs import Run, Store, is_remote, kept_plans, open_runs, open_store
 from grokscope.runs.index import Facts
 from grokscope.runs.locks import lock_owner
+from grokscope.runs.run_folder import MADE_FOR
 from grokscope.runs.runs import SUMMARIZED
 from grokscope.specs import RunSpec
 
 __all__ = ["cancel", "status"]
+
+BEFORE_ITS_TURN = {"format", "spec.json", MADE_FOR, "lock"}  # what a run's folder is made with
 
 
 def status(folder: Place, as_json: JsonFlag = False) -> None:
@@ -30,7 +35,7 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
         planned = {spec.content_hash for plan in kept_plans(store, damaged_plans.append) for spec in plan.runs}
         begun = {name.rpartition("-")[2] for name in (*(row["run"] for row in rows), *damaged)}
         unended = [row for row in rows if not _has_ended(row)]
-        began = [row for row in unended if is_remote(folder) or (store.path / row["run"] / "log.jsonl").exists()]
+        began = [row for row in unended if is_remote(folder) or _has_begun(store.path / row["run"])]
         outcomes = Counter(str(row["outcome"]) for row in rows if _has_ended(row))
         writers = {owner for row in rows if (owner := lock_owner(store.path / row["run"] / "lock")) is not None}
         facts = {
@@ -65,6 +70,11 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
 
 def _has_ended(row: Facts) -> bool:
     return row["outcome"] != "unfinished"
+
+
+def _has_begun(folder: Path) -> bool:
+    """Whether a run's folder holds more than what it is made with before its turn comes."""
+    return not {entry.name for entry in os.scandir(folder)} <= BEFORE_ITS_TURN
 
 
 def _rows_of(folder: str, store: Store) -> tuple[list[Facts], dict[str, str]]:
