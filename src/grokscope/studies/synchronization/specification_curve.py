@@ -12,7 +12,7 @@ from grokscope.studies import Evidence, Item, Measured, Part, Quantity, Records,
 from grokscope.studies.synchronization.multiverse import CLAIMS as HEADLINES
 from grokscope.studies.synchronization.multiverse import SetUp, Universe, read_set_ups, universes
 from grokscope.studies.synchronization.sensitivity import CHANGES
-from grokscope.view.charts.figure import Figure, Panel, Series
+from grokscope.view.charts.figure import Figure, Panel, Series, Source
 from grokscope.view.table import Column, Row, Table, text
 
 __all__ = ["FIGURES", "SEARCH", "SUPPLEMENTS"]
@@ -22,6 +22,7 @@ OWN = "post0.read.answer.one.power90"  # the paper's reading, as we understand i
 DEFAULT = "default"
 DRAWS, SEED = 200, 19  # of the bootstrap over seeds
 SHOWN = 10  # closest universes in the table
+POINTS = 2000  # of a curve
 BINS = 60  # of the curve, where the choices behind it are shown
 BLOCKS = ("0", "1")
 LABELS = {
@@ -39,15 +40,15 @@ def _search(records: Records) -> Measured:
     if not every:
         return Measured.lacking(0, 1, "runs that were read in every way")
     closest = every[0]
-    own = next((one for one in every if one.reading.name == OWN and one.set_up == DEFAULT), None)
-    untrained = np.array([one.untrained for one in every])
+    own = next((one for one in every if _is_own(one)), None)
+    untrained = [one.untrained for one in every if np.isfinite(one.untrained)]  # infinite where no run grokked
     parts: dict[str, Part] = {
         "value": closest.distance,
         "universes": len(every),
         "readings": len({one.reading for one in every}),
         "set-ups": len({one.set_up for one in every}),
         "own": own.distance if own else None,
-        "untrained": float(np.median(untrained)),
+        "untrained": float(np.median(untrained)) if untrained else None,
         "closer than untrained": float(np.mean([one.distance < one.untrained for one in every])),
     }
     words = (
@@ -106,7 +107,7 @@ COLUMNS = (
 def _place(records: Records, place: int, part: str) -> Measured:
     """A part of the universe at a place in the order of distances; −1 is the paper's reading with default settings."""
     every = _universes(records)
-    chosen = [one for one in every if place >= 0 or (one.reading.name == OWN and one.set_up == DEFAULT)]
+    chosen = [one for one in every if place >= 0 or _is_own(one)]
     if len(chosen) <= max(place, 0):
         return Measured.lacking(0, 1, "runs that were read in every way")
     one = chosen[max(place, 0)]
@@ -183,31 +184,38 @@ def _figure(evidence: Evidence) -> Figure:
             *(f"Claim {name}: {sentence}." for name, sentence in HEADLINES.items()),
         ),
         columns=2,
-        panel_size=(4.2, 2.8),
+        panel_size=(4.4, 3.8),
     )
 
 
 def _distances(every: Sequence[Universe]) -> Panel:
-    places = tuple(range(len(every)))
-    own = [i for i, one in enumerate(every) if one.reading.name == OWN and one.set_up == DEFAULT]
+    own = [(i, one.distance) for i, one in enumerate(every) if _is_own(one)]
     series = (
-        _line("untrained networks", "null", "null", places, [one.untrained for one in every]),
-        _line("distance", "fsd", "seeds", places, [one.distance for one in every]),
-        Series(
-            "the paper's reading, default settings", "points", "grokked", "seeds", tuple(own),
-            tuple(every[i].distance for i in own), quantity=SEARCH.key,
-        ),
-    )  # fmt: skip
-    return Panel("Distance to Tables 5 and 2", "universes in order of distance", "distance", series, y_range=None)
+        _line("untrained networks", "null", "null", [one.untrained for one in every]),
+        _line("universes", "fsd", "seeds", [one.distance for one in every]),
+        _mark(own),
+    )
+    return Panel("Distance to Tables 5 and 2", "universes in order of distance", "distance", series)
 
 
-def _line(label: str, role: str, source: str, x: Sequence[int], y: Sequence[float]) -> Series:
-    """A curve of so many points as can be seen."""
-    step = max(1, len(x) // 2000)
-    return Series(
-        label, "points", role, "null" if source == "null" else "seeds", tuple(x[::step]), tuple(y[::step]),
-        quantity=SEARCH.key,
-    )  # fmt: skip
+def _is_own(one: Universe) -> bool:
+    """Whether it is the paper's reading with the default settings."""
+    return one.reading.name == OWN and one.set_up == DEFAULT
+
+
+def _line(label: str, role: str, source: Source, y: Sequence[float]) -> Series:
+    """A curve over the universes in their order, of so many points as can be seen."""
+    step = max(1, len(y) // POINTS)
+    shown = [(float(i), value) for i, value in enumerate(y) if i % step == 0 and np.isfinite(value)]
+    x, values = (tuple(one[part] for one in shown) for part in (0, 1))
+    return Series(label, "line", role, source, x, values, quantity=SEARCH.key)
+
+
+def _mark(values: Sequence[tuple[int, float]]) -> Series:
+    """The paper's reading with the default settings, if it is there."""
+    known = [(i, value) for i, value in values if np.isfinite(value)]
+    x, y = (tuple(one[part] for one in known) for part in (0, 1))
+    return Series("the paper's reading, default settings", "points", "grokked", "seeds", x, y, quantity=SEARCH.key)
 
 
 def _choices(every: Sequence[Universe]) -> Panel:
@@ -215,14 +223,13 @@ def _choices(every: Sequence[Universe]) -> Panel:
     options = _options()
     x, y, depth = list[float](), list[float](), list[float]()
     bins = np.array_split(np.arange(len(every)), BINS) if every else []
-    for row, (name, (kind, value)) in enumerate(options.items()):
+    for row, (kind, value) in enumerate(options.values()):
         made = np.array([_choice(one)[kind] == value for one in every], dtype=float)
         for column, places in enumerate(bins):
             if len(places) and made.any():
                 x.append(column)
                 y.append(row)
                 depth.append(float(min(1.0, made[places].mean() / made.mean() / 2)))
-        del name
     cells = Series("choices", "cells", "fsd", "seeds", tuple(x), tuple(y), depth=tuple(depth), quantity=SEARCH.key)
     ticks = tuple((row, name) for row, name in enumerate(options))
     return Panel("Choices behind it", "part of the curve", "", (cells,) if every else (), y_ticks=ticks)
@@ -256,17 +263,14 @@ def _choice(one: Universe) -> dict[str, str]:
 def _effects(every: Sequence[Universe], name: str) -> Panel:
     """A claim's effect in every universe, in order, with the values between which it holds."""
     known = sorted((one for one in every if not np.isnan(one.effects[name])), key=lambda one: one.effects[name])
-    own = [i for i, one in enumerate(known) if one.reading.name == OWN and one.set_up == DEFAULT]
     share = float(np.mean([one.holds[name] for one in every])) if every else 0.0
     series = (
-        _line("universes", "fsd", "seeds", tuple(range(len(known))), [one.effects[name] for one in known]),
-        Series(
-            "the paper's reading, default settings", "points", "grokked", "seeds", tuple(own),
-            tuple(known[i].effects[name] for i in own), quantity=SEARCH.key,
-        ),
+        _line("universes", "fsd", "seeds", [one.effects[name] for one in known]),
+        _mark([(i, one.effects[name]) for i, one in enumerate(known) if _is_own(one)]),
         *(Series("holds", "horizontal", "theory", "paper", y=(value,), legend="") for value in THRESHOLDS[name]),
-    )  # fmt: skip
-    return Panel(f"{LABELS[name]}: holds in {share:.1%}", "universes in order", LABELS[name], series)
+    )
+    title = f"{LABELS[name][:1].upper()}{LABELS[name][1:]}: the claim holds in {share:.1%}"
+    return Panel(title, "universes in order", LABELS[name], series)
 
 
 SUPPLEMENTS = (Item("sup-readings", ("readings",), _supplement, _sentence),)
