@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 from grokscope.model import ReferenceModule, sizes_of
 from grokscope.specs import RunSpec
-from grokscope.studies import Evidence, Study, find_study, judge, rules_digest, study_names
+from grokscope.studies import Evidence, Study, find_study, judge, rules_digest
 from grokscope.studies.claim import claim_rows
 from grokscope.studies.page import results_page
 from grokscope.studies.results import describe_provenance

@@ -54,8 +54,9 @@ def packed_runs(folder: Path) -> None:
     """Records as `reproduce` leaves them."""
     small_runs(folder / "runs")
     save_records(folder / "small.records.gz", stored_records(Store(folder / "runs")))
-    claim = {"name": "a-claim", "reported": "1", "value": "2", "n": 3, "verdict": "reproduced"}
-    (folder / "claims.json").write_text(json.dumps([claim]))
+    claim = {"name": "a-claim", "statement": "It is one.", "reported": "1", "value": "2", "n": 3}
+    (folder / "claims.json").write_text(json.dumps([claim | {"verdict": "reproduced"}]))
+    (folder / "provenance.json").write_text(json.dumps({"rules": "0" * 64}))
 
 
 def published_weights(path: Path) -> None:
@@ -64,11 +65,18 @@ def published_weights(path: Path) -> None:
     torch.save({"embed.weight": torch.ones(2, 2)}, path)
 
 
+def logged_history(path: Path) -> None:
+    """A log of another program, with a column whose name does not tell what it is."""
+    path.rmdir()
+    path.write_text("step,train_acc,val_acc,probe\n0,0.01,0.01,0.01\n500,1,0.02,0.02\n1000,1,0.97,0.97\n")
+
+
 PREPARED: dict[str, Callable[[Path], object]] = {
     **dict.fromkeys(("runs/first", "runs/demo", "runs/decays", "runs/paper"), small_runs),
     "results/synchronization": packed_runs,
     "examples/own_study": lambda folder: shutil.copytree(ROOT / "examples" / "own_study", folder, dirs_exist_ok=True),
     "grokked.pt": published_weights,
+    "history.csv": logged_history,
 }
 
 

@@ -6,10 +6,11 @@ measured. In the formulas of a transformer, d is the width, m the neurons of an 
 batch; numbers of the stream have the precision of the weights, most others that of matrix products.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, prod
 
-from grokscope.model import layout_of
+from grokscope.model import layout_of, parameter_group
 from grokscope.specs import RunSpec
 from grokscope.tasks import named_task
 from grokscope.training import CohortKey, cohort_key
@@ -40,7 +41,7 @@ def bytes_per_run(specs: Sequence[RunSpec]) -> int:
     """
     key = cohort_key(specs[0])
     rows = max(named_task(name).rows for name in {spec.task for spec in specs})
-    return _state(key) + _tables(key, rows) + _sums(key) + _step(key)
+    return _state(key) + _tables(key, rows) + _sums(key) + _step(key) + _muon(key)
 
 
 def bytes_of_one(spec: RunSpec, device: str) -> int:
@@ -72,6 +73,18 @@ def _state(key: CohortKey) -> int:
     tensors = 5 if key.gradient == "grokfast" else 4
     rounded = 2 if key.precision == "bf16" else 0
     return (_number(key) * tensors + rounded) * layout_of(key.architecture, key.sizes).size
+
+
+def _muon(key: CohortKey) -> int:
+    """What is made orthogonal: all matrices' momentum, and of those of one shape the products of a step and the sums."""
+    if key.optimizer != "muon":
+        return 0
+    shapes = layout_of(key.architecture, key.sizes).shapes
+    matrices = [tuple(sorted(shape)) for name, shape in shapes.items() if parameter_group(name, shape) == "matrix"]
+    largest = max(
+        (count * (5 * prod(shape) + 4 * shape[0] ** 2) for shape, count in Counter(matrices).items()), default=0
+    )
+    return _number(key) * (sum(map(prod, matrices)) + largest)
 
 
 def _tables(key: CohortKey, rows: int) -> int:

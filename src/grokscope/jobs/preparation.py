@@ -15,6 +15,7 @@ from grokscope.steering import has_paired_run, paired_run
 from grokscope.tasks import named_task, reject_unsuited, train_size
 from grokscope.training import CohortKey, cohort_key
 from grokscope.training.devices import is_available, total_memory
+from grokscope.training.norm_holds import reject_impossible_hold
 
 __all__ = ["find_damaged", "prepare_plan", "reject_impossible"]
 
@@ -103,6 +104,8 @@ def reject_impossible(
         key = cohort_key(spec)
         kinds.setdefault((spec.task, key), []).append(spec)
         layout_of(key.architecture, key.sizes)  # rejects a model that cannot read the rows in another way
+        if spec.fork is None:
+            reject_impossible_hold(spec)
     if is_here:
         _reject_too_large(kinds.values(), store, device)
     nearest = next(place for place in (store.path, *store.path.parents, Path()) if place.exists())
@@ -153,19 +156,16 @@ def _reject_impossible_forks(specs: Sequence[RunSpec], store: Store) -> None:
                 raise InputError(f"{run_name(parent)} has states from step {first} to {last}, got {spec.fork.step}")
             if len({(one.architecture, sizes_of(named_task(one.task))) for one in (spec, parent)}) > 1:
                 raise InputError(f"a fork must have the architecture and symbols of its parent {run_name(parent)}")
+            reject_impossible_hold(spec, parent)
             if has_paired_run(spec):
                 _reject_impossible_pair(spec, parent)
 
 
 def _reject_impossible_pair(spec: RunSpec, parent: RunSpec) -> None:
     """A matched fork's parent is trained beside it, in one stack and by its spec alone."""
-    if (
-        parent.trigger is not None
-        or parent.control is not None
-        or (parent.fork is not None and parent.fork.norm != "free")
-    ):
+    if parent.rule is not None or (parent.fork is not None and parent.fork.norm != "free"):
         raise InputError(
-            "a fork with matched norm needs a parent without trigger, closed loop or fixed norm, and "
+            "a fork with matched norm needs a parent without trigger, closed loop, release or fixed norm, and "
             f"{run_name(parent)} has one of them"
         )
     if replace(cohort_key(paired_run(spec, parent)), holds_norm=True) != cohort_key(spec):

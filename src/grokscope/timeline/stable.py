@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from math import isnan
+from math import inf, isnan
 from typing import Any
 
 from grokscope.specs import ReadingSpec
@@ -87,7 +87,7 @@ def stability(
     level, span = reading.grokked, reading.stable_steps
     seen = [(step, value) for step, value in zip(steps, validation_accuracy, strict=True) if not isnan(value)]
     grokked = first_step([step for step, _ in seen], [value for _, value in seen], level)
-    verdicts = [_stays(seen, place, level, span, failed_at) for place in range(len(seen))]
+    verdicts = _stay(seen, level, span, failed_at)
     found = next((step for (step, _), stays in zip(seen, verdicts, strict=True) if stays), None)
     known = [step for (step, _), stays in zip(seen, verdicts, strict=True) if stays is False]
     after = max(known, default=None) if found is None else None
@@ -100,14 +100,18 @@ def stability(
     return Stability(statuses[verdicts[place]], found, dips.count, dips.longest, _cadence(seen, grokked, span), after)
 
 
-def _stays(seen: Evaluations, place: int, level: float, span: int, failed_at: int | None) -> bool | None:
-    """Whether a run has grokked at an evaluation and stays so; None where it was not seen for long enough."""
-    begin = seen[place][0]
-    window = [value for step, value in seen[place:] if step <= begin + span]
-    if any(value < level for value in window) or (failed_at is not None and failed_at <= begin + span):
-        return False
-    is_seen = len(window) > 1 and seen[-1][0] >= begin + span
-    return True if is_seen else None
+def _stay(seen: Evaluations, level: float, span: int, failed_at: int | None) -> list[bool | None]:
+    """Whether a run has grokked at each evaluation and stays so; None where it was not seen for long enough."""
+    found: list[bool | None] = []
+    below, following = inf, inf  # the first evaluation below the level from here on, and the next one
+    for begin, value in reversed(seen):
+        below = begin if value < level else below
+        end = begin + span
+        is_left = below <= end or (failed_at is not None and failed_at <= end)
+        is_seen = following <= end <= seen[-1][0]
+        found.append(False if is_left else True if is_seen else None)
+        following = begin
+    return found[::-1]
 
 
 def _cadence(seen: Evaluations, grokked: int, span: int) -> int | None:
