@@ -21,6 +21,7 @@ from grokscope.studies.synchronization import (
     phases,
     restricted_loss,
     sensitivity,
+    specification_curve,
     threshold,
     timing_law,
 )
@@ -53,6 +54,7 @@ SECTIONS = (
     group_curves,
     group_alarms,
     sensitivity,
+    specification_curve,
 )
 
 STUDY = Study(
