@@ -1,4 +1,4 @@
-"""Steering: until it decides it is the optimisers it is made of, what it decides follows from its log, and it resumes."""
+"""Steering is the optimisers it is made of until it decides; what it decides follows from its log; it resumes."""
 
 import copy
 import io
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from own_models import attended, pairs_of
 from torch import Tensor, nn
 
 from grokscope import InputError, Steering
@@ -16,7 +17,6 @@ from grokscope.specs import Architecture, Release, RunSpec, Training
 from grokscope.steering import FAST, Muon, released
 from grokscope.tasks import split
 from grokscope.training import Cohort, advance, initial_state
-from own_models import attended, pairs_of
 
 SOON = Release(at=("norm_target",), every=4, norm_target=9.0)
 

@@ -42,8 +42,9 @@ def _heads(model: nn.Module, matrices: Mapping[str, nn.Parameter]) -> set[int]:
     """The matrices that give outputs, by identity; none where the head is an embedding too."""
     outputs = getattr(model, "get_output_embeddings", None)
     own = outputs() if callable(outputs) else None
-    if isinstance(getattr(own, "weight", None), nn.Parameter):
-        return {id(own.weight)} & {id(parameter) for parameter in matrices.values()}
+    weight = getattr(own, "weight", None)
+    if isinstance(weight, nn.Parameter):
+        return {id(weight)} & {id(parameter) for parameter in matrices.values()}
     called = [parameter for name, parameter in matrices.items() if HEAD.search(name)]
     others = [parameter for name, parameter in matrices.items() if not EMBEDDING.search(name)]
     return {id(parameter) for parameter in called or others[-1:]}

@@ -19,7 +19,7 @@ __all__ = ["Steering"]
 
 Row = dict[str, Any]
 UNIT = 1e-3  # each step multiplies a decayed parameter by 1 − 10⁻³λ
-WITHOUT_VALIDATION = ("norm_slows", "accuracy_breaks", "loss_rises")
+WITHOUT_VALIDATION: tuple[Any, ...] = ("norm_slows", "accuracy_breaks", "loss_rises")
 BREAKS = (ReleasePhase.ACCURACY_BREAKS, ReleasePhase.LOSS_RISES)
 
 
@@ -64,7 +64,7 @@ class Steering(Optimizer):
             recipe: Learning rates, the strong λ, and λ afterwards.
             weight_decay: The strong λ, if not the recipe's.
             release: When λ is let go, and to what, if not the recipe's.
-            validation: A function that gives validation accuracy; called at every decision, so that `observe` need not be told.
+            validation: A function that gives validation accuracy; it is called at every decision.
             own_muon: Use our Muon, in the weights' precision, where PyTorch has one, in bfloat16.
         """
         require(isinstance(model, nn.Module), f"model must be a torch.nn.Module, got {type(model).__name__}")

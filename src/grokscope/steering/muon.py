@@ -1,4 +1,4 @@
-"""Muon for a user's own loop: what `torch.optim.Muon` does, for versions of PyTorch that lack it, and in any precision."""
+"""Muon for a user's own loop, as `torch.optim.Muon`: for versions of PyTorch that lack it, and in any precision."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -15,8 +15,8 @@ from grokscope.shapes import Float
 from grokscope.training.cohort import Cohort
 from grokscope.training.gradients import grokfast_, orthogonal
 from grokscope.training.loop import CHUNK, Trainer
-from grokscope.training.norm_holds import NormHolds
 from grokscope.training.muon import muon_
+from grokscope.training.norm_holds import NormHolds
 from grokscope.training.state import State
 
 __all__ = ["KernelTrainer"]
@@ -112,10 +112,10 @@ class KernelTrainer(Trainer):
         if matrices:
             scalars = self._muon_scalars(self._warmed(), self.scalars[:, 2])
             is_rounded = self.key.muon_precision == "bfloat16"
-            own = self.orthogonal_in._replace(
+            arithmetic = self.orthogonal_in._replace(
                 multiply=_product_of_rounded if is_rounded else product, norms=lambda x: dots(x, x).sqrt()
             )
-            muon_(matrices, self._active, scalars, own)
+            muon_(matrices, self._active, scalars, arithmetic)
             self._round()
 
     @property

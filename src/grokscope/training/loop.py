@@ -18,8 +18,8 @@ from grokscope.training.batches import batches
 from grokscope.training.cohort import Cohort
 from grokscope.training.gradients import grokfast_, orthogonal
 from grokscope.training.graphs import recorded
-from grokscope.training.norm_holds import NormHolds
 from grokscope.training.muon import EXACT, IN_BFLOAT16, MuonScalars, muon_
+from grokscope.training.norm_holds import NormHolds
 from grokscope.training.state import State
 
 __all__ = ["Info", "Trainer", "advance", "arithmetic", "trainer_of"]

@@ -145,9 +145,7 @@ FAMILIES: dict[str, dict[str, Setting]] = {
         for embedded in (10.0, 20.0, 40.0)
     },
     "schedule": {
-        f"λ = {decay:g} for {steps:,} steps": Setting(
-            {"weight_decay": decay, "weight_decay_schedule": ((steps, 1.0),)}
-        )
+        f"λ = {decay:g} for {steps:,} steps": Setting({"weight_decay": decay, "weight_decay_schedule": ((steps, 1.0),)})
         for decay in (3.0, 5.0, 7.0)
         for steps in (500, 1000, 2000, 4000)
     },
