@@ -44,8 +44,8 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Task and condition."""
-        return f"{self.task}, {self.condition}"
+        """Task and condition; without underscores, for what stands between those may be a seed in a run's name."""
+        return f"{self.task.replace('_', ' ')}, {self.condition}"
 
     def run(self, seed: int, precision: Precision) -> RunSpec:
         """A plain run at λ = 1."""

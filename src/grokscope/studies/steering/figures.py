@@ -4,13 +4,14 @@ from math import isinf, nan
 
 from grokscope.stats import Estimate
 from grokscope.studies import Evidence, Item, Measured, Quantity, Records, Selection
-from grokscope.studies.steering.experiments import TUNING_TASKS, UNSEEN
+from grokscope.studies.steering.experiments import CELLS, TUNING_TASKS, UNSEEN
 from grokscope.studies.steering.quantities import arms_run, outcome
 from grokscope.view.charts.figure import Figure, Panel, Series
 
 __all__ = ["FIGURES"]
 
 ROLES = ("fixed", "fsd", "mem", "grokked", "norm", "rank")
+BASE_OF = {cell.task: cell.name for cell in CELLS.values() if cell.condition == "base"}
 TASKS = (*UNSEEN, *TUNING_TASKS)
 MOST_STEPS = 3000  # of λ that are drawn
 
@@ -26,7 +27,7 @@ def fig_steering(evidence: Evidence) -> Figure:
 
 def _medians(evidence: Evidence, task: str) -> Panel | None:
     experiment = "final"
-    names = [name for name in arms_run(evidence, experiment) if name.startswith(f"{task}, base/")]
+    names = [name for name in arms_run(evidence, experiment) if name.partition("/")[0] == BASE_OF[task]]
     if not names:
         return None
     return Panel(
@@ -80,7 +81,7 @@ def fig_decay(evidence: Evidence) -> Figure:
     panels = []
     for task in TASKS:
         experiment = "final"
-        names = [name for name in arms_run(evidence, experiment) if name.startswith(f"{task}, base/")]
+        names = [name for name in arms_run(evidence, experiment) if name.partition("/")[0] == BASE_OF[task]]
         series = tuple(_line(evidence, experiment, name, place) for place, name in enumerate(names))
         panels += [Panel(task, "step", "mean λ", series=series)] if series else []
     missing = () if panels else ("None of its runs is there.",)

@@ -17,11 +17,11 @@ from grokscope.jobs.worker import TRY_AGAIN, stop_requests, work
 from grokscope.runs import Store
 from grokscope.runs.packing import save_records
 from grokscope.runs.records import RunRecord
-from grokscope.specs import Plan, RunSpec
+from grokscope.specs import Membership, Plan, RunSpec
 from grokscope.studies.sources import stored_records
 from grokscope.studies.steering import STUDY
 from grokscope.studies.steering.arms import FAMILIES
-from grokscope.studies.steering.experiments import UNSEEN
+from grokscope.studies.steering.experiments import CELLS, UNSEEN
 from grokscope.training.devices import is_available
 
 __all__ = ["PARTS", "main", "plan_of", "slim"]
@@ -44,9 +44,8 @@ def _tasks(*tasks: str, model: str = "") -> Chosen:
     """Cells of these tasks; with the other model alone, or with the base's alone, where that is said."""
 
     def is_chosen(cell: str, arm: str) -> bool:
-        task, _, condition = cell.partition(", ")
-        is_model = not model or (condition == OTHER_MODEL) == (model == "other")
-        return task in tasks and is_model
+        is_model = not model or (CELLS[cell].condition == OTHER_MODEL) == (model == "other")
+        return CELLS[cell].task in tasks and is_model
 
     return is_chosen
 
@@ -84,12 +83,12 @@ def plan_of(part: str, out: str, device: str = "cpu", precision: Any = "float32"
     if part not in PARTS:
         raise InputError(f"the study has no part {shown(part)}{did_you_mean(part, PARTS)}; --list names them")
     experiment, is_chosen = PARTS[part]
-    known = STUDY.runs(n_seeds, precision)[experiment]
-    runs = [run for name, run in known.items() if is_chosen(*name.partition("/")[::2])]
+    known = STUDY.experiments[experiment](n_seeds, precision)
+    runs = {name: run for name, run in known.items() if is_chosen(*name.partition("/")[::2])}
     if not runs:
         raise InputError(f"{part} needs the arms that the tuning runs choose: run grokscope.studies.steering.choice")
-    plan = STUDY.plan([experiment], out, n_seeds=n_seeds, precision=precision, device=device)
-    return replace(plan.select(runs), keep="none")
+    places = tuple((Membership(STUDY.name, experiment, name),) for name in runs)
+    return Plan(out, tuple(runs.values()), device, keep="none", made_for=places)
 
 
 def slim(record: RunRecord) -> RunRecord:

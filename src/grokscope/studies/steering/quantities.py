@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import groupby
-from math import exp, inf, isfinite, log, nan
+from math import exp, inf, isfinite, log
 
 from grokscope.runs.records import RunRecord
 from grokscope.stats import Estimate, estimate_mean, kaplan_meier, percentile_bootstrap, share
@@ -174,7 +174,7 @@ def _best_in_hindsight(found: Mapping[str, Measured], recipe: Measured) -> Measu
 def _wait(found: Measured, cell: str) -> float:
     """The median steps; the budget where that is not reached."""
     steps = found.number("steps")
-    return steps if isfinite(steps) else float(CELLS[cell].budget if cell in CELLS else nan)
+    return steps if isfinite(steps) else float(CELLS[cell].budget)
 
 
 def geometric_mean_ratio(waits: Mapping[str, tuple[float, float]]) -> Measured:
@@ -262,7 +262,7 @@ def is_tuned(cell: str) -> bool:
     >>> is_tuned("S5, base"), is_tuned("A5, base")
     (True, False)
     """
-    return cell.partition(", ")[0] in TUNING_TASKS
+    return cell in {one.name for one in TUNING_TASKS.values()}
 
 
 def arms_run(evidence: Evidence, experiment: str) -> list[str]:
