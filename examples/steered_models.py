@@ -173,11 +173,8 @@ def main(
     """Train each model before and after, and print what each needed."""
     found: dict[str, list[dict[str, Any]]] = {}
     for name in models:
-        found[name] = [
-            train(HOSTS[name], seed, is_steered, device, budget)
-            for is_steered in (False, True)
-            for seed in range(seeds)
-        ]
+        kinds = [(is_steered, seed) for is_steered in (False, True) for seed in range(seeds)]
+        found[name] = [train(HOSTS[name], seed, is_steered, device, budget) for is_steered, seed in kinds]
         for is_steered in (False, True):
             own = [run for run in found[name] if run["steered"] == is_steered]
             reached = sum(run["stable"] is not None for run in own)

@@ -29,7 +29,7 @@ def timed_runs(precision: str = "tf32") -> dict[str, RunSpec]:
     >>> len(timed_runs()) > 4
     True
     """
-    found = {}
+    found: dict[str, RunSpec] = {}
     for cell in CELLS.values():
         for optimizer, gradient in UPDATES:
             run = cell.run(0, precision)  # type: ignore[arg-type]
