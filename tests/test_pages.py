@@ -66,6 +66,11 @@ RUN_BY = {  # pages with Python, and the test that runs every block of it, in th
 }
 
 
+def test_how_to_judge_a_log(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_blocks(HOW_TO / "judge-a-log.md")["found"].memorized == 400
+    assert "accuracies are read as percent" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
 def test_every_python_block_is_run_by_a_test(page: Path) -> None:
     if blocks(page.read_text(encoding="utf-8"), "python"):

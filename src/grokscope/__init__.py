@@ -11,6 +11,7 @@ from grokscope.lazy import exports
 from grokscope.runs import Run, Runs
 from grokscope.specs import RunSpec
 from grokscope.version import __version__
+from grokscope.view.collection import Collection, open_collection
 from grokscope.view.opened import OpenedRun, OpenedRuns, open_folder
 
 if TYPE_CHECKING:
@@ -27,8 +28,11 @@ else:
 
 # `runs = grokscope.open(DIR)`, as one opens a data set.
 open = open_folder
+# `grokscope.collection(NAME)`, the Parquet tables of a study's records.
+collection = open_collection
 
 __all__ = [
+    "Collection",
     "Group",
     "InputError",
     "Monitor",
@@ -41,6 +45,7 @@ __all__ = [
     "Task",
     "WeightDecayController",
     "__version__",
+    "collection",
     "named_group",
     "named_task",
     "open",

@@ -65,11 +65,18 @@ def published_weights(path: Path) -> None:
     torch.save({"embed.weight": torch.ones(2, 2)}, path)
 
 
+def logged_history(path: Path) -> None:
+    """A log of another program, with a column whose name does not tell what it is."""
+    path.rmdir()
+    path.write_text("step,train_acc,val_acc,probe\n0,0.01,0.01,0.01\n500,1,0.02,0.02\n1000,1,0.97,0.97\n")
+
+
 PREPARED: dict[str, Callable[[Path], object]] = {
     **dict.fromkeys(("runs/first", "runs/demo", "runs/decays", "runs/paper"), small_runs),
     "results/synchronization": packed_runs,
     "examples/own_study": lambda folder: shutil.copytree(ROOT / "examples" / "own_study", folder, dirs_exist_ok=True),
     "grokked.pt": published_weights,
+    "history.csv": logged_history,
 }
 
 

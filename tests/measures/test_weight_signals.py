@@ -51,6 +51,16 @@ def test_before_the_first_step_there_is_no_step() -> None:
     assert row["update_cosine"] != row["update_cosine"]
 
 
+def test_of_a_run_that_muon_moves_nothing_is_said_of_the_step() -> None:
+    spec = replace(RUN, training=replace(RUN.training, optimizer="muon"))
+    cohort = Cohort([spec])
+    state = initial_state(cohort)
+    advance(state, cohort, 2, False)
+    [row] = weight_signals(state, cohort)
+    assert row["update_norm"] != row["update_norm"]
+    assert row["norm_embed"] > 0
+
+
 def test_a_row_does_not_depend_on_the_other_runs() -> None:
     specs = [RUN.with_seed(seed) for seed in range(5)]
     cohort = Cohort(specs)

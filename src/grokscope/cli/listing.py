@@ -62,7 +62,7 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
     cells = [[_cell(row, name) for name in columns.values()] for row in rows]
     print(align(list(columns), cells, left=frozenset({"run", "outcome", *FIRST})))
     counts = Counter(_cell(row, "outcome") for row in rows)
-    outcomes = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
+    outcomes = "; ".join(f"{count:,} {word}" for word, count in counts.most_common())
     print(f"\n{len(rows):,} {'run' if len(rows) == 1 else 'runs'}: {outcomes}")
     if damage := describe_damage({row["run"]: row["problem"] for row in rows if row["problem"] is not None}, folder):
         print(f"\n{damage}")

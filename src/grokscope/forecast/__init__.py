@@ -4,10 +4,12 @@ from grokscope.forecast.clock import ClockForecaster, decay_clock
 from grokscope.forecast.forecast import LEVELS, TIERS, Forecast, Forecaster
 from grokscope.forecast.load import forecast_runs, load_forecaster
 from grokscope.forecast.prefix import CONFIGURATION, Prefix, run_configuration, run_prefix
+from grokscope.forecast.signals import SIGNALS, signals_at
 
 __all__ = [
     "CONFIGURATION",
     "LEVELS",
+    "SIGNALS",
     "TIERS",
     "ClockForecaster",
     "Forecast",
@@ -18,4 +20,5 @@ __all__ = [
     "load_forecaster",
     "run_configuration",
     "run_prefix",
+    "signals_at",
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from grokscope.errors import require
 from grokscope.forecast.prefix import Prefix
@@ -79,6 +79,23 @@ class Forecast:
         if self.outside:
             text += f"; beyond what the forecaster was fitted to: {'; '.join(self.outside)}"
         return text
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it: steps left that are infinite are null.
+
+        >>> Forecast(1000, 0.2, 5000, {0.5: inf}, tier=1).to_dict()["steps_left"]
+        {'0.5': None}
+        """
+        left = {f"{level:g}": value if isfinite(value) else None for level, value in self.quantiles.items()}
+        return {
+            "step": self.step,
+            "grokked": self.grokked,
+            "probability": self.probability,
+            "horizon": self.horizon,
+            "steps_left": left,
+            "tier": self.tier,
+            "outside": [*self.outside],
+        }
 
     def _at(self, left: float) -> str:
         return f"{round(self.step + left):,}" if isfinite(left) else "never"

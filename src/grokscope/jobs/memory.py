@@ -15,7 +15,7 @@ from grokscope.specs import RunSpec
 from grokscope.tasks import named_task
 from grokscope.training import CohortKey, cohort_key
 
-__all__ = ["bytes_of_stack", "bytes_per_run"]
+__all__ = ["bytes_of_one", "bytes_of_stack", "bytes_per_run"]
 
 BUFFERED = 128  # steps whose batches are made at once
 TILE = 16  # rows of a tile of sums that are finished together
@@ -42,6 +42,20 @@ def bytes_per_run(specs: Sequence[RunSpec]) -> int:
     key = cohort_key(specs[0])
     rows = max(named_task(name).rows for name in {spec.task for spec in specs})
     return _state(key) + _tables(key, rows) + _sums(key) + _step(key) + _muon(key)
+
+
+def bytes_of_one(spec: RunSpec, device: str) -> int:
+    """Memory of a run that is alone on a device: what it must have at least. Without kernels, attention has its scores.
+
+    >>> bytes_of_one(RunSpec("parity_n40_k3_tokens"), "cpu") > bytes_of_one(RunSpec("parity_n40_k3_tokens"), "cuda")
+    True
+    """
+    key = cohort_key(spec)
+    needed = bytes_of_stack([spec])
+    if device.startswith("cuda") or key.architecture.kind == "mlp" or key.architecture.attention != "on":
+        return needed
+    scores = _number(key) * key.architecture.heads * key.sizes.length**2
+    return needed + scores * max(key.batch * key.architecture.layers, _rows_at_once(key.sizes.length))
 
 
 def _number(key: CohortKey) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.files import named
+from grokscope.jobs.memory import bytes_of_one
 from grokscope.measures.catalogue import measure_named
 from grokscope.model import layout_of, sizes_of
 from grokscope.runs import Store, is_remote, keep_plan, open_store, run_name
@@ -13,7 +14,7 @@ from grokscope.specs import Plan, RunSpec
 from grokscope.steering import has_paired_run, paired_run
 from grokscope.tasks import named_task, reject_unsuited, train_size
 from grokscope.training import cohort_key
-from grokscope.training.devices import is_available
+from grokscope.training.devices import is_available, total_memory
 from grokscope.training.norm_holds import reject_impossible_hold
 
 __all__ = ["find_damaged", "prepare_plan", "reject_impossible"]
@@ -35,7 +36,11 @@ def prepare_plan(plan: Plan, is_here: bool = True) -> list[str]:
     with open_store(plan.out) as store:
         untrainable = find_damaged(plan.runs, store)
         reject_impossible(
-            [spec for spec in plan.runs if spec not in untrainable], store, device, (*plan.measures, *plan.milestones)
+            [spec for spec in plan.runs if spec not in untrainable],
+            store,
+            device,
+            (*plan.measures, *plan.milestones),
+            is_here,
         )
         keep_plan(plan, store)
         store.reopen()
@@ -73,8 +78,12 @@ def find_damaged(specs: Sequence[RunSpec], store: Store) -> dict[RunSpec, str]:
     return found
 
 
-def reject_impossible(specs: Sequence[RunSpec], store: Store, device: str, measures: Sequence[str] = ()) -> None:
+def reject_impossible(
+    specs: Sequence[RunSpec], store: Store, device: str, measures: Sequence[str] = (), is_here: bool = True
+) -> None:
     """Reject runs that cannot be trained, or measured while they are; nothing has been written by then.
+
+    The memory of a machine elsewhere is not known.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -95,12 +104,27 @@ def reject_impossible(specs: Sequence[RunSpec], store: Store, device: str, measu
         layout_of(key.architecture, key.sizes)  # rejects a model that cannot read the rows in another way
         if spec.fork is None:
             reject_impossible_hold(spec)
+    if is_here:
+        _reject_too_large(specs, store, device)
     nearest = next(place for place in (store.path, *store.path.parents, Path()) if place.exists())
     if not nearest.is_dir():
         raise InputError(f"the folder {named(store.path)} could not be created: {named(nearest)} is a file")
     if any(spec.fork for spec in specs):
         _reject_impossible_forks(specs, store)
     _reject_unmeasurable(specs, measures, device)
+
+
+def _reject_too_large(specs: Sequence[RunSpec], store: Store, device: str) -> None:
+    """Reject a run that alone takes more memory than there is, before it is taken."""
+    memory = total_memory(device)
+    kinds: dict[tuple[str, object], list[RunSpec]] = {}
+    for spec in specs:
+        kinds.setdefault((spec.task, cohort_key(spec)), []).append(spec)
+    for (task, _), members in kinds.items():
+        needed = bytes_of_one(members[0], device)
+        if needed > memory and not all(map(store.is_finished, members)):
+            sizes = f"about {needed / 2**30:,.0f} GiB of memory, and {device} has {memory / 2**30:,.0f} GiB"
+            raise InputError(f"one run of {named_task(task).name} takes {sizes}; use a smaller model or batch")
 
 
 def _reject_unmeasurable(specs: Sequence[RunSpec], measures: Sequence[str], device: str) -> None:

@@ -27,7 +27,8 @@ def weight_signals(state: State, cohort: Cohort) -> list[dict[str, float]]:
 
     `norm_BLOCK` is ‖·‖_F of each block as the measure `norms` names it; `update_norm` is ‖u‖ of Adam's last step
     u = η m̂ / (√v̂ + ε), without weight decay; `update_cosine` is ⟨u, w⟩ / (‖u‖ ‖w‖), positive where the step −u
-    shortens the weights. Both are NaN before the first step. `fingerprint` is `fingerprints`'.
+    shortens the weights. Both are NaN before the first step, and of runs that Muon moves. `fingerprint` is that of
+    `fingerprints`.
 
     >>> from grokscope.specs import RunSpec
     >>> from grokscope.training import initial_state
@@ -96,7 +97,7 @@ def _signals(state: State, cohort: Cohort, part: slice) -> dict[str, Tensor]:
     found = {f"norm_{block}": value for block, value in _block_norms(cohort.layout, weights, dot).items()}
     step = adam_step(state.first[part], state.second[part], age, cohort, part)
     norm, own = dot(step, step).sqrt(), dot(weights, weights).sqrt()
-    has_stepped = age > 0
+    has_stepped = (age > 0) & (cohort.key.optimizer == "adamw")  # with Muon most of the step is no function of these
     found["update_norm"] = norm.where(has_stepped, torch.nan)
     found["update_cosine"] = (dot(step, weights) / (norm * own)).where(has_stepped, torch.nan)
     return {name: value.double() if value.device.type != "mps" else value for name, value in found.items()}

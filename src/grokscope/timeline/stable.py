@@ -8,8 +8,8 @@ Stability(status=<StabilityStatus.NOT_STABLE: 'not stable'>, step=3000, dips=1, 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import islice, pairwise
-from math import isnan
+from itertools import pairwise
+from math import inf, isnan
 from typing import Any
 
 from grokscope.specs import ReadingSpec
@@ -87,35 +87,31 @@ def stability(
     level, span = reading.grokked, reading.stable_steps
     seen = [(step, value) for step, value in zip(steps, validation_accuracy, strict=True) if not isnan(value)]
     grokked = first_step([step for step, _ in seen], [value for _, value in seen], level)
-    found = next((step for place, (step, _) in enumerate(seen) if _stays(seen, place, level, span, failed_at)), None)
-    after = None
-    if found is None:
-        known = (place for place in reversed(range(len(seen))) if _stays(seen, place, level, span, failed_at) is False)
-        after = next((seen[place][0] for place in known), None)
+    verdicts = _stay(seen, level, span, failed_at)
+    found = next((step for (step, _), stays in zip(seen, verdicts, strict=True) if stays), None)
+    known = [step for (step, _), stays in zip(seen, verdicts, strict=True) if stays is False]
+    after = max(known, default=None) if found is None else None
     if grokked is None:
         return Stability(StabilityStatus.NO_GROKKING, after=after)
     place = next(i for i, (step, _) in enumerate(seen) if step == grokked)
     window = [(step, value) for step, value in seen if grokked <= step <= grokked + span]
     dips = dips_after(grokked, [step for step, _ in window], [value for _, value in window], level)
     statuses = {True: StabilityStatus.STABLE, False: StabilityStatus.NOT_STABLE, None: StabilityStatus.CENSORED}
-    stays = _stays(seen, place, level, span, failed_at)
-    return Stability(statuses[stays], found, dips.count, dips.longest, _cadence(seen, grokked, span), after)
+    return Stability(statuses[verdicts[place]], found, dips.count, dips.longest, _cadence(seen, grokked, span), after)
 
 
-def _stays(seen: Evaluations, place: int, level: float, span: int, failed_at: int | None) -> bool | None:
-    """Whether a run has grokked at an evaluation and stays so; None where it was not seen for long enough."""
-    begin = seen[place][0]
-    if failed_at is not None and failed_at <= begin + span:
-        return False
-    count = 0
-    for step, value in islice(seen, place, None):
-        if step > begin + span:
-            break
-        if value < level:
-            return False
-        count += 1
-    is_seen = count > 1 and seen[-1][0] >= begin + span
-    return True if is_seen else None
+def _stay(seen: Evaluations, level: float, span: int, failed_at: int | None) -> list[bool | None]:
+    """Whether a run has grokked at each evaluation and stays so; None where it was not seen for long enough."""
+    found: list[bool | None] = []
+    below, following = inf, inf  # the first evaluation below the level from here on, and the next one
+    for begin, value in reversed(seen):
+        below = begin if value < level else below
+        end = begin + span
+        is_left = below <= end or (failed_at is not None and failed_at <= end)
+        is_seen = following <= end <= seen[-1][0]
+        found.append(False if is_left else True if is_seen else None)
+        following = begin
+    return found[::-1]
 
 
 def _cadence(seen: Evaluations, grokked: int, span: int) -> int | None:

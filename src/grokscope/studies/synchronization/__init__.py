@@ -24,6 +24,7 @@ from grokscope.studies.synchronization import (
     threshold,
     timing_law,
 )
+from grokscope.studies.synchronization.edition import NEW, RUN_SETS
 from grokscope.studies.synchronization.experiments import EXPERIMENTS, quick_runs
 from grokscope.studies.synchronization.models import save_models
 
@@ -57,7 +58,8 @@ SECTIONS = (
 STUDY = Study(
     name="synchronization",
     title="Circuit Synchronization Precedes Generalization",
-    experiments=EXPERIMENTS,
+    experiments=EXPERIMENTS | NEW,
+    run_sets=RUN_SETS,
     quick=quick_runs,
     save_models=save_models,
     # At every checkpoint; readings that a task does not have are left out.

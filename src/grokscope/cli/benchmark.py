@@ -1,0 +1,134 @@
+"""`grokscope benchmark`: how well forecasters see grokking coming, scored on runs whose end is known."""
+
+import hashlib
+import json
+from dataclasses import asdict
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from grokscope.cli.columns import print_columns
+from grokscope.cli.options import File, JsonFlag, reject
+from grokscope.errors import InputError, did_you_mean, plural, shown
+
+if TYPE_CHECKING:
+    from grokscope.forecast.benchmark import Scores
+    from grokscope.forecast.cases import Case
+
+__all__ = ["benchmark"]
+
+SHOWN = {
+    "concordance 25 %": "concordance at 25%",
+    "concordance 50 %": "concordance at 50%",
+    "AUROC within 50 %": "AUROC within at 50%",
+    "AUROC across 50 %": "AUROC across at 50%",
+    "coverage 5 %": "coverage at 5%",
+    "CRPS": "CRPS",
+    "inside 80 %": "inside 80 %",
+    "error/floor": "error over floor",
+}
+FOLDS = 5
+Source = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUNS")]
+
+
+def benchmark(
+    runs: Source,
+    forecasters: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FORECASTER ...")] = (),
+    split: Literal["cell", "family", "architecture"] = "cell",
+    sealed: File = None,
+    ledger: File = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Score forecasters on runs whose end is known.
+
+    A forecaster is shown each run only up to an evaluation, and says how probable it is that the run groks within the
+    next 2,000 steps, and quantiles of the steps left. Concordance is within cells (runs that differ in their seeds
+    alone): 0.5 is chance. Coverage: runs announced in time at 5 % false alarms. Error: of the median, over that of the
+    median of the other seeds. Intervals are bootstraps over cells; --json prints all scores.
+
+    Args:
+        runs: A folder of runs, a folder with packed records, or one file of them.
+        forecasters: FILE.py with predict(prefixes, horizon), FILE.json with fitted parameters, or names of baselines,
+            which are fitted to the other folds; all baselines if not given.
+        split: What is held out together when a baseline is fitted.
+        sealed: A seal; only its test cells are scored, and every score is noted in the ledger.
+        ledger: Where that is; LEDGER.jsonl beside the seal if not given.
+
+    Examples:
+        grokscope benchmark results/synchronization clock
+        grokscope benchmark results/synchronization mine.py
+    """
+    reject({"--ledger has no effect without --sealed": ledger is not None and sealed is None})
+    from grokscope.forecast.benchmark import BASELINES, Seal
+    from grokscope.forecast.cases import usable_cases
+    from grokscope.runs.record_files import records_at
+
+    for name in forecasters:
+        is_file = name.endswith((".py", ".json"))
+        if not is_file and name not in BASELINES:
+            near = did_you_mean(name, BASELINES)
+            raise InputError(f"there is no forecaster {shown(name)}{near or '; there are ' + ', '.join(BASELINES)}")
+    cases = usable_cases([(record.spec, record.evaluations) for record in records_at(runs)])
+    seal = Seal.load(sealed) if sealed else None
+    known = [case for case in cases if seal is None or case.cell not in seal.cells]
+    scored = cases if seal is None else [case for case in cases if case.cell in seal.cells]
+    if not scored:
+        raise InputError(f"none of the runs of {runs} can be scored: whole runs that memorised are needed")
+    found = [_scores(name, scored, known, split, seal is not None) for name in forecasters or BASELINES]
+    if seal is not None and sealed is not None:
+        _note(found, forecasters or tuple(BASELINES), seal, ledger or sealed.with_name("LEDGER.jsonl"))
+    if as_json:
+        print(json.dumps([_plain(asdict(one)) for one in found]))
+        return
+    print_columns(
+        ["forecaster", "tier", *SHOWN],
+        [[one.name, str(one.tier), *(str(one.values[key]) if key in one.values else "–" for key in SHOWN.values())]
+         for one in found],
+        right=frozenset({"tier"}), whole=frozenset({"forecaster"}),
+    )  # fmt: skip
+    cells = len({case.cell for case in scored})
+    print(f"\n{plural(len(scored), 'run')} in {plural(cells, 'cell')}; baselines fitted without the {split} scored")
+
+
+def _scores(name: str, scored: "list[Case]", known: "list[Case]", split: str, is_sealed: bool) -> "Scores":
+    from grokscope.forecast.benchmark import BASELINES, fit_baseline, score_folds, score_forecaster
+    from grokscope.forecast.hazard import HazardForecaster
+    from grokscope.forecast.own_file import read_own_forecaster
+
+    if name.endswith(".py"):
+        return score_forecaster(read_own_forecaster(Path(name)), scored)
+    if name.endswith(".json"):
+        return score_forecaster(HazardForecaster.load(Path(name)), scored)
+    if is_sealed:
+        return score_forecaster(fit_baseline(name, known), scored)
+    return score_folds(
+        lambda cases: fit_baseline(name, cases), scored, lambda case: _fold(case, split), name, BASELINES[name].tier
+    )
+
+
+def _fold(case: "Case", split: str) -> str:
+    """Cells are dealt to five folds by a digest of their key; families and architectures are folds of their own."""
+    if split == "cell":
+        return str(int(hashlib.sha256(case.cell.encode()).hexdigest(), 16) % FOLDS)
+    return case.family if split == "family" else case.architecture
+
+
+def _note(found: "list[Scores]", names: tuple[str, ...], seal: Any, path: Path) -> None:
+    from grokscope.forecast.benchmark import Ledger
+
+    for scores, name in zip(found, names, strict=True):
+        is_file = name.endswith((".py", ".json"))
+        parameters = Path(name).read_text(encoding="utf-8") if is_file else name
+        values = {key: (one.value, one.low, one.high) for key, one in scores.values.items() if not isnan(one.low)}
+        times = Ledger(path).add(seal, name, parameters, values)
+        if times > 1:
+            print(f"{name} was scored {times} times on these sealed cells; the first score is the one that counts")
+
+
+def _plain(value: Any) -> Any:
+    """Without NaN, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    return None if isinstance(value, float) and isnan(value) else value

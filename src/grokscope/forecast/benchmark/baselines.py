@@ -1,0 +1,76 @@
+"""What a new forecaster has to beat: the configuration, the clock, and each signal that papers propose.
+
+A signal becomes a forecast in one way for all: the survival model of `hazard` on it, its slope and the time so far.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.forecast.cases import Case
+from grokscope.forecast.clock import ClockForecaster, decay_clock
+from grokscope.forecast.forecast import Forecaster
+from grokscope.forecast.hazard import fit_hazard, signals_of_tier
+
+__all__ = ["BASELINES", "Baseline", "fit_baseline"]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A forecaster that is fitted anew to the runs of each fold."""
+
+    tier: int
+    """What it reads."""
+    signals: tuple[str, ...]
+    """Of `SIGNALS`; none of the clock."""
+    meaning: str
+    """What it is, in a few words."""
+
+
+TIME = ("log_time",)
+BASELINES: dict[str, Baseline] = {
+    "configuration": Baseline(0, ("log_time", "log_rate", "log_data", "log_fraction"), "log-linear in λη, n and share"),
+    "clock": Baseline(0, (), "T is log-normal on ∫ηλ dt"),
+    "memorization": Baseline(1, (*TIME, "log_memorized", "log_train_loss"), "when it memorised, and the training loss"),
+    "norm": Baseline(2, (*TIME, "log_norm"), "the norm of the weights, over the first"),
+    "first-passage": Baseline(2, (*TIME, "log_norm", "norm_slope"), "the norm and how fast it falls"),
+    "validation-loss": Baseline(5, (*TIME, "log_loss", "loss_slope", "loss_fall"), "the validation loss and its slope"),
+    "validation-accuracy": Baseline(5, (*TIME, "log_odds", "odds_slope"), "the validation accuracy and its slope"),
+    "fsd": Baseline(5, (*TIME, "fsd"), "FSD"),
+    "rank": Baseline(5, (*TIME, "log_rank"), "the median Fourier rank"),
+    "restricted-loss": Baseline(5, (*TIME, "log_restricted"), "the restricted loss"),
+    "spectral-entropy": Baseline(5, (*TIME, "spectral_entropy"), "the spectral entropy"),
+    **{
+        f"hazard-{tier}": Baseline(tier, signals_of_tier(tier), f"ours: all signals up to tier {tier}")
+        for tier in (0, 1, 2, 5)
+    },
+}
+"""Name → what is fitted."""
+
+
+def fit_baseline(name: str, cases: Sequence[Case], every: int = 400) -> Forecaster:
+    """A baseline fitted to runs.
+
+    >>> from grokscope.forecast.cases import usable_cases
+    >>> from grokscope.specs import RunSpec
+    >>> log = {"step": [0, 1000, 2000], "train_accuracy": [0.1, 1.0, 1.0], "validation_accuracy": [0.0, 0.1, 0.99]}
+    >>> fit_baseline("clock", usable_cases([(RunSpec(), log)])).median
+    2.0
+    """
+    if name not in BASELINES:
+        raise InputError(f"there is no baseline {shown(name)}{did_you_mean(name, BASELINES)}")
+    baseline = BASELINES[name]
+    if name == "clock":
+        return _fit_clock(cases)
+    return fit_hazard(cases, baseline.tier, baseline.signals, name, every=every)
+
+
+def _fit_clock(cases: Sequence[Case]) -> ClockForecaster:
+    clocks = [decay_clock(case.run.until(case.end))[-1] for case in cases if case.grokked is not None]
+    logs = np.log([clock for clock in clocks if clock > 0])
+    if len(logs) == 0:
+        raise InputError("the clock needs runs that grokked with weight decay")
+    deviation = max(float(logs.std()), 0.05)
+    return ClockForecaster(float(np.exp(np.median(logs))), deviation, name="clock")

@@ -1,0 +1,264 @@
+"""All scores of a forecaster on runs whose end is known.
+
+Runs of a cell are cut at 10, 25, 50 and 75 % of its median; those that have grokked by then are left out. Where most
+runs of a cell do not grok within their budget, the median over all cells stands for its own.
+
+The step of such a cut tells a forecaster the median, so what compares cells does not rest on one of them: errors and
+probabilities are averaged over the four, which no multiple of the step can all meet, and runs of different cells are
+compared at one step for all. Intervals are 95 % percentiles over 1,000 resamples of cells.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grokscope.forecast.benchmark.alarms import score_alarms
+from grokscope.forecast.benchmark.causal import predict_at
+from grokscope.forecast.benchmark.probabilities import brier, crps, inside_interval
+from grokscope.forecast.benchmark.ranking import auroc, concordance, urgency
+from grokscope.forecast.cases import Case, cell_medians
+from grokscope.forecast.forecast import Forecast, Forecaster
+from grokscope.shapes import Float
+
+__all__ = ["FALSE_ALARMS", "HORIZON", "SHARES", "Score", "Scores", "score_folds", "score_forecaster"]
+
+SHARES = (0.1, 0.25, 0.5, 0.75)
+HORIZON = 2000
+"""Steps ahead of the probabilities that are scored; the same for all runs, since it is shown to the forecaster."""
+FALSE_ALARMS = (0.01, 0.05, 0.1)
+FEWEST_PAIRS = 3  # comparable pairs of a cell
+ALARM_STEPS = 50  # steps at which alarms are looked for, evenly; a run's alarm is as exact as these
+RESAMPLES = 1000
+FARTHEST = 1.0  # relative error of a forecast that says never, and at most
+
+Pairs = list[tuple[Case, Forecast]]
+Summed = tuple[float, float]  # of a cell: sum, weight
+
+
+@dataclass(frozen=True)
+class Score:
+    """A mean over cells, with its interval."""
+
+    value: float
+    """NaN where nothing could be compared."""
+    low: float
+    """Lower end of the 95 % interval."""
+    high: float
+    """Upper end."""
+    cells: int
+    """Cells behind it."""
+
+    def __str__(self) -> str:
+        if np.isnan(self.value):
+            return "–"
+        return f"{self.value:.2f}" + ("" if np.isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One forecaster's row of the table."""
+
+    name: str
+    """What it is called."""
+    tier: int
+    """What it reads."""
+    values: Mapping[str, Score]
+    """Such as `concordance at 25 %`, `coverage at 5 %`, `error over floor at 50 %`."""
+    runs: int
+    """Runs that were scored."""
+
+
+def score_forecaster(forecaster: Forecaster, cases: Sequence[Case]) -> Scores:
+    """All scores of a forecaster as it is.
+
+    >>> from grokscope.forecast.clock import ClockForecaster
+    >>> score_forecaster(ClockForecaster(), []).runs
+    0
+    """
+    return score_folds(lambda fitted_to: forecaster, cases, lambda case: "all", forecaster.name, forecaster.tier)
+
+
+def score_folds(
+    fit: Callable[[Sequence[Case]], Forecaster],
+    cases: Sequence[Case],
+    fold: Callable[[Case], str],
+    name: str,
+    tier: int,
+) -> Scores:
+    """All scores of a forecaster that is fitted to the runs of the other folds; with one fold, to none."""
+    folds = sorted({fold(case) for case in cases})
+    medians = cell_medians(cases)
+    cuts: dict[float, Pairs] = {share: [] for share in SHARES}
+    common: dict[float, Pairs] = {share: [] for share in SHARES}
+    curves: dict[int, dict[int, float]] = {place: {} for place in range(len(cases))}
+    for one in folds:
+        inside = [(place, case) for place, case in enumerate(cases) if fold(case) == one]
+        forecaster = fit([case for case in cases if fold(case) != one])
+        members = [case for _, case in inside]
+        for share in SHARES:
+            cuts[share] += _forecasts_at(forecaster, members, lambda case, share=share: _cut_step(case, share, medians))
+            step = _rounded(share * _usual(medians))
+            common[share] += _forecasts_at(forecaster, members, lambda case, step=step: step)
+        for place, step, probability in _alarm_curves(forecaster, inside):
+            curves[place][step] = probability
+    values: dict[str, Score] = {}
+    for share in SHARES:
+        ranked = _rank_scores(cuts[share], common[share])
+        values |= {f"{name} at {share:.0%}": one for name, one in ranked.items()}
+    values |= _probability_scores([pair for found in cuts.values() for pair in found], _other_seeds(cases))
+    values |= _alarm_scores(cases, curves, medians)
+    return Scores(name, tier, values, len(cases))
+
+
+def _usual(medians: Mapping[str, float]) -> float:
+    finite = [median for median in medians.values() if np.isfinite(median)]
+    return float(np.median(finite)) if finite else 1000.0
+
+
+def _cut_step(case: Case, share: float, medians: Mapping[str, float]) -> int:
+    median = medians[case.cell]
+    return _rounded(share * (median if np.isfinite(median) else _usual(medians)))
+
+
+def _rounded(step: float) -> int:
+    return max(int(step) // 100 * 100, 100)
+
+
+def _forecasts_at(forecaster: Forecaster, cases: Sequence[Case], step_of: Callable[[Case], int]) -> Pairs:
+    """Forecasts of the runs that have not grokked or ended by their step; those of one step come in one batch."""
+    steps = {case: step_of(case) for case in cases}
+    found: Pairs = []
+    for step in sorted(set(steps.values())):
+        here = [case for case in cases if steps[case] == step and case.run.steps[0] <= step < case.end]
+        found += zip(here, predict_at(forecaster, here, step, HORIZON) if here else [], strict=True)
+    return found
+
+
+def _alarm_curves(forecaster: Forecaster, inside: Sequence[tuple[int, Case]]) -> list[tuple[int, int, float]]:
+    """(run, step, probability) at steps of a grid for as long as a run could be announced, or falsely so."""
+    last = max((case.end for _, case in inside if case.grokked is not None), default=0)
+    grid = np.unique(np.linspace(100, max(last, 100), ALARM_STEPS).astype(int) // 100 * 100)
+    found = []
+    for step in grid.tolist():
+        here = [(place, case) for place, case in inside if case.run.steps[0] <= step < _watched(case)]
+        if here:
+            forecasts = predict_at(forecaster, [case for _, case in here], step, HORIZON)
+            found += [(place, step, one.probability) for (place, _), one in zip(here, forecasts, strict=True)]
+    return found
+
+
+def _watched(case: Case) -> int:
+    """How long a run is watched: until it groks, or for as long as an alarm is known to be false."""
+    return case.end if case.grokked is not None else case.end - HORIZON
+
+
+def _by_cell(found: Pairs) -> list[Pairs]:
+    cells: dict[str, Pairs] = {}
+    for case, forecast in found:
+        cells.setdefault(case.cell, []).append((case, forecast))
+    return [*cells.values()]
+
+
+def _rank_scores(cut: Pairs, common: Pairs) -> dict[str, Score]:
+    came = np.array([case.grokked is not None for case, _ in common], dtype=bool)
+    across = auroc(np.array([forecast.probability for _, forecast in common]), came)
+    nothing = float("nan")
+    return {
+        "concordance": _resampled([_concordance(pairs) for pairs in _by_cell(cut)]),
+        "AUROC within": _resampled([_auroc(pairs) for pairs in _by_cell(cut)]),
+        "AUROC across": Score(across, nothing, nothing, len(_by_cell(common))),
+    }
+
+
+def _probability_scores(found: Pairs, others: Mapping[Case, float]) -> dict[str, Score]:
+    cells = _by_cell(found)
+
+    def mean(of_one: Callable[[Case, Forecast], float]) -> Score:
+        return _resampled([_mean(of_one(case, forecast) for case, forecast in pairs) for pairs in cells])
+
+    error, floor = mean(_error), mean(lambda case, _: _floor(case, others))
+    over = [value / floor.value if floor.value else float("nan") for value in (error.value, error.low, error.high)]
+    return {
+        "Brier": mean(lambda case, one: brier(one, case.end, case.grokked is not None, case.budget)),
+        "CRPS": mean(lambda case, one: crps(one, case.end, case.grokked is not None)),
+        "inside 80 %": mean(lambda case, one: inside_interval(one, case.end, case.grokked is not None)),
+        "error": error,
+        "error over floor": Score(*over, error.cells),
+    }
+
+
+def _concordance(pairs: Pairs) -> Summed:
+    right, known = concordance([case for case, _ in pairs], [urgency(forecast) for _, forecast in pairs])
+    return (right / known * len(pairs), float(len(pairs))) if known >= FEWEST_PAIRS else (0.0, 0.0)
+
+
+def _auroc(pairs: Pairs) -> Summed:
+    scores = np.array([forecast.probability for _, forecast in pairs])
+    found = auroc(scores, np.array([case.grokked is not None for case, _ in pairs], dtype=bool))
+    return (0.0, 0.0) if np.isnan(found) else (found * len(pairs), float(len(pairs)))
+
+
+def _error(case: Case, forecast: Forecast) -> float:
+    """|forecast − T| / T of a run that grokked, by the median of the forecast."""
+    if case.grokked is None:
+        return float("nan")
+    return min(abs(forecast.step + forecast.median - case.end) / case.end, FARTHEST)
+
+
+def _floor(case: Case, others: Mapping[Case, float]) -> float:
+    """The same error of the median of the other seeds of the cell: the noise between seeds."""
+    return min(abs(others[case] - case.end) / case.end, FARTHEST) if case in others else float("nan")
+
+
+def _other_seeds(cases: Sequence[Case]) -> dict[Case, float]:
+    cells: dict[str, list[Case]] = {}
+    for case in cases:
+        if case.grokked is not None:
+            cells.setdefault(case.cell, []).append(case)
+    found = {}
+    for members in cells.values():
+        for case in members:
+            rest = [float(one.end) for one in members if one is not case]
+            if rest:
+                found[case] = float(np.median(rest))
+    return found
+
+
+def _mean(values: Iterable[float]) -> Summed:
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.sum(known)), float(len(known))
+
+
+def _alarm_scores(
+    cases: Sequence[Case], curves: Mapping[int, Mapping[int, float]], medians: Mapping[str, float]
+) -> dict[str, Score]:
+    shown = [curves[place] for place in range(len(cases))]
+    is_negative = np.array([case.grokked is None and bool(shown[place]) for place, case in enumerate(cases)])
+    found: dict[str, Score] = {}
+    for level in FALSE_ALARMS:
+        alarms = score_alarms(cases, shown, medians, level, is_negative)
+        if alarms is None:
+            continue
+        by_cell: dict[str, list[tuple[float, float]]] = {}
+        positives = [case for case in cases if case.grokked is not None]
+        for case, covered, lead in zip(positives, alarms.covered, alarms.leads, strict=True):
+            by_cell.setdefault(case.cell, []).append((float(covered), float(lead)))
+        covered = [(sum(one for one, _ in runs), float(len(runs))) for runs in by_cell.values()]
+        leads = [_mean(lead for _, lead in runs) for runs in by_cell.values()]
+        found[f"coverage at {level:.0%}"] = _resampled(covered)
+        found[f"lead at {level:.0%}"] = _resampled(leads)
+    return found
+
+
+def _resampled(cells: Sequence[Summed]) -> Score:
+    """Σ sums / Σ weights, with the percentiles of that over resamples of cells."""
+    known = np.array([cell for cell in cells if cell[1] > 0]).reshape(-1, 2)
+    if not len(known):
+        return Score(float("nan"), float("nan"), float("nan"), 0)
+    rng = np.random.default_rng(0)
+    drawn: Float[np.ndarray, "resamples cells two"] = known[rng.integers(len(known), size=(RESAMPLES, len(known)))]
+    sums = drawn.sum(axis=1)
+    low, high = np.quantile(sums[:, 0] / sums[:, 1], [0.025, 0.975])
+    total = known.sum(axis=0)
+    return Score(float(total[0] / total[1]), float(low), float(high), len(known))

@@ -1,0 +1,205 @@
+"""The fitted forecaster: a survival model on a few named signals, read from a small JSON file."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grokscope.errors import InputError
+from grokscope.forecast.cases import Case
+from grokscope.forecast.forecast import Forecast
+from grokscope.forecast.prefix import Prefix
+from grokscope.forecast.signals import SIGNALS, signals_at
+from grokscope.forecast.survival import LEFT, forecasts_from
+from grokscope.forecast.survival_fit import SurvivalFit, fit_survival
+from grokscope.shapes import Float
+
+__all__ = ["HazardForecaster", "fit_hazard", "signals_of_tier"]
+
+FORMAT = "grokscope forecaster 1"
+FARTHEST = 4.0  # deviations from the mean beyond which a signal tells no more
+MARGIN = 0.1  # share of the fitted range by which a run may leave it
+EVERY = 200  # steps between the prefixes of a run that are fitted to
+KNOWN = ("weight_decay", "learning_rate", "train_fraction", "batch_size", "layers", "width", "dropout")
+KINDS = {  # values that were the same in all runs fitted to, or not: what a run that differs is
+    "is_transformer": ("a transformer", "no transformer"),
+    "is_squared_error": ("trained on the squared error", "trained on cross-entropy"),
+    "changes_gradients": ("trained with changed gradients", "trained with plain gradients"),
+}
+
+
+@dataclass(frozen=True)
+class HazardForecaster:
+    """P(T − now > s | what was seen), log-logistic with a share of runs that never grok (see `survival_fit`)."""
+
+    tier: int
+    """The highest that it reads."""
+    signals: tuple[str, ...]
+    """Names of `SIGNALS`, in the order of the coefficients."""
+    means: Float[np.ndarray, " signals"]
+    """Of each signal over the prefixes fitted to; subtracted."""
+    deviations: Float[np.ndarray, " signals"]
+    """Of each signal; divided by."""
+    fit: SurvivalFit
+    """The coefficients."""
+    ranges: Mapping[str, tuple[float, float]]
+    """The least and greatest value of the configuration, and of the step, that it was fitted to."""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """What it was fitted to: runs, cells, prefixes, sources."""
+    name: str = "hazard model"
+    """What a table calls it."""
+
+    def predict(self, prefixes: Sequence[Prefix], horizon: int) -> list[Forecast]:
+        """A forecast of each run; what was not measured counts as average."""
+        if not prefixes:
+            return []
+        found = np.stack([signals_at(run, self.signals) for run in prefixes])
+        survival = self.fit.survival(self._standardized(found), LEFT)
+        return forecasts_from(prefixes, survival, horizon, self.tier, [self.outside(run) for run in prefixes])
+
+    def outside(self, run: Prefix) -> tuple[str, ...]:
+        """Why a run is unlike those fitted to; empty if it is not."""
+        found = []
+        for name, (low, high) in self.ranges.items():
+            value = float(run.step) if name == "step" else run.value(name)
+            if isnan(value):
+                found.append(f"{_label(name)} is not known")
+            elif not low * (1 - MARGIN) <= value <= high * (1 + MARGIN):
+                known = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+                is_kind = name in KINDS
+                found.append(KINDS[name][value == 0] if is_kind else f"{_label(name)} = {value:g}, fitted to {known}")
+        return tuple(found)
+
+    def to_json(self) -> str:
+        """As it is stored: numbers to six digits."""
+        fit = {name: _rounded(getattr(self.fit, name)) for name in ("time", "grokking", "spread")}
+        parts = {
+            "format": FORMAT,
+            "name": self.name,
+            "tier": self.tier,
+            "signals": [*self.signals],
+            "means": _rounded(self.means),
+            "deviations": _rounded(self.deviations),
+            **fit,
+            "ranges": {name: [low, high] for name, (low, high) in self.ranges.items()},
+            "provenance": dict(self.provenance),
+        }
+        return json.dumps(parts, indent=1, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, name: str = "the forecaster") -> "HazardForecaster":
+        """From what is stored."""
+        try:
+            parts = json.loads(text)
+            if parts["format"] != FORMAT or not {*parts["signals"]} <= {*SIGNALS}:
+                raise ValueError(f"its format is {parts['format']!r}")
+            arrays = [np.array(parts[one], float) for one in ("time", "grokking", "spread")]
+            if {len(one) for one in arrays} != {len(parts["signals"]) + 1}:
+                raise ValueError("it has not one coefficient for each signal")
+            ranges = {one: (float(low), float(high)) for one, (low, high) in parts["ranges"].items()}
+            means, deviations = (np.array(parts[one], float) for one in ("means", "deviations"))
+            fit = SurvivalFit(*arrays)
+            return cls(
+                parts["tier"],
+                tuple(parts["signals"]),
+                means,
+                deviations,
+                fit,
+                ranges,
+                parts["provenance"],
+                parts["name"],
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"{name} is no forecaster that this version reads: {error}") from None
+
+    @classmethod
+    def load(cls, path: Path) -> "HazardForecaster":
+        """From a file."""
+        return cls.from_json(path.read_text(encoding="utf-8"), path.name)
+
+    def _standardized(self, found: Float[np.ndarray, "runs signals"]) -> Float[np.ndarray, "runs signals"]:
+        scaled = (found - self.means) / self.deviations
+        return np.clip(np.nan_to_num(scaled), -FARTHEST, FARTHEST)
+
+
+def signals_of_tier(tier: int) -> tuple[str, ...]:
+    """The names of all signals that a tier may read.
+
+    >>> signals_of_tier(0)
+    ('log_time', 'log_clock', 'log_rate', 'log_data', 'log_fraction')
+    """
+    return tuple(name for name, (needed, _) in SIGNALS.items() if needed <= tier)
+
+
+def fit_hazard(
+    cases: Sequence[Case],
+    tier: int,
+    signals: Sequence[str] | None = None,
+    name: str = "hazard model",
+    ridge: float = 10.0,
+    every: int = EVERY,
+    sources: Sequence[str] = (),
+) -> HazardForecaster:
+    """Fit a tier's forecaster to prefixes of runs, every 200 steps until each grokked or ended.
+
+    `signals` are all of the tier if not given. A run counts once, however long it is, and a cell of n runs as √n.
+
+    >>> from grokscope.specs import RunSpec
+    >>> from grokscope.forecast.cases import usable_cases
+    >>> steps = list(range(0, 3001, 100))
+    >>> def log(grok):
+    ...     accuracy = [float(step >= grok) for step in steps]
+    ...     return {"step": steps, "train_accuracy": [1.0] * 31, "validation_accuracy": accuracy}
+    >>> runs = [(RunSpec().with_seed(seed), log(1500 + 50 * seed)) for seed in range(10)]
+    >>> forecaster = fit_hazard(usable_cases(runs), tier=0)
+    >>> found = forecaster.predict([usable_cases(runs)[0].run.until(600)], 10_000)[0]
+    >>> 500 < found.median < 2500, found.outside
+    (True, ())
+    """
+    names = signals_of_tier(tier) if signals is None else tuple(signals)
+    rows, left, came, weights = [], [], [], []
+    sizes: dict[str, int] = {}
+    for case in cases:
+        sizes[case.cell] = sizes.get(case.cell, 0) + 1
+    for case in cases:
+        chosen = _prefix_steps(case, every)
+        for step in chosen:
+            rows.append(signals_at(case.run.until(step), names))
+            left.append(float(case.end - step))
+            came.append(case.grokked is not None)
+            weights.append(4 / len(chosen) / sizes[case.cell] ** 0.5)
+    found = np.stack(rows)
+    measured = ~np.all(np.isnan(found), axis=0)
+    names, found = tuple(np.array(names)[measured].tolist()), found[:, measured]
+    means, deviations = np.nanmean(found, axis=0), np.maximum(np.nanstd(found, axis=0), 1e-3)
+    scaled = np.clip(np.nan_to_num((found - means) / deviations), -FARTHEST, FARTHEST)
+    fit = fit_survival(scaled, np.array(left), np.array(came), np.array(weights), ridge)
+    provenance = {"runs": len(cases), "cells": len(sizes), "prefixes": len(rows), "ridge": ridge, "from": [*sources]}
+    return HazardForecaster(tier, names, means, deviations, fit, _ranges(cases), provenance, name)
+
+
+def _prefix_steps(case: Case, every: int) -> list[int]:
+    steps = [int(step) for step in case.run.steps if step < case.end]
+    return [step for step in steps if step % every == every // 2] or steps[-1:]
+
+
+def _ranges(cases: Sequence[Case]) -> dict[str, tuple[float, float]]:
+    found = {"step": (0.0, float(max(case.end for case in cases)))}
+    for name in (*KNOWN, *KINDS):
+        values = [value for case in cases if not isnan(value := case.run.value(name))]
+        if values:
+            found[name] = (min(values), max(values))
+    return found
+
+
+def _rounded(values: Float[np.ndarray, " any"]) -> list[float]:
+    return [float(f"{value:.6g}") for value in values]
+
+
+def _label(name: str) -> str:
+    """A value of the configuration as a sentence names it."""
+    return {"weight_decay": "λ", "learning_rate": "η"}.get(name, name.replace("_", " "))

@@ -1,0 +1,79 @@
+"""A forecaster in somebody's own file: a function `predict(prefixes, horizon)`.
+
+It returns for each run a `Forecast`, or a probability with a mapping from levels to steps left. The file may say its
+`TIER`, the highest index into `TIERS` that it reads; 5 if it does not.
+"""
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grokscope.errors import InputError, require, shown
+from grokscope.files import named
+from grokscope.forecast.forecast import TIERS, Forecast
+from grokscope.forecast.prefix import Prefix
+
+__all__ = ["OwnForecaster", "read_own_forecaster"]
+
+
+@dataclass(frozen=True)
+class OwnForecaster:
+    """What a file's function says."""
+
+    name: str
+    """The file's name."""
+    tier: int
+    """What it says that it reads."""
+    function: Callable[[Sequence[Prefix], int], Sequence[Any]]
+    """Its `predict`."""
+
+    def predict(self, prefixes: Sequence[Prefix], horizon: int) -> list[Forecast]:
+        """Its forecasts; what it raises, and answers of another form, are one sentence."""
+        try:
+            found = list(self.function(prefixes, horizon))
+        except InputError:
+            raise
+        except Exception as error:  # somebody else's code
+            raise InputError(f"predict of {self.name} failed: {type(error).__name__}: {error}") from error
+        require(len(found) == len(prefixes), f"predict of {self.name} must answer for {len(prefixes)} runs", len(found))
+        return [self._forecast(one, run, horizon) for one, run in zip(found, prefixes, strict=True)]
+
+    def _forecast(self, one: Any, run: Prefix, horizon: int) -> Forecast:
+        if isinstance(one, Forecast):
+            return one
+        try:
+            probability, quantiles = one
+            levels = {float(level): float(left) for level, left in dict(quantiles).items()}
+            return Forecast(run.step, float(probability), horizon, levels, self.tier)
+        except (TypeError, ValueError) as error:
+            rule = f"predict of {self.name} must give (probability, {{level: steps left}}) for each run"
+            raise InputError(f"{rule}, got {shown(one)}: {error}") from None
+
+
+def read_own_forecaster(path: Path) -> OwnForecaster:
+    """The forecaster in a file; the file is run.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> with TemporaryDirectory() as folder:
+    ...     text = "def predict(runs, horizon): return [(0.5, {0.5: 99}) for _ in runs]"
+    ...     _ = Path(folder, "mine.py").write_text(text)
+    ...     read_own_forecaster(Path(folder, "mine.py")).predict([Prefix(np.array([0]), {})], 10)[0].median
+    99.0
+    """
+    require(path.is_file(), f"there is no file {named(path)}")
+    spec = importlib.util.spec_from_file_location(f"own_forecaster_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{named(path)} must be a file of Python code, FILE.py")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # somebody else's code
+        raise InputError(f"{named(path)} could not be run: {type(error).__name__}: {error}") from error
+    function, tier = getattr(module, "predict", None), getattr(module, "TIER", len(TIERS) - 1)
+    require(callable(function), f"{named(path)} needs a function predict(prefixes, horizon)")
+    is_tier = isinstance(tier, int) and 0 <= tier < len(TIERS)
+    require(is_tier, f"TIER of {named(path)} must be a whole number from 0 to {len(TIERS) - 1}", tier)
+    return OwnForecaster(path.name, tier, function)

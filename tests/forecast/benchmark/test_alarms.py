@@ -1,0 +1,40 @@
+import numpy as np
+from planted_ends import planted_cases
+
+from grokscope.forecast.benchmark.alarms import alarm_steps, needed_lead, score_alarms
+from grokscope.forecast.cases import cell_medians
+
+CASES = planted_cases(cells=2, seeds=10, never=1)
+
+
+def test_an_alarm_needs_three_evaluations_in_a_row():
+    curve = dict(zip(range(100, 700, 100), [1, 1, 0, 1, 1, 1], strict=True))
+    assert alarm_steps([curve], 0.5).tolist() == [600]
+    assert alarm_steps([{100: 1.0, 200: 1.0}], 0.5).tolist() == [np.inf]
+
+
+def test_the_threshold_keeps_false_alarms_at_their_share():
+    rng = np.random.default_rng(0)
+    negative = np.array([case.grokked is None for case in CASES])
+    curves = [{step: float(rng.random()) for step in range(100, min(case.end, 6000), 100)} for case in CASES]
+    for level in (0.01, 0.1, 0.5):
+        found = score_alarms(CASES, curves, cell_medians(CASES), level, negative)
+        assert found is not None
+        assert found.false <= level
+        early = found.leads[~np.isnan(found.leads)]
+        assert (early > 0).all()
+        assert len(found.covered) == (~negative).sum()
+
+
+def test_alarms_after_the_positives_have_ended_are_not_false():
+    negative = np.array([case.grokked is None for case in CASES])
+    ends = [case.end for case in CASES if case.grokked is not None]
+    curves = [{s: float(s > max(ends)) if n else 1.0 for s in range(100, 7000, 100)}
+              for n in negative]  # fmt: skip
+    found = score_alarms(CASES, curves, cell_medians(CASES), 0.01, negative)
+    assert found is not None
+    assert (found.false, found.threshold <= 1) == (0.0, True)
+
+
+def test_the_lead_that_is_needed_is_shorter_where_grokking_is_quick():
+    assert [needed_lead(median) for median in (400, 2499, 2500, np.inf)] == [100, 624.75, 1000, 1000]

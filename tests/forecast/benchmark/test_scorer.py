@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+from planted_ends import planted_cases
+
+from grokscope.forecast import Forecast
+from grokscope.forecast.benchmark import BASELINES, fit_baseline, score_folds, score_forecaster
+
+CASES = planted_cases()
+
+
+class Oracle:
+    """Knows the end of a run by its first validation loss."""
+
+    name, tier = "oracle", 5
+
+    def __init__(self, spread: float = 1.0) -> None:
+        self.ends = {case.run.columns["validation_loss"][0]: case.grokked for case in CASES}
+        self.spread = spread
+
+    def predict(self, prefixes, horizon):
+        return [self.one(run, horizon) for run in prefixes]
+
+    def one(self, run, horizon):
+        end = self.ends[run.columns["validation_loss"][0]]
+        if end is None:
+            return Forecast(run.step, 0.0, horizon, {0.1: np.inf, 0.5: np.inf, 0.9: np.inf}, 5)
+        left = float(end - run.step)
+        return Forecast(run.step, float(left <= horizon), horizon, {0.1: left, 0.5: left, 0.9: left * self.spread}, 5)
+
+
+class Constant:
+    name, tier = "constant", 0
+
+    def predict(self, prefixes, horizon):
+        return [Forecast(run.step, 0.5, horizon, {0.5: 1000.0}, 0) for run in prefixes]
+
+
+class Multiple:
+    """Guesses that the end is a multiple of the step, as if steps were always the same share of the median."""
+
+    name, tier = "multiple", 0
+
+    def __init__(self, times: float) -> None:
+        self.times = times
+
+    def predict(self, prefixes, horizon):
+        left = [(self.times - 1) * run.step for run in prefixes]
+        quantiles = [{0.1: 0.8 * one, 0.5: one, 0.9: 1.2 * one} for one in left]
+        return [Forecast(run.step, 0.5, horizon, one, 0) for run, one in zip(prefixes, quantiles, strict=True)]
+
+
+def test_an_oracle_is_perfect_in_every_score() -> None:
+    found = score_forecaster(Oracle(), CASES).values
+    for share in ("10%", "25%", "50%", "75%"):
+        assert found[f"concordance at {share}"].value == 1
+    assert found["AUROC across at 75%"].value == 1
+    assert (found["Brier"].value, found["error"].value, found["inside 80 %"].value) == (0, 0, 1)
+    assert found["CRPS"].value < 0.1
+    assert found["coverage at 1%"].value > 0.9
+
+
+def test_who_knows_nothing_is_at_chance() -> None:
+    found = score_forecaster(Constant(), CASES).values
+    assert {found[f"concordance at {share}"].value for share in ("10%", "25%", "50%", "75%")} == {0.5}
+    assert found["AUROC across at 50%"].value == 0.5
+    assert found["Brier"].value == 0.25
+    assert found["coverage at 5%"].value == 0
+
+
+@pytest.mark.parametrize("times", [1.5, 2, 3, 4, 10])
+def test_the_step_of_the_cut_gives_no_timing_away(times: float) -> None:
+    found = score_forecaster(Multiple(times), CASES).values
+    assert found["error over floor"].value > 2
+    assert found["concordance at 25%"].value == 0.5
+
+
+def test_longer_watched_runs_that_never_grok_raise_no_more_alarms() -> None:
+    class Late(Constant):
+        """Becomes sure of every run with age: false alarms come with exposure alone."""
+
+        def predict(self, prefixes, horizon):
+            return [Forecast(run.step, min(1.0, run.step / 1e5), horizon, {}, 0) for run in prefixes]
+
+    assert score_forecaster(Late(), CASES).values["coverage at 5%"].value < 0.1
+
+
+def test_a_baseline_is_fitted_to_other_folds_only() -> None:
+    fitted_to = []
+
+    def fit(cases):
+        fitted_to.append({case.cell for case in cases})
+        return fit_baseline("clock", cases)
+
+    score_folds(fit, CASES, lambda case: case.cell, "clock", 0)
+    cells = {case.cell for case in CASES}
+    assert sorted(map(len, fitted_to)) == [len(cells) - 1] * len(cells)
+
+
+def test_baselines_that_read_the_planted_signal_find_it_and_others_do_not() -> None:
+    found = {
+        name: score_folds(lambda cases, name=name: fit_baseline(name, cases), CASES, lambda case: case.cell, name, 0)
+        for name in ("configuration", "validation-loss", "norm")
+    }
+    ranks = {name: scores.values["concordance at 50%"].value for name, scores in found.items()}
+    assert ranks["validation-loss"] > 0.9
+    assert abs(ranks["configuration"] - 0.5) < 0.01  # runs of a cell have the same
+    assert all(baseline.meaning for baseline in BASELINES.values())
+
+
+def test_intervals_contain_the_value_and_shrink_to_nothing_without_spread() -> None:
+    for score in score_forecaster(Oracle(1.1), CASES).values.values():
+        if not np.isnan(score.low):
+            assert score.low <= score.value + 1e-12
+            assert score.value <= score.high + 1e-12
