@@ -74,7 +74,8 @@ class Muon(Optimizer):
         numbers = (rate, 1 - rate * float(group["weight_decay"]), mu, 1 - mu)
         scalars = MuonScalars(*(parameter.new_tensor([number]) for number in numbers))
         active = torch.ones(1, dtype=torch.bool, device=parameter.device)
-        own = (parameter.data, momentum, parameter.grad)
-        matrices = tuple(one.mT if one.ndim == 3 else one.T[None] for one in own)
+        first, second, third = (
+            one.mT if one.ndim == 3 else one.T[None] for one in (parameter.data, momentum, parameter.grad)
+        )
         rounds = group["precision"] == torch.bfloat16
-        muon_([matrices], active, scalars, IN_BFLOAT16 if rounds else EXACT)
+        muon_([(first, second, third)], active, scalars, IN_BFLOAT16 if rounds else EXACT)
