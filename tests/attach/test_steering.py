@@ -1,4 +1,4 @@
-"""Steering: until it decides it is the optimisers it is made of, what it decides follows from its log, and it resumes."""
+"""Steering is the optimisers it is made of until it decides; what it decides follows from its log; it resumes."""
 
 import copy
 import io
@@ -257,8 +257,29 @@ class Tied(nn.Module):
 def test_a_tied_head_is_an_embedding_and_what_is_frozen_is_left_out() -> None:
     found = {group: set(own) for group, own in group_parameters(Tied()).items()}
     assert found == {
-        "matrix": {"inner.weight"}, "embedding": {"wte.weight"}, "head": set(), "vector": {"inner.bias", "W_Q"}
+        "matrix": {"inner.weight", "W_Q"}, "embedding": {"wte.weight"}, "head": set(), "vector": {"inner.bias"}
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_stack_of_matrices_is_moved_as_each_of_them_alone(own: bool) -> None:
+    class Heads(nn.Module):
+        def __init__(self, weights: list[Tensor], head: Tensor) -> None:
+            super().__init__()
+            self.each = nn.ParameterList([nn.Parameter(one.clone()) for one in weights])
+            self.lm_head = nn.Parameter(head.clone())
+
+    draws = torch.randn(3, 4, 6, generator=torch.Generator().manual_seed(0))
+    gradients = torch.randn(3, 4, 6, generator=torch.Generator().manual_seed(1))
+    apart, joined = Heads([*draws], torch.zeros(2, 2)), Heads([draws], torch.zeros(2, 2))
+    for model in (apart, joined):
+        steering = Steering(model, own_muon=own)
+        for parameter, gradient in zip(model.each, gradients if model is apart else [gradients], strict=True):
+            parameter.grad = gradient.clone()
+        steering.observe(1.0)
+        steering.step()
+    difference = torch.stack([*apart.each]) - joined.each[0]
+    assert difference.norm() < (1e-5 if own else 2e-2) * (draws - joined.each[0]).norm()
 
 
 def test_a_copy_goes_its_own_way() -> None:
@@ -287,7 +308,10 @@ def test_a_copy_goes_its_own_way() -> None:
             "the state has 2 optimisers, this steering has 1",
         ),
         (lambda: Steering(mlp()).add_param_group({"params": []}), "parameters cannot be added while steering"),
-        (lambda: Muon([nn.Parameter(torch.zeros(3))]), r"Muon moves matrices; got a parameter of shape '?\[3\]"),
+        (
+            lambda: Muon([nn.Parameter(torch.zeros(3))]),
+            r"Muon moves matrices and stacks of them; got a .* '?\[3\]",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_rejected(make: Any, sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""Steering inside Lightning and Hugging Face's Trainer: it sees loss and validation, and resumes from their checkpoints."""
+"""Steering in Lightning and Hugging Face's Trainer: it sees loss and validation, and resumes from checkpoints."""
 
 import sys
 from dataclasses import replace

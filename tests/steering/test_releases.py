@@ -39,7 +39,7 @@ def released_at(release: Release, seen: list[dict[str, float]]) -> int | None:
         ("norm_target", {"norm": [60.0, 20.1, 20.0, 30.0]}, 100),
         ("accuracy_breaks", {"train_accuracy": [0.1, 0.5, 0.99, 0.97, 0.969, 1.0]}, 200),
         ("loss_rises", {"train_loss": [5.0, 0.5, 0.1, 0.3, 0.31, 0.0]}, 200),
-        # Falls by a factor of two every 50 steps, then by 8 % and less: the window of 200 steps holds one fast step yet.
+        # It falls by half every 50 steps, then by 5 % and less; at first the window still holds fast steps.
         ("norm_slows", {"norm": [640, 320, 160, 80, 40, 38, 37, 36.5, 36.4, 36.3]}, 400),
     ],
 )

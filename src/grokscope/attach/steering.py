@@ -19,7 +19,7 @@ __all__ = ["Steering"]
 
 Row = dict[str, Any]
 UNIT = 1e-3  # each step multiplies a decayed parameter by 1 − 10⁻³λ
-WITHOUT_VALIDATION = ("norm_slows", "accuracy_breaks", "loss_rises")
+WITHOUT_VALIDATION: tuple[Any, ...] = ("norm_slows", "accuracy_breaks", "loss_rises")
 BREAKS = (ReleasePhase.ACCURACY_BREAKS, ReleasePhase.LOSS_RISES)
 
 
@@ -64,7 +64,7 @@ class Steering(Optimizer):
             recipe: Learning rates, the strong λ, and λ afterwards.
             weight_decay: The strong λ, if not the recipe's.
             release: When λ is let go, and to what, if not the recipe's.
-            validation: A function that gives validation accuracy; called at every decision, so that `observe` need not be told.
+            validation: A function that gives validation accuracy; it is called at every decision.
             own_muon: Use our Muon, in the weights' precision, where PyTorch has one, in bfloat16.
         """
         require(isinstance(model, nn.Module), f"model must be a torch.nn.Module, got {type(model).__name__}")
@@ -231,11 +231,21 @@ class Steering(Optimizer):
 
 
 def _made(names: Mapping[str, Mapping[str, nn.Parameter]], recipe: Recipe, own_muon: bool) -> list[Optimizer]:
-    """Muon for the matrices, if there are any, and AdamW for the rest; each group keeps its name."""
+    """Muon for the matrices, if there are any, and AdamW for the rest; each group keeps its name.
+
+    PyTorch's Muon takes no stacks of matrices: these are moved by ours, which then rounds where PyTorch's does.
+    """
     rest = [{"params": [*own.values()], "name": group} for group, own in names.items() if own and group != "matrix"]
     found: list[Optimizer] = [torch.optim.AdamW(rest, lr=recipe.learning_rate)] if rest else []
-    if matrices := [{"params": [*names["matrix"].values()], "name": "matrix"}] if names["matrix"] else []:
-        torchs = None if own_muon else getattr(torch.optim, "Muon", None)
-        rate = recipe.muon_learning_rate
-        found.insert(0, Muon(matrices, lr=rate) if torchs is None else torchs(matrices, lr=rate))
+    torchs = None if own_muon else getattr(torch.optim, "Muon", None)
+    flat, stacks = (
+        [one for one in names["matrix"].values() if one.ndim == axes or (torchs is None and axes == 2)]
+        for axes in (2, 3)
+    )
+    rate = recipe.muon_learning_rate
+    if stacks and torchs is not None:
+        found.insert(0, Muon([{"params": stacks, "name": "matrix"}], lr=rate, precision=torch.bfloat16))
+    if flat:
+        groups = [{"params": flat, "name": "matrix"}]
+        found.insert(0, Muon(groups, lr=rate) if torchs is None else torchs(groups, lr=rate))
     return found

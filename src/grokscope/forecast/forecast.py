@@ -60,7 +60,7 @@ class Forecast:
     @property
     def median(self) -> float:
         """Steps left that it is as likely to exceed as not; infinite if it is less likely than not ever to grok."""
-        return self.quantiles.get(0.5, inf)
+        return float(self.quantiles.get(0.5, inf))
 
     @property
     def sentence(self) -> str:

@@ -76,7 +76,7 @@ def _state(key: CohortKey) -> int:
 
 
 def _muon(key: CohortKey) -> int:
-    """What is made orthogonal: all matrices' momentum, and of those of one shape the products of a step and the sums."""
+    """What is made orthogonal: the momentum of all matrices; of those of one shape the products of a step and sums."""
     if key.optimizer != "muon":
         return 0
     shapes = layout_of(key.architecture, key.sizes).shapes

@@ -1,6 +1,6 @@
 """A plan before it is trained: checked, kept in its store, and its run folders made, so that `watch` shows them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from grokscope.runs import Store, is_remote, keep_plan, open_store, run_name
 from grokscope.specs import Plan, RunSpec
 from grokscope.steering import has_paired_run, paired_run
 from grokscope.tasks import named_task, reject_unsuited, train_size
-from grokscope.training import cohort_key
+from grokscope.training import CohortKey, cohort_key
 from grokscope.training.devices import is_available, total_memory
 from grokscope.training.norm_holds import reject_impossible_hold
 
@@ -98,14 +98,16 @@ def reject_impossible(
         raise InputError(f"{name} was only monitored: {shown(monitored.model)} is trained elsewhere")
     for task, fraction in {(spec.task, spec.train_fraction) for spec in specs}:
         train_size(named_task(task), fraction)
+    kinds: dict[tuple[str, CohortKey], list[RunSpec]] = {}
     for spec in specs:
         reject_unsuited(spec, named_task(spec.task))
         key = cohort_key(spec)
+        kinds.setdefault((spec.task, key), []).append(spec)
         layout_of(key.architecture, key.sizes)  # rejects a model that cannot read the rows in another way
         if spec.fork is None:
             reject_impossible_hold(spec)
     if is_here:
-        _reject_too_large(specs, store, device)
+        _reject_too_large(kinds.values(), store, device)
     nearest = next(place for place in (store.path, *store.path.parents, Path()) if place.exists())
     if not nearest.is_dir():
         raise InputError(f"the folder {named(store.path)} could not be created: {named(nearest)} is a file")
@@ -114,17 +116,16 @@ def reject_impossible(
     _reject_unmeasurable(specs, measures, device)
 
 
-def _reject_too_large(specs: Sequence[RunSpec], store: Store, device: str) -> None:
-    """Reject a run that alone takes more memory than there is, before it is taken."""
+def _reject_too_large(kinds: Iterable[Sequence[RunSpec]], store: Store, device: str) -> None:
+    """Reject a run that alone takes more memory than there is, before it is taken; those of one kind take the same."""
     memory = total_memory(device)
-    kinds: dict[tuple[str, object], list[RunSpec]] = {}
-    for spec in specs:
-        kinds.setdefault((spec.task, cohort_key(spec)), []).append(spec)
-    for (task, _), members in kinds.items():
+    for members in kinds:
         needed = bytes_of_one(members[0], device)
         if needed > memory and not all(map(store.is_finished, members)):
             sizes = f"about {needed / 2**30:,.0f} GiB of memory, and {device} has {memory / 2**30:,.0f} GiB"
-            raise InputError(f"one run of {named_task(task).name} takes {sizes}; use a smaller model or batch")
+            raise InputError(
+                f"one run of {named_task(members[0].task).name} takes {sizes}; use a smaller model or batch"
+            )
 
 
 def _reject_unmeasurable(specs: Sequence[RunSpec], measures: Sequence[str], device: str) -> None:

@@ -97,8 +97,8 @@ def count_step(
 ) -> None:
     """Count the step of every run that takes it, and compute the numbers of its update in float64.
 
-    `columns` [9, runs] has η, warm-up, β₁, β₂, ε and what λ is multiplied by for vectors, matrices, embeddings and head;
-    the state is step, age, alive, last step.
+    `columns` [9, runs] has η, warm-up, β₁, β₂, ε and λ's factors for vectors, matrices, embeddings and head; the
+    state is step, age, alive, last step.
     """
     step, age, alive, last_step = state
     runs, tiles = loss_parts.shape

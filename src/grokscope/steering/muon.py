@@ -1,4 +1,4 @@
-"""Muon for a user's own loop: what `torch.optim.Muon` does, for versions of PyTorch that lack it, and in any precision."""
+"""Muon for a user's own loop, as `torch.optim.Muon`: for versions of PyTorch that lack it, and in any precision."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -17,7 +17,8 @@ __all__ = ["Muon"]
 class Muon(Optimizer):
     """Momentum of matrices made orthogonal, w ← (1 − lr·wd) w − lr √max(1, out/in) NS(…) (Jordan et al. 2024).
 
-    Momentum is Nesterov's, and matrices are [out, in], as `torch.nn.Linear` has them. It computes in the precision of
+    Momentum is Nesterov's, and matrices are [out, in], as `torch.nn.Linear` has them; a parameter of three axes is a
+    stack of matrices, such as one for each head. It computes in the precision of
     the weights; `torch.optim.Muon` (torch ≥ 2.9) in bfloat16, as this does with `precision=torch.bfloat16`.
 
     >>> weight = torch.nn.Parameter(torch.eye(2))
@@ -46,8 +47,9 @@ class Muon(Optimizer):
         """Add matrices; anything else is rejected."""
         super().add_param_group(param_group)
         for parameter in param_group["params"]:
-            if parameter.ndim != 2:
-                raise InputError(f"Muon moves matrices; got a parameter of shape {shown(list(parameter.shape))}")
+            if parameter.ndim not in (2, 3):
+                shape = shown(list(parameter.shape))
+                raise InputError(f"Muon moves matrices and stacks of them; got a parameter of shape {shape}")
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -66,12 +68,14 @@ class Muon(Optimizer):
         return loss
 
     def _move(self, parameter: Tensor, momentum: Tensor, group: dict[str, Any]) -> None:
-        """As a stack of one, [in, out]."""
+        """As a stack, [matrices, in, out]."""
         assert parameter.grad is not None
         rate, mu = float(group["lr"]), float(group["momentum"])
         numbers = (rate, 1 - rate * float(group["weight_decay"]), mu, 1 - mu)
         scalars = MuonScalars(*(parameter.new_tensor([number]) for number in numbers))
         active = torch.ones(1, dtype=torch.bool, device=parameter.device)
-        matrix = (parameter.data.T[None], momentum.T[None], parameter.grad.T[None])
+        first, second, third = (
+            one.mT if one.ndim == 3 else one.T[None] for one in (parameter.data, momentum, parameter.grad)
+        )
         rounds = group["precision"] == torch.bfloat16
-        muon_([matrix], active, scalars, IN_BFLOAT16 if rounds else EXACT)
+        muon_([(first, second, third)], active, scalars, IN_BFLOAT16 if rounds else EXACT)

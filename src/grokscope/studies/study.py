@@ -242,7 +242,7 @@ def study_names() -> tuple[str, ...]:
     """The studies of this package.
 
     >>> study_names()
-    ('synchronization', 'bakeoff', 'tasks')
+    ('synchronization', 'bakeoff', 'tasks', 'steering')
     """
     return BUILT_IN
 

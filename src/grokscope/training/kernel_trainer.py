@@ -112,10 +112,10 @@ class KernelTrainer(Trainer):
         if matrices:
             scalars = self._muon_scalars(self._warmed(), self.scalars[:, 2])
             is_rounded = self.key.muon_precision == "bfloat16"
-            own = self.orthogonal_in._replace(
+            arithmetic = self.orthogonal_in._replace(
                 multiply=_product_of_rounded if is_rounded else product, norms=lambda x: dots(x, x).sqrt()
             )
-            muon_(matrices, self._active, scalars, own)
+            muon_(matrices, self._active, scalars, arithmetic)
             self._round()
 
     @property

@@ -58,7 +58,7 @@ class Arithmetic(NamedTuple):
     norms: Norms = frobenius
     """‖X‖ of each matrix, its numbers side by side."""
     rounded: Callable[[Tensor], Tensor] = torch.positive
-    """What is done to every result: nothing, or `rounded_to_bfloat16`, at the places where `torch.optim.Muon` rounds."""
+    """What is done to each result: nothing, or `rounded_to_bfloat16`, at the places where `torch.optim.Muon` rounds."""
 
 
 EXACT, IN_BFLOAT16 = Arithmetic(), Arithmetic(rounded=rounded_to_bfloat16)

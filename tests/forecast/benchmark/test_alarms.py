@@ -8,7 +8,7 @@ CASES = planted_cases(cells=2, seeds=10, never=1)
 
 
 def test_an_alarm_needs_three_evaluations_in_a_row():
-    curve = dict(zip(range(100, 700, 100), [1, 1, 0, 1, 1, 1], strict=True))
+    curve = dict(zip(range(100, 700, 100), [1.0, 1.0, 0.0, 1.0, 1.0, 1.0], strict=True))
     assert alarm_steps([curve], 0.5).tolist() == [600]
     assert alarm_steps([{100: 1.0, 200: 1.0}], 0.5).tolist() == [np.inf]
 
@@ -37,4 +37,4 @@ def test_alarms_after_the_positives_have_ended_are_not_false():
 
 
 def test_the_lead_that_is_needed_is_shorter_where_grokking_is_quick():
-    assert [needed_lead(median) for median in (400, 2499, 2500, np.inf)] == [100, 624.75, 1000, 1000]
+    assert [needed_lead(median) for median in (400.0, 2499.0, 2500.0, np.inf)] == [100, 624.75, 1000, 1000]

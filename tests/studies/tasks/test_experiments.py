@@ -1,5 +1,7 @@
 """What the study of tasks trains: every run can be, and the parts are those of its page."""
 
+from pathlib import Path
+
 import pytest
 
 from grokscope.studies.tasks import STUDY
@@ -27,6 +29,15 @@ def test_each_cell_is_one_stack_of_eight_seeds() -> None:
 
 def test_all_of_it_is_about_five_million_run_steps_at_most() -> None:
     assert sum(cell.budget * SEEDS for cell in CELLS.values()) < 5.5e6
+
+
+def test_the_page_names_every_task_budget_and_claim() -> None:
+    page = " ".join((Path(__file__).parents[3] / "docs" / "studies" / "tasks.md").read_text(encoding="utf-8").split())
+    assert all(claim.statement in page for claim in STUDY.claims)
+    for cell in CELLS.values():
+        assert f"`{cell.task}`" in page
+        assert f"| {cell.budget:,} |" in page
+    assert f"{sum(cell.budget * SEEDS for cell in CELLS.values()):,} run-steps" in page
 
 
 def test_runs_go_on_after_grokking_as_long_as_stability_asks() -> None:

@@ -1,4 +1,4 @@
-"""What steering does not see by itself inside Lightning and Hugging Face's Trainer: validation, and the Trainer's loss."""
+"""What steering does not see by itself in Lightning and Hugging Face's Trainer: validation, and the Trainer's loss."""
 
 from collections.abc import Mapping
 from functools import lru_cache

@@ -50,7 +50,7 @@ BASELINES: dict[str, Baseline] = {
 """Name → what is fitted."""
 
 
-def fit_baseline(name: str, cases: Sequence[Case], every: int = 400) -> Forecaster:
+def fit_baseline(name: str, cases: Sequence[Case], every: int = 800) -> Forecaster:
     """A baseline fitted to runs.
 
     >>> from grokscope.forecast.cases import usable_cases

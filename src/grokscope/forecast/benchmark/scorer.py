@@ -161,12 +161,11 @@ def _by_cell(found: Pairs) -> list[Pairs]:
 
 
 def _rank_scores(cut: Pairs, common: Pairs) -> dict[str, Score]:
-    came = np.array([case.grokked is not None for case, _ in common], dtype=bool)
-    across = auroc(np.array([forecast.probability for _, forecast in common]), came)
+    across, _ = _auroc(common)
     nothing = float("nan")
     return {
         "concordance": _resampled([_concordance(pairs) for pairs in _by_cell(cut)]),
-        "AUROC within": _resampled([_auroc(pairs) for pairs in _by_cell(cut)]),
+        "AUROC within": _resampled([_weighted_auroc(pairs) for pairs in _by_cell(cut)]),
         "AUROC across": Score(across, nothing, nothing, len(_by_cell(common))),
     }
 
@@ -193,10 +192,16 @@ def _concordance(pairs: Pairs) -> Summed:
     return (right / known * len(pairs), float(len(pairs))) if known >= FEWEST_PAIRS else (0.0, 0.0)
 
 
-def _auroc(pairs: Pairs) -> Summed:
-    scores = np.array([forecast.probability for _, forecast in pairs])
-    found = auroc(scores, np.array([case.grokked is not None for case, _ in pairs], dtype=bool))
-    return (0.0, 0.0) if np.isnan(found) else (found * len(pairs), float(len(pairs)))
+def _auroc(pairs: Pairs) -> tuple[float, int]:
+    """Of grokking within the horizon, among runs whose budget reaches it; and their number."""
+    known = [(case, one) for case, one in pairs if one.step + one.horizon <= case.budget]
+    came = [case.grokked is not None and case.end <= one.step + one.horizon for case, one in known]
+    return auroc(np.array([one.probability for _, one in known]), np.array(came, dtype=bool)), len(known)
+
+
+def _weighted_auroc(pairs: Pairs) -> Summed:
+    found, runs = _auroc(pairs)
+    return (0.0, 0.0) if np.isnan(found) else (found * runs, float(runs))
 
 
 def _error(case: Case, forecast: Forecast) -> float:

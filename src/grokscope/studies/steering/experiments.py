@@ -1,4 +1,4 @@
-"""The runs: tuning on two tasks, then what was chosen on tasks that nobody tuned on, each part by a name of its own."""
+"""The runs: tuning on two tasks, then what was chosen on tasks that nobody tuned on. Each goes to its budget's end."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,12 +16,10 @@ from grokscope.studies.steering.arms import (
 )
 from grokscope.studies.study import Precision, Runs
 
-__all__ = ["AFTER_GROKKING", "CELLS", "EXPERIMENTS", "TUNING_TASKS", "UNSEEN", "Cell", "part_name", "quick_runs"]
+__all__ = ["CELLS", "EXPERIMENTS", "TUNING_TASKS", "UNSEEN", "Cell", "quick_runs"]
 
-BUDGET = 8000  # steps
-AFTER_GROKKING = (
-    4000  # steps for which a grokked run goes on: 2,000 make it stable, 2,000 more let it recover from a dip
-)
+TUNING_BUDGET, BUDGET = 5000, 6000  # steps, of which 2,000 show that a run is stable
+MLP_BUDGET, LONG_BUDGET = 20_000, 20_000  # of sparse parity, whose steps are short, and of two hops
 TUNING_SEEDS, FINAL_SEEDS, OTHER_SEEDS = 8, 32, 8
 FIRST_TUNING_SEED = 10_000  # and up; all others are below
 MLP = Architecture(kind="mlp", layers=1, activation="relu")
@@ -46,8 +44,8 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Task and condition."""
-        return f"{self.task}, {self.condition}"
+        """Task and condition; without underscores, for what stands between those may be a seed in a run's name."""
+        return f"{self.task.replace('_', ' ')}, {self.condition}"
 
     def run(self, seed: int, precision: Precision) -> RunSpec:
         """A plain run at λ = 1."""
@@ -79,23 +77,14 @@ UNSEEN: dict[str, tuple[Cell, ...]] = {
     **{task: _conditions(Cell(task, "base"), ONE_LAYER, 0.5) for task in _TABLES},
     **{task: _conditions(Cell(task, "base", own), ONE_LAYER, other) for task, (own, other) in _GROUPS.items()},
     "parity_n40_k3": _conditions(
-        Cell("parity_n40_k3", "base", 0.25, MLP, 128, 20_000), replace(MLP, layers=2), 0.4
+        Cell("parity_n40_k3", "base", 0.25, MLP, 128, MLP_BUDGET), replace(MLP, layers=2), 0.4
     ),
-    "twohop_e100_d10_phi7": (Cell("twohop_e100_d10_phi7", "base", budget=30_000),),
+    "twohop_e100_d10_phi7": (Cell("twohop_e100_d10_phi7", "base", budget=LONG_BUDGET),),
 }  # fmt: skip
 CELLS: dict[str, Cell] = {
     cell.name: cell for cell in (*TUNING_TASKS.values(), *(cell for cells in UNSEEN.values() for cell in cells))
 }
 FEWER_SEEDS = {"twohop_e100_d10_phi7": 16}  # its runs are four times as long
-
-
-def part_name(kind: str, name: str) -> str:
-    """An experiment's name: one word.
-
-    >>> part_name("final", "poly_a2+b2_mod97"), part_name("tuning", "Muon, let go")
-    ('final-poly_a2+b2_mod97', 'tuning-Muon-let-go')
-    """
-    return f"{kind}-{name.replace(',', '').replace(' ', '-')}"
 
 
 def _compared(cells: tuple[Cell, ...], arms: Mapping[str, Setting], seeds: range, precision: Precision) -> Runs:
@@ -107,32 +96,28 @@ def _compared(cells: tuple[Cell, ...], arms: Mapping[str, Setting], seeds: range
     }
 
 
-def _tuning(family: str) -> Callable[[int | None, Precision], Runs]:
-    def runs(n_seeds: int | None, precision: Precision) -> Runs:
-        seeds = range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + (n_seeds or TUNING_SEEDS))
-        arms = {f"{family}/{setting}": one for setting, one in FAMILIES[family].items()}
-        return _compared(tuple(TUNING_TASKS.values()), arms, seeds, precision)
-
-    return runs
-
-
-def _final(task: str) -> Callable[[int | None, Precision], Runs]:
-    def runs(n_seeds: int | None, precision: Precision) -> Runs:
-        cells = UNSEEN.get(task) or (TUNING_TASKS[task],)
-        seeds = range(n_seeds or FEWER_SEEDS.get(task, FINAL_SEEDS))
-        return _compared(cells, final_arms(), seeds, precision)
-
-    return runs
+def _tuning(n_seeds: int | None, precision: Precision) -> Runs:
+    """Every setting of every family, with seeds that nothing else uses."""
+    seeds = range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + (n_seeds or TUNING_SEEDS))
+    arms = {f"{family}/{name}": one for family, settings in FAMILIES.items() for name, one in settings.items()}
+    cells = tuple(replace(cell, budget=TUNING_BUDGET) for cell in TUNING_TASKS.values())
+    return _compared(cells, arms, seeds, precision)
 
 
-def _hindsight(task: str) -> Callable[[int | None, Precision], Runs]:
+def _final(n_seeds: int | None, precision: Precision) -> Runs:
+    """The chosen arms on every cell; none until they are chosen."""
+    found: Runs = {}
+    for cell in CELLS.values():
+        seeds = range(n_seeds or FEWER_SEEDS.get(cell.task, FINAL_SEEDS))
+        found |= _compared((cell,), final_arms(), seeds, precision)
+    return found
+
+
+def _hindsight(n_seeds: int | None, precision: Precision) -> Runs:
     """AdamW at every λ from which the best is taken after the fact."""
-
-    def runs(n_seeds: int | None, precision: Precision) -> Runs:
-        arms = {f"AdamW at λ = {decay:g}": Setting({"weight_decay": decay}) for decay in HINDSIGHT}
-        return _compared(UNSEEN[task], arms, range(n_seeds or OTHER_SEEDS), precision)
-
-    return runs
+    arms = {f"AdamW at λ = {decay:g}": Setting({"weight_decay": decay}) for decay in HINDSIGHT}
+    cells = tuple(cell for cell in CELLS.values() if cell.task not in (*FEWER_SEEDS, *TUNING_TASKS))
+    return _compared(cells, arms, range(n_seeds or OTHER_SEEDS), precision)
 
 
 BASES = tuple(cells[0] for task, cells in UNSEEN.items() if task not in FEWER_SEEDS)
@@ -206,9 +191,9 @@ def _every(release: Release, every: int) -> Release:
 
 
 EXPERIMENTS: dict[str, Callable[[int | None, Precision], Runs]] = {
-    **{part_name("tuning", family): _tuning(family) for family in FAMILIES},
-    **{part_name("final", task): _final(task) for task in (*UNSEEN, *TUNING_TASKS)},
-    **{part_name("hindsight", task): _hindsight(task) for task in UNSEEN if task not in FEWER_SEEDS},
+    "tuning": _tuning,
+    "final": _final,
+    "hindsight": _hindsight,
     "published": _published,
     "ablation": _ablation,
     "cadence": _cadence,
@@ -219,12 +204,10 @@ def quick_runs(precision: Precision = "float32") -> dict[str, Runs]:
     """Two settings of each of two families on a small task with a small model: to see what the output is.
 
     >>> {name: len(runs) for name, runs in quick_runs().items()}
-    {'tuning-AdamW': 4, 'tuning-Muon-let-go': 4}
+    {'tuning': 8}
     """
     small = Architecture(layers=1, width=32, heads=2, mlp_width=64)
     cell = Cell("add_mod17", "base", 0.7, small, 128, 600)
-    found = {}
-    for family in (ADAMW, "Muon, let go"):
-        arms = {f"{family}/{setting}": one for setting, one in [*FAMILIES[family].items()][4:6]}
-        found[part_name("tuning", family)] = _compared((cell,), arms, range(2), precision)
-    return found
+    families = {family: [*FAMILIES[family].items()][4:6] for family in (ADAMW, "Muon, let go")}
+    arms = {f"{family}/{name}": one for family, settings in families.items() for name, one in settings}
+    return {"tuning": _compared((cell,), arms, range(2), precision)}

@@ -1,0 +1,66 @@
+"""`python -m grokscope.forecast.refitting FILE ...`: fit the shipped forecasters again to packed records.
+
+The files are lines of JSON after a first line that names their format, compressed; see `grokscope.runs.packing`. Only
+specs and evaluations are read. The same files give the same parameters on one machine.
+"""
+
+import argparse
+import gzip
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from math import nan
+from pathlib import Path
+from typing import Any
+
+from grokscope.forecast.benchmark.baselines import BASELINES
+from grokscope.forecast.cases import Case, usable_cases
+from grokscope.forecast.hazard import fit_hazard
+from grokscope.forecast.load import FITTED, TIER_FILES
+from grokscope.specs import RunSpec
+
+__all__ = ["main", "packed_cases"]
+
+EVERY = 400
+
+
+def packed_cases(path: Path) -> list[Case]:
+    """The usable cases in a packed file of records.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "none.gz").write_bytes(gzip.compress(b'{"format": "grokscope records 2"}'))
+    ...     packed_cases(Path(folder, "none.gz"))
+    []
+    """
+    return usable_cases([*_runs(path)])
+
+
+def _runs(path: Path) -> Iterator[tuple[RunSpec, Mapping[str, Sequence[float | int]]]]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        next(lines)
+        for line in lines:
+            parts: dict[str, Any] = json.loads(line)
+            logged = parts.get("evaluations") or parts["log"]
+            columns = {name: [nan if one is None else one for one in values] for name, values in logged.items()}
+            yield RunSpec.from_dict(parts["spec"]), columns
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fit every tier and write its parameters; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m grokscope.forecast.refitting", description=__doc__)
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="packed records, FILE.records.gz")
+    parser.add_argument("--out", type=Path, default=FITTED, help="the folder of the parameters; the shipped ones")
+    chosen = parser.parse_args(arguments)
+    cases = [case for file in chosen.files for case in packed_cases(file)]
+    sources = [file.name for file in chosen.files]
+    for tier, name in TIER_FILES.items():
+        signals = BASELINES[f"hazard-{tier}"].signals
+        fitted = fit_hazard(cases, tier, signals, f"hazard model of tier {tier}", every=EVERY, sources=sources)
+        (chosen.out / name).write_text(fitted.to_json(), encoding="utf-8")
+        print(f"wrote {chosen.out / name}: {fitted.provenance['runs']} runs in {fitted.provenance['cells']} cells")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
