@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 from grokscope.model import ReferenceModule, sizes_of
 from grokscope.specs import RunSpec
-from grokscope.studies import Evidence, Study, find_study, judge, rules_digest
+from grokscope.studies import Evidence, Study, find_study, judge, rules_digest, study_names
 from grokscope.studies.claim import claim_rows
 from grokscope.studies.page import results_page
 from grokscope.studies.results import describe_provenance
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 PAPER = find_study("synchronization")
 LIMIT = 20 * 10**6
-WITHOUT_RUNS = {"tasks"}  # studies whose rules are there and whose runs are still to be made
+WITHOUT_RUNS = {"steering", "tasks"}  # studies whose rules are there and whose runs are still to be made
 RENDERINGS = {"csv": csv_of, "md": markdown_of, "tex": latex_of}
 
 
