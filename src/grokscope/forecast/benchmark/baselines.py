@@ -1,6 +1,7 @@
 """What a new forecaster has to beat: the configuration, the clock, and each signal that papers propose.
 
-A signal becomes a forecast in one way for all: the survival model of `hazard` on it, its slope and the time so far.
+A signal becomes a forecast in one way for all: the survival model of `hazard` on it, its slope, the
+time so far and the configuration.
 """
 
 from collections.abc import Sequence
@@ -29,19 +30,25 @@ class Baseline:
     """What it is, in a few words."""
 
 
-TIME = ("log_time",)
+CONFIGURED = ("log_time", "log_rate", "log_data", "log_fraction")  # each tier includes those before it
 BASELINES: dict[str, Baseline] = {
-    "configuration": Baseline(0, ("log_time", "log_rate", "log_data", "log_fraction"), "log-linear in λη, n and share"),
+    "configuration": Baseline(0, CONFIGURED, "log-linear in λη, n and share"),
     "clock": Baseline(0, (), "T is log-normal on ∫ηλ dt"),
-    "memorization": Baseline(1, (*TIME, "log_memorized", "log_train_loss"), "when it memorised, and the training loss"),
-    "norm": Baseline(2, (*TIME, "log_norm"), "the norm of the weights, over the first"),
-    "first-passage": Baseline(2, (*TIME, "log_norm", "norm_slope"), "the norm and how fast it falls"),
-    "validation-loss": Baseline(5, (*TIME, "log_loss", "loss_slope", "loss_fall"), "the validation loss and its slope"),
-    "validation-accuracy": Baseline(5, (*TIME, "log_odds", "odds_slope"), "the validation accuracy and its slope"),
-    "fsd": Baseline(5, (*TIME, "fsd"), "FSD"),
-    "rank": Baseline(5, (*TIME, "log_rank"), "the median Fourier rank"),
-    "restricted-loss": Baseline(5, (*TIME, "log_restricted"), "the restricted loss"),
-    "spectral-entropy": Baseline(5, (*TIME, "spectral_entropy"), "the spectral entropy"),
+    "memorization": Baseline(
+        1, (*CONFIGURED, "log_memorized", "log_train_loss"), "when it memorised, and the training loss"
+    ),
+    "norm": Baseline(2, (*CONFIGURED, "log_norm"), "the norm of the weights, over the first"),
+    "first-passage": Baseline(2, (*CONFIGURED, "log_norm", "norm_slope"), "the norm and how fast it falls"),
+    "validation-loss": Baseline(
+        5, (*CONFIGURED, "log_loss", "loss_slope", "loss_fall"), "the validation loss and its slope"
+    ),
+    "validation-accuracy": Baseline(
+        5, (*CONFIGURED, "log_odds", "odds_slope"), "the validation accuracy and its slope"
+    ),
+    "fsd": Baseline(5, (*CONFIGURED, "fsd"), "FSD"),
+    "rank": Baseline(5, (*CONFIGURED, "log_rank"), "the median Fourier rank"),
+    "restricted-loss": Baseline(5, (*CONFIGURED, "log_restricted"), "the restricted loss"),
+    "spectral-entropy": Baseline(5, (*CONFIGURED, "spectral_entropy"), "the spectral entropy"),
     **{
         f"hazard-{tier}": Baseline(tier, signals_of_tier(tier), f"ours: all signals up to tier {tier}")
         for tier in (0, 1, 2, 5)

@@ -97,9 +97,9 @@ def score_folds(
         forecaster = fit([case for case in cases if fold(case) != one])
         members = [case for _, case in inside]
         for share in SHARES:
-            cuts[share] += _forecasts_at(forecaster, members, lambda case, share=share: _cut_step(case, share, medians))
-            step = _rounded(share * _usual(medians))
-            common[share] += _forecasts_at(forecaster, members, lambda case, step=step: step)
+            own = {case: _cut_step(case, share, medians) for case in members}
+            cuts[share] += _forecasts_at(forecaster, own)
+            common[share] += _forecasts_at(forecaster, dict.fromkeys(members, _rounded(share * _usual(medians))))
         for place, step, probability in _alarm_curves(forecaster, inside):
             curves[place][step] = probability
     values: dict[str, Score] = {}
@@ -125,12 +125,11 @@ def _rounded(step: float) -> int:
     return max(int(step) // 100 * 100, 100)
 
 
-def _forecasts_at(forecaster: Forecaster, cases: Sequence[Case], step_of: Callable[[Case], int]) -> Pairs:
+def _forecasts_at(forecaster: Forecaster, steps: Mapping[Case, int]) -> Pairs:
     """Forecasts of the runs that have not grokked or ended by their step; those of one step come in one batch."""
-    steps = {case: step_of(case) for case in cases}
     found: Pairs = []
     for step in sorted(set(steps.values())):
-        here = [case for case in cases if steps[case] == step and case.run.steps[0] <= step < case.end]
+        here = [case for case in steps if steps[case] == step and case.run.steps[0] <= step < case.end]
         found += zip(here, predict_at(forecaster, here, step, HORIZON) if here else [], strict=True)
     return found
 
@@ -177,13 +176,13 @@ def _probability_scores(found: Pairs, others: Mapping[Case, float]) -> dict[str,
         return _resampled([_mean(of_one(case, forecast) for case, forecast in pairs) for pairs in cells])
 
     error, floor = mean(_error), mean(lambda case, _: _floor(case, others))
-    over = [value / floor.value if floor.value else float("nan") for value in (error.value, error.low, error.high)]
+    noise = floor.value or float("nan")
     return {
         "Brier": mean(lambda case, one: brier(one, case.end, case.grokked is not None, case.budget)),
         "CRPS": mean(lambda case, one: crps(one, case.end, case.grokked is not None)),
         "inside 80 %": mean(lambda case, one: inside_interval(one, case.end, case.grokked is not None)),
         "error": error,
-        "error over floor": Score(*over, error.cells),
+        "error over floor": Score(error.value / noise, error.low / noise, error.high / noise, error.cells),
     }
 
 
