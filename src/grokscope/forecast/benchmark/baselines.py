@@ -1,7 +1,6 @@
 """What a new forecaster has to beat: the configuration, the clock, and each signal that papers propose.
 
-A signal becomes a forecast in one way for all: the survival model of `hazard` on it, its slope, the
-time so far and the configuration.
+A signal becomes a forecast in one way for all: the survival model of `hazard` on it, its slope and the time so far.
 """
 
 from collections.abc import Sequence
@@ -30,29 +29,33 @@ class Baseline:
     """What it is, in a few words."""
 
 
-CONFIGURED = ("log_time", "log_rate", "log_data", "log_fraction")  # each tier includes those before it
+TIME = ("log_time",)
+CLOCK = ("log_time", "log_clock", "log_rate")
+# What the shipped forecasters read. The numbers of rows and classes are not among it: over the few tasks of the
+# development runs they stand for the task, and lead astray on another family (`all-signals`, by family).
+OURS = {
+    0: CLOCK,
+    1: (*CLOCK, "log_memorized", "log_train_loss"),
+    2: (*CLOCK, "log_memorized", "log_train_loss", "log_norm", "norm_slope"),
+    5: (*CLOCK, "log_loss", "loss_slope", "loss_fall", "log_odds", "odds_slope"),
+}
 BASELINES: dict[str, Baseline] = {
-    "configuration": Baseline(0, CONFIGURED, "log-linear in λη, n and share"),
+    "configuration": Baseline(0, ("log_time", "log_rate", "log_data", "log_fraction"), "log-linear in λη, n and share"),
     "clock": Baseline(0, (), "T is log-normal on ∫ηλ dt"),
-    "memorization": Baseline(
-        1, (*CONFIGURED, "log_memorized", "log_train_loss"), "when it memorised, and the training loss"
-    ),
-    "norm": Baseline(2, (*CONFIGURED, "log_norm"), "the norm of the weights, over the first"),
-    "first-passage": Baseline(2, (*CONFIGURED, "log_norm", "norm_slope"), "the norm and how fast it falls"),
-    "validation-loss": Baseline(
-        5, (*CONFIGURED, "log_loss", "loss_slope", "loss_fall"), "the validation loss and its slope"
-    ),
-    "validation-accuracy": Baseline(
-        5, (*CONFIGURED, "log_odds", "odds_slope"), "the validation accuracy and its slope"
-    ),
-    "fsd": Baseline(5, (*CONFIGURED, "fsd"), "FSD"),
-    "rank": Baseline(5, (*CONFIGURED, "log_rank"), "the median Fourier rank"),
-    "restricted-loss": Baseline(5, (*CONFIGURED, "log_restricted"), "the restricted loss"),
-    "spectral-entropy": Baseline(5, (*CONFIGURED, "spectral_entropy"), "the spectral entropy"),
-    **{
-        f"hazard-{tier}": Baseline(tier, signals_of_tier(tier), f"ours: all signals up to tier {tier}")
-        for tier in (0, 1, 2, 5)
-    },
+    "memorization": Baseline(1, (*TIME, "log_memorized", "log_train_loss"), "when it memorised, and the training loss"),
+    "norm": Baseline(2, (*TIME, "log_norm"), "the norm of the weights, over the first"),
+    "first-passage": Baseline(2, (*TIME, "log_norm", "norm_slope"), "the norm and how fast it falls"),
+    "validation-loss": Baseline(5, (*TIME, "log_loss", "loss_slope", "loss_fall"), "the validation loss and its slope"),
+    "validation-accuracy": Baseline(5, (*TIME, "log_odds", "odds_slope"), "the validation accuracy and its slope"),
+    "fsd": Baseline(5, (*TIME, "fsd"), "FSD"),
+    "rank": Baseline(5, (*TIME, "log_rank"), "the median Fourier rank"),
+    "restricted-loss": Baseline(5, (*TIME, "log_restricted"), "the restricted loss"),
+    "spectral-entropy": Baseline(5, (*TIME, "spectral_entropy"), "the spectral entropy"),
+    "hazard-0": Baseline(0, OURS[0], "ours: the clock, without a law"),
+    "hazard-1": Baseline(1, OURS[1], "ours: the clock and memorisation"),
+    "hazard-2": Baseline(2, OURS[2], "ours: the same and the norm"),
+    "hazard-5": Baseline(5, OURS[5], "ours: the clock, the validation loss and the validation accuracy"),
+    "all-signals": Baseline(5, signals_of_tier(5), "every signal there is, as one linear model"),
 }
 """Name → what is fitted."""
 

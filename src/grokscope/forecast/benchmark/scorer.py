@@ -21,7 +21,17 @@ from grokscope.forecast.cases import Case, cell_medians
 from grokscope.forecast.forecast import Forecast, Forecaster
 from grokscope.shapes import Float
 
-__all__ = ["FALSE_ALARMS", "HORIZON", "SHARES", "Score", "Scores", "score_folds", "score_forecaster"]
+__all__ = [
+    "FALSE_ALARMS",
+    "HORIZON",
+    "SHARES",
+    "Score",
+    "Scores",
+    "mean_over_cells",
+    "other_seed_medians",
+    "score_folds",
+    "score_forecaster",
+]
 
 SHARES = (0.1, 0.25, 0.5, 0.75)
 HORIZON = 2000
@@ -106,7 +116,7 @@ def score_folds(
     for share in SHARES:
         ranked = _rank_scores(cuts[share], common[share])
         values |= {f"{name} at {share:.0%}": one for name, one in ranked.items()}
-    values |= _probability_scores([pair for found in cuts.values() for pair in found], _other_seeds(cases))
+    values |= _probability_scores([pair for found in cuts.values() for pair in found], other_seed_medians(cases))
     values |= _alarm_scores(cases, curves, medians)
     return Scores(name, tier, values, len(cases))
 
@@ -163,8 +173,8 @@ def _rank_scores(cut: Pairs, common: Pairs) -> dict[str, Score]:
     across, _ = _auroc(common)
     nothing = float("nan")
     return {
-        "concordance": _resampled([_concordance(pairs) for pairs in _by_cell(cut)]),
-        "AUROC within": _resampled([_weighted_auroc(pairs) for pairs in _by_cell(cut)]),
+        "concordance": mean_over_cells([_concordance(pairs) for pairs in _by_cell(cut)]),
+        "AUROC within": mean_over_cells([_weighted_auroc(pairs) for pairs in _by_cell(cut)]),
         "AUROC across": Score(across, nothing, nothing, len(_by_cell(common))),
     }
 
@@ -173,7 +183,7 @@ def _probability_scores(found: Pairs, others: Mapping[Case, float]) -> dict[str,
     cells = _by_cell(found)
 
     def mean(of_one: Callable[[Case, Forecast], float]) -> Score:
-        return _resampled([_mean(of_one(case, forecast) for case, forecast in pairs) for pairs in cells])
+        return mean_over_cells([_mean(of_one(case, forecast) for case, forecast in pairs) for pairs in cells])
 
     error, floor = mean(_error), mean(lambda case, _: _floor(case, others))
     noise = floor.value or float("nan")
@@ -215,7 +225,12 @@ def _floor(case: Case, others: Mapping[Case, float]) -> float:
     return min(abs(others[case] - case.end) / case.end, FARTHEST) if case in others else float("nan")
 
 
-def _other_seeds(cases: Sequence[Case]) -> dict[Case, float]:
+def other_seed_medians(cases: Sequence[Case]) -> dict[Case, float]:
+    """The median step of grokking of the other runs of the same cell, for each run that grokked and has some.
+
+    >>> other_seed_medians([])
+    {}
+    """
     cells: dict[str, list[Case]] = {}
     for case in cases:
         if case.grokked is not None:
@@ -250,13 +265,17 @@ def _alarm_scores(
             by_cell.setdefault(case.cell, []).append((float(covered), float(lead)))
         covered = [(sum(one for one, _ in runs), float(len(runs))) for runs in by_cell.values()]
         leads = [_mean(lead for _, lead in runs) for runs in by_cell.values()]
-        found[f"coverage at {level:.0%}"] = _resampled(covered)
-        found[f"lead at {level:.0%}"] = _resampled(leads)
+        found[f"coverage at {level:.0%}"] = mean_over_cells(covered)
+        found[f"lead at {level:.0%}"] = mean_over_cells(leads)
     return found
 
 
-def _resampled(cells: Sequence[Summed]) -> Score:
-    """Σ sums / Σ weights, with the percentiles of that over resamples of cells."""
+def mean_over_cells(cells: Sequence[Summed]) -> Score:
+    """Σ sums / Σ weights, with the percentiles of that over resamples of cells.
+
+    >>> print(mean_over_cells([(8.0, 10.0), (5.0, 5.0)]))
+    0.87 [0.80, 1.00]
+    """
     known = np.array([cell for cell in cells if cell[1] > 0]).reshape(-1, 2)
     if not len(known):
         return Score(float("nan"), float("nan"), float("nan"), 0)
