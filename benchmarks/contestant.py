@@ -20,22 +20,25 @@ MEASURE_EVERY = {"jax": 102}
 class Ours:
     """grokscope's stack, with the peers' interface."""
 
-    def __init__(self, device: str, runs: int, precision: str, compiled: bool | None, cell: str = "") -> None:
+    def __init__(
+        self, device: str, runs: int, precision: str, compiled: bool | None, cell: str = "", quick: bool = False
+    ) -> None:
         from grokscope.specs import RunSpec
-        from grokscope.studies.tasks.experiments import CELLS
+        from grokscope.studies.tasks.experiments import CELLS, QUICK
         from grokscope.training import Cohort, initial_state
 
         self.runs, self.device, self.compiled = runs, device, compiled
-        run = CELLS[cell].run(0, "tf32") if cell else RunSpec()
+        run = (QUICK if quick else CELLS)[cell].run(0, "tf32") if cell else RunSpec()
         self.specs = [replace(run, precision=precision).with_seed(seed) for seed in range(runs)]
         self.cohort = Cohort(self.specs, device)
         self.state = initial_state(self.cohort)
 
     def memory(self) -> tuple[int, int]:
-        """Bytes that PyTorch has taken of the device so far, and those that were expected."""
+        """Bytes that PyTorch has taken of the device so far, and those that were expected; none are taken of a CPU."""
         from grokscope.jobs import bytes_of_stack
 
-        return torch.cuda.max_memory_reserved(self.device), bytes_of_stack(self.specs)
+        taken = 0 if self.device == "cpu" else torch.cuda.max_memory_reserved(self.device)
+        return taken, bytes_of_stack(self.specs)
 
     def steps(self, n: int) -> None:
         """Take n optimiser steps."""
@@ -63,13 +66,15 @@ def main() -> None:
     parser.add_argument("--reference", action="store_true", help="on CUDA: the compiled reference")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--cell", default="", help="a kind of task of the study of tasks; the paper's if not given")
+    parser.add_argument("--quick", action="store_true", help="a small kind, and nothing is compiled")
     parser.add_argument("--strides", type=int, default=2, help="measurements in a round, 100 steps apart")
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     if chosen.name == "ours":
         # Compiled on a CPU; on CUDA by kernels, or compiled, where the bits depend on the stack.
         compiled = True if chosen.reference or chosen.device == "cpu" else None
-        contestant = Ours(chosen.device, chosen.runs, chosen.precision, compiled, chosen.cell)
+        compiled = False if chosen.quick else compiled
+        contestant = Ours(chosen.device, chosen.runs, chosen.precision, compiled, chosen.cell, chosen.quick)
     else:
         contestant = peers.build(chosen.name, chosen.device, chosen.runs)
     # Everything that a round does is done once before, so that nothing is compiled in it.

@@ -71,6 +71,15 @@ class Entry:
             total += float(child.stdout.readline())
         self.rates[kind].append(total)
 
+    def stop(self) -> None:
+        """End the processes, and close what they were asked and answered through."""
+        for child in self.children:
+            child.kill()
+            with child:  # waits for it
+                pass
+        if self.complaints is not None:
+            self.complaints.close()
+
     def row(self, naive: dict[str, float]) -> dict[str, Any]:
         """Median rates, and their ratios to the naive ones."""
         medians = {kind: statistics.median(rates) for kind, rates in self.rates.items() if rates}
@@ -162,8 +171,7 @@ def race(
     for entry in wave:
         if at_end is not None and not entry.failed:
             at_end(entry)
-        for child in entry.children:
-            child.kill()
+        entry.stop()
 
 
 def report(device: str, table: list[Entry], name: str) -> None:

@@ -65,7 +65,7 @@ def described(value: Any) -> str:
     if isinstance(value, tuple):
         value = {getattr(one, "name", one): one for one in value}
     words = list(value) if isinstance(value, dict) else list(get_args(value)) if get_origin(value) is Literal else []
-    return ", ".join(f"`{word}`" for word in words) or f"`{value}`"
+    return ", ".join(f"`{word}`" if word else "empty" for word in words) or f"`{value}`"
 
 
 def command_section(name: str, command: Callable[..., None]) -> str:

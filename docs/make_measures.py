@@ -43,6 +43,8 @@ SHOWN = {  # what the picture of a measure shows, where that is not its first co
     "updates": ["update_cosine", "update_decay_cosine"],
     "update_spectrum": ["update_top_share"],
     "commutator": ["commutator_defect"],
+    "last_block": ["last_fsd", "last_rank"],
+    "readings": ["post0.read.answer.fsd_one", "post1.read.answer.fsd_one"],
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["blocks", "command_lines", "run_blocks"]
+__all__ = ["blocks", "command_lines", "run_blocks", "shell_lines"]
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -26,8 +26,12 @@ def run_blocks(path: Path) -> dict[str, Any]:
     return names
 
 
+def shell_lines(text: str) -> list[str]:
+    """The lines of a page's shell blocks; one that ends with a backslash goes on in the next."""
+    return [line for block in blocks(text, "sh") for line in re.sub(r"\\\n\s*", "", block).splitlines()]
+
+
 def command_lines(text: str) -> list[list[str]]:
     """The words of every `grokscope …` in a page's shell blocks."""
-    joined = [re.sub(r"\\\n\s*", "", block) for block in blocks(text, "sh")]
-    lines = [shlex.split(line, comments=True) for block in joined for line in block.splitlines()]
+    lines = [shlex.split(line, comments=True) for line in shell_lines(text)]
     return [words[1:] for words in lines if words[:1] == ["grokscope"]]

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import coverage, coverage_page, scale, scale_page  # noqa: E402
+from benchmarks import coverage, coverage_page, provenance, scale, scale_page, tasks  # noqa: E402
 from benchmarks import page as pages  # noqa: E402
 
 from grokscope.jobs import shards, slurm  # noqa: E402
@@ -64,6 +65,40 @@ def test_what_is_measured_of_large_sweeps_can_be_measured_of_a_small_one(
         folder.mkdir(exist_ok=True)
         if work is not scale.indexing:  # so few runs have no index
             assert "refused" not in work(15, folder), work.__name__
+
+
+def test_what_is_measured_of_every_kind_of_task_can_be_measured_of_small_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provenance, "RESULTS", tmp_path)
+    monkeypatch.chdir(ROOT)  # where its processes find it
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    words = ["--device", "cpu", "--quick", "--runs", "2", "--rounds", "1", "--strides", "1", "--precision", "float32"]
+    tasks.main(words)
+    found = json.loads((tmp_path / "tasks-cpu.json").read_text())["measured"]
+    assert found["failed"] == {}
+    assert [(row["title"], row["task"]) for row in found["rows"]] == [
+        (name, cell.task) for name, cell in tasks.QUICK.items()
+    ]
+    for row in found["rows"]:
+        assert row["training"] > 0
+        assert row["measured"] > 0
+        assert row["expected"] > 10**6
+        assert (row["bytes"], row["as_expected"]) == (0, None), "of a CPU's memory nothing is known"
+
+
+@pytest.mark.parametrize(
+    ("taken", "expected", "near"),
+    [
+        (10**10, 11 * 10**9, True),
+        (10**10, 12 * 10**9, False),
+        (10**10, 8 * 10**9, False),
+        (50 * 2**20, 2**20, True),  # less than a few of PyTorch's blocks
+        (200 * 2**20, 100 * 2**20, False),
+    ],
+)
+def test_memory_is_as_expected_within_15_per_cent(taken: int, expected: int, near: bool) -> None:
+    assert tasks.compare_memory(taken, expected)["as_expected"] is near
 
 
 def test_another_measurement_gives_another_page(monkeypatch: pytest.MonkeyPatch) -> None:

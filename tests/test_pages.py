@@ -10,7 +10,7 @@ import pytest
 from paper_runs import evidence
 
 import grokscope.measures
-from grokscope.cli import parse
+from grokscope.cli import parse, run
 from grokscope.errors import InputError
 from grokscope.jobs import run_all
 from grokscope.measures import MEASURES
@@ -21,7 +21,7 @@ from grokscope.studies import Evidence, Study, Verdict, find_study, gather, judg
 from grokscope.studies.synchronization import SECTIONS, STUDY, over_time, phases
 from grokscope.tasks import named_task
 from grokscope.view.table import Table
-from pages import blocks, command_lines, run_blocks
+from pages import blocks, command_lines, run_blocks, shell_lines
 
 ROOT = Path(__file__).parents[1]
 HOW_TO = ROOT / "docs" / "how-to"
@@ -101,11 +101,28 @@ def test_how_to_train_your_own_task(alone: Path) -> None:
     a, b = names["task"].inputs.T
     assert ((a * a + a * b + b * b) % 7 == names["task"].answers).all()
     mine = named_task("mine.npz")
-    assert (mine.rows, mine.classes, mine.held_out) == (169, 13, ("large",))
+    assert (mine.rows, mine.classes, mine.held_out) == (529, 23, ("large",))
     own = names["own"]
     assert (own.rows, own.features, own.classes, own.is_real) == (120, 8, 2, True)
     assert names["run"].record.evaluations["validation_relative_error"][-1] < 1
     assert (alone / "real.html").stat().st_size > 50_000
+
+
+def test_rows_of_your_own_are_trained_and_reported_by_the_commands_of_the_page(alone: Path) -> None:
+    text = (HOW_TO / "train-your-own-task.md").read_text(encoding="utf-8")
+    [making] = [block for block in blocks(text, "python") if 'np.savez("mine.npz"' in block]
+    exec(making, {})
+    lines = [words for words in command_lines(text) if {"mine.npz", "runs/rows"} & {*words}]
+    assert [words[0] for words in lines] == ["tasks", "train", "list", "show", "report"]
+    for words in lines:
+        assert run(words) == 0
+    [trained] = open_runs("runs/rows")
+    timeline = trained.record.timeline
+    assert timeline.memorized is not None
+    assert timeline.grokked is not None
+    assert timeline.memorized < 50 < timeline.grokked < 200, "as the page says"
+    assert trained.record.evaluations["large_accuracy"][-1] > 0.9
+    assert (alone / "rows.html").stat().st_size > 50_000
 
 
 def test_how_to_bring_your_own_group(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -206,7 +223,7 @@ def test_every_command_on_a_page_can_be_given(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for words in command_lines(text):
         parse(words)
-    others = {line.split()[0] for block in blocks(text, "sh") for line in block.splitlines()} - {"grokscope"}
+    others = {line.split()[0] for line in shell_lines(text)} - {"grokscope"}
     assert others <= {"make", "source", "python"}
 
 

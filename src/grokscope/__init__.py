@@ -11,24 +11,28 @@ from grokscope.lazy import exports
 from grokscope.runs import Run, Runs
 from grokscope.specs import RunSpec
 from grokscope.version import __version__
+from grokscope.view.collection import Collection, open_collection
 from grokscope.view.opened import OpenedRun, OpenedRuns, open_folder
 
 if TYPE_CHECKING:
-    from grokscope.attach import Monitor, WeightDecayController
+    from grokscope.attach import Monitor, Steering, WeightDecayController
     from grokscope.tasks import Group, Task, named_group, named_task
 else:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "attach": ["Monitor", "WeightDecayController"],
+            "attach": ["Monitor", "Steering", "WeightDecayController"],
             "tasks": ["Group", "Task", "named_group", "named_task"],
         },
     )
 
 # `runs = grokscope.open(DIR)`, as one opens a data set.
 open = open_folder
+# `grokscope.collection(NAME)`, the Parquet tables of a study's records.
+collection = open_collection
 
 __all__ = [
+    "Collection",
     "Group",
     "InputError",
     "Monitor",
@@ -37,9 +41,11 @@ __all__ = [
     "Run",
     "RunSpec",
     "Runs",
+    "Steering",
     "Task",
     "WeightDecayController",
     "__version__",
+    "collection",
     "named_group",
     "named_task",
     "open",

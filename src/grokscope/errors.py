@@ -1,9 +1,10 @@
 """What a person sees when their input cannot be used."""
 
+import shlex
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["InputError", "did_you_mean", "nearest", "plural", "require", "shown"]
+__all__ = ["InputError", "did_you_mean", "for_shell", "nearest", "plural", "require", "shown"]
 
 SHOWN_CHARACTERS = 80
 
@@ -26,6 +27,15 @@ def shown(value: object) -> str:
     except (ValueError, RecursionError):  # an integer of more than 4,300 digits; lists within lists within lists
         text = f"<{type(value).__name__} too large to write>"
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}… ({len(text)} characters)"
+
+
+def for_shell(place: object) -> str:
+    """A file, folder or address as a command line takes it, whatever its name holds.
+
+    >>> for_shell("runs/first"), for_shell("my runs")
+    ('runs/first', "'my runs'")
+    """
+    return shlex.quote(str(place))
 
 
 def plural(count: int, noun: str) -> str:

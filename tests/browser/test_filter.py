@@ -96,6 +96,10 @@ def test_triggers_and_shuffled_labels_are_found_by_their_words(page: Any, tmp_pa
     for words, spec in (("shuffled", shuffled.spec), ("fsd trigger", triggered.spec)):
         page.fill("#filter", words)
         assert run_names(page) == [run_name(spec)]
+    page.fill("#filter", "")
+    head, *rows = rows_of(downloaded(page, "#table-csv"))
+    says = {row[head.index("run")]: row[head.index("shuffled_labels")] for row in rows}
+    assert says == {run_name(one.spec): str(one is shuffled).lower() for one in (usual, shuffled, triggered)}
 
 
 def test_the_columns_are_those_that_vary_and_can_be_chosen(page: Any, mixed_report: str) -> None:

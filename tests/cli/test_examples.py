@@ -54,8 +54,9 @@ def packed_runs(folder: Path) -> None:
     """Records as `reproduce` leaves them."""
     small_runs(folder / "runs")
     save_records(folder / "small.records.gz", stored_records(Store(folder / "runs")))
-    claim = {"name": "a-claim", "reported": "1", "value": "2", "n": 3, "verdict": "reproduced"}
-    (folder / "claims.json").write_text(json.dumps([claim]))
+    claim = {"name": "a-claim", "statement": "It is one.", "reported": "1", "value": "2", "n": 3}
+    (folder / "claims.json").write_text(json.dumps([claim | {"verdict": "reproduced"}]))
+    (folder / "provenance.json").write_text(json.dumps({"rules": "0" * 64}))
 
 
 def published_weights(path: Path) -> None:

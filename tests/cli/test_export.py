@@ -7,7 +7,8 @@ import torch
 from small_commands import TINY, rejected, words
 
 from grokscope.cli import run
-from grokscope.runs import run_name
+from grokscope.runs import Store, run_name
+from grokscope.runs.packing import save_records
 
 pytestmark = pytest.mark.usefixtures("here", "in_process")
 
@@ -46,7 +47,7 @@ def test_bad_input(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("export runs add_mod7_s0 --out tiny.json/x", "'tiny.json/x' could not be written: Not a directory"),
         ("export runs --format parquet --at 4", "--at has no effect with --format parquet"),
         ("import file:///tmp/none", "name the folder for the runs with --out"),
-        ("import runs --out copy", "convert takes .pt, .pth, .bin, .ckpt files, got 'runs'"),
+        ("import runs --out copy", "'runs' is a folder without records (*.records.gz); runs in it need no import"),
         ("import none.pt", "there is no file 'none.pt'"),
     ]:
         rejected(words(line), sentence, here, capsys)
@@ -56,3 +57,22 @@ def test_a_pt_file_becomes_safetensors(here: Path, capsys: pytest.CaptureFixture
     torch.save({"embed.weight": torch.ones(2, 2)}, here / "a.pt")
     assert run(words("import a.pt --out b.safetensors")) == 0
     assert capsys.readouterr().out == "wrote b.safetensors: 1 tensor\n"
+
+
+def test_packed_records_are_listed_after_the_command_that_their_folder_names(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(words("train add_mod7 --seeds 0:2 --spec tiny.json --out trained"))
+    (here / "packed").mkdir()
+    save_records(here / "packed" / "all.records.gz", [one.record() for one in Store("trained")])
+    rejected(words("import packed"), "name the folder for the runs with --out", here, capsys)
+    rejected(words("import trained --out runs"), "a folder without records (*.records.gz)", here, capsys)
+    capsys.readouterr()
+    assert run(words("list packed")) == 0
+    command = capsys.readouterr().out.strip().partition("make runs of them with: grokscope ")[2]
+    assert run(words(command)) == 0
+    then = capsys.readouterr().out.strip().partition("list them with: grokscope ")[2]
+    assert run(words("list trained")) == 0
+    trained = capsys.readouterr().out
+    assert run(words(then)) == 0
+    assert capsys.readouterr().out == trained

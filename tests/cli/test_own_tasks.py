@@ -1,6 +1,7 @@
 """Tasks of every kind through the command line: bad ones in one sentence, good ones wherever runs are shown."""
 
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,7 +52,7 @@ BAD: dict[str, tuple[Callable[[str], object], str]] = {
     ),
     "not a number": (
         lambda name: np.savez(name, vectors=VECTORS / 0.0, answers=ANSWERS),
-        "each input of bad.npz must be a finite number, got another one in row 0",
+        "each input of bad.npz must be a finite number below 1e+18, got nan in row 0",
     ),
     "no validation": (
         lambda name: np.savez(name, tokens=TOKENS, answers=ANSWERS, train=~FAR, held_out_far=FAR),
@@ -61,6 +62,26 @@ BAD: dict[str, tuple[Callable[[str], object], str]] = {
     "texts": (
         lambda name: np.savez(name, tokens=TOKENS.astype(str), answers=ANSWERS),
         "must hold numbers, got '<U",
+    ),
+    "no variance": (
+        lambda name: np.savez(name, vectors=VECTORS, answers=np.full(36, 0.1), success=0.1),
+        "the answers of bad.npz must vary, for success is a share of their variance",
+    ),
+    "too large for a square": (
+        lambda name: np.savez(name, vectors=VECTORS, answers=VECTORS * 1e30, success=0.1),
+        "each answer of bad.npz must be a finite number below 1e+18, got ",
+    ),
+    "too long": (
+        lambda name: np.savez_compressed(name, tokens=np.zeros((4, 2**21), dtype=np.int8), answers=[0, 1, 0, 1]),
+        "bad.npz may have at most 4,096 tokens in a sequence, got 2097152",
+    ),
+    "too many classes": (
+        lambda name: np.savez(name, tokens=TOKENS, answers=ANSWERS, classes=10**12),
+        "bad.npz may have at most 1,048,576 classes or outputs, got 1000000000000",
+    ),
+    "another packing": (
+        lambda name: zipfile.ZipFile(name, "w", zipfile.ZIP_LZMA).writestr("tokens.npy", b"x"),
+        "must be stored or deflated, as numpy does, got method 14",
     ),
     "no success": (
         lambda name: np.savez(name, vectors=VECTORS, answers=VECTORS),
@@ -94,6 +115,7 @@ def test_a_bad_file_is_one_sentence_and_status_2(
         (f"train mine.npz {SEQUENCE} --embedded True", "embedded has no meaning for kind transformer"),
         (f"train mine.npz {PLAIN} --embedded yes", "--embedded takes one of True, False, got 'yes'"),
         (f"train real.npz {PLAIN} --loss mse --embedded True", "an MLP that reads vectors has none"),
+        (f"train real.npz --kind mlp --loss mse --mlp-width {10**12} --device cpu --out runs", "one run of real.npz"),
         (f"train mine.npz {PLAIN} --initial-scale 0", "scale must be positive, got 0"),
         (f"train mine.npz {PLAIN} --train-fraction 0.01", "of the 30 rows of mine.npz leaves no training row"),
         (f"train mine.npz#0123456789abcdef {PLAIN}", "'mine.npz' has changed: expected sha256 0123456789abcdef…, got"),

@@ -134,7 +134,10 @@ def test_studies_and_their_parts_are_listed(capsys: pytest.CaptureFixture[str]) 
         (["bakeoff", "--claims", "--remake"], "--claims and --remake exclude each other: give one of them"),
         (["bakeoff", "--remake", "--quick"], "--remake trains nothing: leave out --quick"),
         (["bakeoff", "--claims", "--device", "cpu"], "--claims trains nothing: leave out --device or --deterministic"),
-        (["bakeoff", "--from", "results"], "--from has no effect here: it needs --claims, --remake or --figure"),
+        (
+            ["bakeoff", "--from", "results"],
+            "--from has no effect here: it needs --claims, --remake, --collection, --figure or --list-parts",
+        ),
         (["bakeoff", "--remake", "--out", "x"], "--remake needs --from, where the records are, and --out"),
         (["bakeoff", "--remake", "--from", "x"], "--remake needs --from, where the records are, and --out"),
         (["bakeoff", "--remake", "--from", "x", "--out", "y"], "there is no folder 'x'"),
@@ -146,7 +149,10 @@ def test_studies_and_their_parts_are_listed(capsys: pytest.CaptureFixture[str]) 
         (["bakeoff", "--dry-run", "--damaged", "skip"], "--dry-run and --plan-only train nothing: leave out --damaged"),
         (["bakeoff", "--plan-only", "p", "--damaged", "stop"], "train nothing: leave out --damaged"),
         (["bakeoff", "--plan-only", "p", "--executor", "slurm"], "a plan for a worker: leave out --executor"),
-        (["bakeoff", "--dry-run", "--json"], "--json has no effect with --dry-run, --plan-only or --figure"),
+        (
+            ["bakeoff", "--dry-run", "--json"],
+            "--json has no effect with --dry-run, --plan-only, --part, --collection or --figure",
+        ),
         (["bakeoff", "--partition", "gpu"], "--partition has no effect with --executor local; use --executor slurm"),
         (["synchronization", "--figure", "fig-arhc", "--from", "x"], "no figure 'fig-arhc'; did you mean 'fig-arch'?"),
         (["synchronization", "--figure", "fig-arch"], "--figure needs --from, where the runs or records are"),

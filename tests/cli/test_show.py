@@ -103,8 +103,8 @@ def test_a_fork_that_had_memorised_is_listed_so(here: Path, capsys: pytest.Captu
         Store("runs").add(spec).finish(RunOutcome("never", memorized=memorized))
     assert run(words("list runs")) == 0
     parent, fork = capsys.readouterr().out.splitlines()[1:3]
-    assert re.search(r"never within the budget +2 +– +– +–$", parent)
-    assert re.search(r"never within the budget +before the fork +– +– +4$", fork)
+    assert re.search(r"not grokked +2 +– +– +–$", parent)
+    assert re.search(r"not grokked +before the fork +– +– +4$", fork)
 
 
 def test_two_runs_of_one_name_are_told_apart(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -81,3 +81,14 @@ def test_a_remote_store_is_trained_in_copied_and_examined(tmp_path: Path, capsys
 )
 def test_bad_input(line: str, sentence: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rejected(words(line), sentence, here, capsys)
+
+
+def test_a_run_that_waits_for_its_turn_is_pending_and_one_with_a_log_in_progress(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    store = Store("runs")
+    for seed in (1, 2, 3):
+        store.add(TINY.with_seed(seed))
+    store.locate(TINY.with_seed(2)).append({"step": 0, "train_accuracy": 0.1, "validation_accuracy": 0.1})
+    assert run(words("status runs")) == 0
+    assert capsys.readouterr().out == "3 runs: 0 finished, 1 in progress, 2 pending\n"

@@ -57,6 +57,30 @@ def test_what_cannot_be_trained_is_rejected_before_anything_is_written(
     assert not (tmp_path / "runs").exists()
 
 
+HUGE = replace(TINY, architecture=replace(TINY.architecture, width=2**16, heads=2, mlp_width=2**22))
+
+
+def test_a_run_that_no_memory_holds_is_rejected_before_it_is_taken(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"one run of add_mod7 takes about [0-9,]+ GiB of memory, and cpu has [0-9]+"):
+        prepare_plan(Plan(str(tmp_path / "runs"), (TINY, HUGE)))
+    with pytest.raises(InputError, match="use a smaller model or batch"):
+        run_all([HUGE], Store(tmp_path / "runs"), compiled=False)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_memory_of_a_machine_elsewhere_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preparation, "total_memory", lambda device: 0)
+    with pytest.raises(InputError, match="and cpu has 0 GiB"):
+        prepare_plan(Plan(str(tmp_path), (TINY,)))
+    assert prepare_plan(Plan(str(tmp_path), (TINY,)), is_here=False) == [run_name(TINY)]
+
+
+def test_what_is_finished_needs_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_all([TINY], Store(tmp_path), compiled=False)
+    monkeypatch.setattr(preparation, "total_memory", lambda device: 0)
+    assert prepare_plan(Plan(str(tmp_path), (TINY,))) == []
+
+
 def test_where_there_is_no_cuda_it_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(InputError, match="device 'cuda' is not available; use cpu"):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from grokscope.jobs import (
     Notice,
     Progress,
     Stopped,
+    compilation,
     run_all,
     state_at,
     training_stack,
@@ -20,7 +22,7 @@ from grokscope.jobs import (
 from grokscope.jobs import states as state_module
 from grokscope.runs import RunFolder, Store, outcome, run_name
 from grokscope.runs.provenance import provenance
-from grokscope.specs import Cadence, ReadingSpec, RunSpec, Training
+from grokscope.specs import Cadence, Fork, ReadingSpec, RunSpec, Training
 from short_runs import STEPS, tiny
 from stacks import train_stack
 
@@ -180,36 +182,69 @@ def test_after_damage_an_earlier_generation_leads_to_the_same_end(
     assert contents(tmp_path) == contents(straight.path)
 
 
-def test_a_bit_of_arithmetic_is_decided_by_the_spec_and_not_by_what_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Compiled and eager steps round differently: a run that resumes near its end must not change over."""
-    monkeypatch.setattr(state_module, "COMPILE_PAYS_AFTER", 10)
-    asked: list[bool | None] = []
+@pytest.fixture
+def compiled_after(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[int, bool | None]]:
+    """Runs are compiled from step 5 on; whether each step taken and each evaluation made was, by the step it led to."""
+    monkeypatch.setattr(compilation, "plain_steps", lambda key: 5)
+    taken: dict[int, bool | None] = {}
 
-    def spy(module: ModuleType, name: str) -> None:
+    def spied(module: ModuleType, name: str) -> None:
         works = getattr(module, name)
 
-        def eager(*arguments: object) -> object:
-            asked.append(arguments[-1])
+        def eager(*arguments: Any) -> object:
+            if name == "advance":
+                state, _, steps, asked = arguments
+                taken.update(dict.fromkeys(range(int(state.step[0]) + 1, int(state.step[0]) + steps + 1), asked))
+            else:
+                evaluated.append(arguments[-1])
             return works(*arguments[:-1], False)
 
         monkeypatch.setattr(module, name, eager)
 
-    spy(training_stack, "advance")
-    spy(state_module, "advance")
-    spy(training_stack, "snapshot")
+    evaluated: list[bool | None] = []
+    for module in (training_stack, state_module):
+        for name in ("advance", "snapshot"):
+            spied(module, name)
+    yield taken
+    assert set(evaluated) <= {False, True}
+
+
+@pytest.mark.parametrize("steps", [4, 5, 6, 8, 12])
+def test_which_steps_are_compiled_does_not_depend_on_how_many_there_are(
+    steps: int, tmp_path: Path, compiled_after: dict[int, bool | None]
+) -> None:
+    """Compiled and plain steps round differently: a run with fewer steps is the beginning of one with more."""
+    run_all([tiny(steps=steps)], Store(tmp_path))
+    assert compiled_after == {step: step > 5 for step in range(1, steps + 1)}
+    layout = Store(tmp_path).find(run_name(tiny(steps=steps))).outcome.layout
+    assert (layout["compiled"], layout.get("compiled_from")) == ((True, 5) if steps > 5 else (False, None))
+
+
+def test_a_run_that_resumes_forks_or_is_trained_again_goes_on_as_it_began(
+    tmp_path: Path, compiled_after: dict[int, bool | None]
+) -> None:
     calls = iter(range(100))
     with pytest.raises(Stopped):
-        run_all([tiny()], Store(tmp_path), should_stop=lambda: next(calls) == 4)
+        run_all([tiny()], Store(tmp_path), should_stop=lambda: next(calls) == 3)
     run_all([tiny()], Store(tmp_path))
     state_at(Store(tmp_path).find(run_name(tiny())), 7, Store(tmp_path))
-    assert set(asked) == {True}
-    assert Store(tmp_path).find(run_name(tiny())).outcome.layout["compiled"] is True
-    asked.clear()
-    run_all([tiny(steps=8)], Store(tmp_path))
-    assert set(asked) == {False}
-    assert Store(tmp_path).find(run_name(tiny(steps=8))).outcome.layout["compiled"] is False
+    assert compiled_after == {step: step > 5 for step in range(1, STEPS + 1)}
+    compiled_after.clear()
+    fork = replace(tiny(), fork=Fork(tiny().content_hash, 3))
+    run_all([fork], Store(tmp_path))
+    assert compiled_after == {step: step > 5 for step in range(1, STEPS + 1)}  # from its parent's first state on
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_run_of_an_earlier_version_is_trained_again_as_it_was(
+    compiled: bool, straight: Store, compiled_after: dict[int, bool | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says only whether it was compiled, which then held for all of its steps."""
+    folder = straight.find(run_name(tiny(0)))
+    layout = {**(folder.outcome.layout or {}), "compiled": compiled}
+    monkeypatch.setattr(RunFolder, "outcome", replace(folder.outcome, layout=layout))
+    state_at(folder, 7, straight)
+    assert set(compiled_after.values()) == {compiled}
 
 
 def test_finished_runs_are_not_trained_again(straight: Store) -> None:

@@ -199,8 +199,9 @@ def test_each_run_has_one_number_in_every_column(task: str) -> None:
         for column, value in numbers(row).items():
             assert type(value) is float, column
             assert np.isfinite(value), column
-    varied = [column for column in rows[0] if len({row[column] for row in rows}) > 1]
-    assert len(varied) > 0.7 * len(rows[0]), "three runs are three"
+    own = [column for column in rows[0] if ".rank_" not in column]  # there are few ranks, and many columns of them
+    varied = [column for column in own if len({row[column] for row in rows}) > 1]
+    assert len(varied) > 0.7 * len(own), "three runs are three"
 
 
 # Numbers, from the definitions: the plain module, loops and numpy.
@@ -376,6 +377,7 @@ def test_every_measure_is_compared_with_something() -> None:
     plain = {"fsd", "rank", "concentration", "embedding", "memorization", "norms", "control", "fsd_null"}
     # Whose own files have a loop or a plain module for every column.
     apart = {"singular_values", "output_entropy", "representation", "updates", "update_spectrum", "commutator"}
+    apart |= {"last_block", "readings"}
     assert set(MEASURES) - set(DIRECT) == plain | apart
 
 
@@ -509,7 +511,7 @@ def test_everything_else_is_measured_on_every_architecture(architecture: str) ->
     model = ARCHITECTURES[architecture]
     without_mlp = {"logit_map", "neuron_restricted", "hidden_restricted", "hidden_excluded"}
     names = set(STACKED) - (without_mlp if model.mlp != "on" else set())
-    names -= {"patching"} if model.attention != "on" else set()
+    names -= {"patching", "readings"} if model.attention != "on" else set()  # some places see nothing there
     spec = spec_of("add_mod7", model)
     for row in measure(Question(trained("add_mod7", model, 2), spec=spec), sorted(names)):
         assert row["undefined"] == ""

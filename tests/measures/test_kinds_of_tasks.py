@@ -1,5 +1,6 @@
 """Every measure of the catalogue on every kind of task and model: columns, or one sentence."""
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from math import isfinite, isnan
@@ -82,6 +83,26 @@ def test_what_needs_no_basis_is_measured_of_every_task_and_model(kind: str, name
         alone = {"representation_entropy", "singular_entropy_unembed.W_U"} if "ridge" in kind else set()
         assert missing <= alone
     assert first != second or (kind, name) == ("ridge, linear model", "representation")
+
+
+# Written down and not derived: a measure that forgot to say that it needs a basis would give numbers of nothing.
+MEASURED = {
+    "two hops, transformer": {*EVERYWHERE, "output_entropy", "ablation", "patching"},
+    "random table, transformer": {*EVERYWHERE, "output_entropy", "ablation", "patching", "control"},
+    "ridge, MLP": {*EVERYWHERE, "ablation"},
+    "ridge, linear model": {*EVERYWHERE},
+}
+
+
+@pytest.mark.parametrize("kind", WITHOUT_BASIS)
+def test_without_a_basis_these_are_measured_and_no_others(kind: str) -> None:
+    question = Question(trained(kind), spec=spec_of(kind))
+    found = set()
+    for name in MEASURES:
+        with suppress(InputError):
+            measure(question, [name])
+            found.add(name)
+    assert found == MEASURED[kind]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -87,7 +87,7 @@ def test_a_run_that_ends_changes_vanishes_or_comes_is_seen(folder: Path, read: l
     store.add(RunSpec().with_seed(99))
     rows = {row["run"]: row for row in open_runs(folder).table()}
     assert sorted(read) == sorted(name_of(seed) for seed in (0, 1, 3, 99))
-    assert rows[name_of(0)]["outcome"] == "never"
+    assert rows[name_of(0)]["outcome"] == "not grokked"
     assert rows[name_of(1)]["grokked"] == 4002
     assert name_of(2) not in rows
     assert rows[name_of(3)]["outcome"] == "unfinished"

@@ -37,7 +37,7 @@ def same(one: RunRecord, other: RunRecord) -> None:
 def test_a_folder_opens_and_lists() -> None:
     run = grokscope.open(OLD / "finished")[NAME]
     (row,) = grokscope.open(OLD / "finished").table()
-    assert (row["run"], row["task"], row["outcome"], row["study"]) == (run.name, "add_mod5", "unstable", None)
+    assert (row["run"], row["task"], row["outcome"], row["study"]) == (run.name, "add_mod5", "not memorised", None)
     assert run.record.outcome.provenance["commit"] == "d565413"
     assert run.record.timeline.last == 8
     assert run.record.made_for == ()

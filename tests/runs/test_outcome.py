@@ -3,7 +3,7 @@
 import pytest
 
 from grokscope.runs import RunOutcome
-from grokscope.runs.outcome import ENDINGS
+from grokscope.runs.outcome import CODES, ENDINGS, NOT_MEMORIZED, describe_ending
 from grokscope.timeline import Outcome
 
 EVALUATIONS = {
@@ -38,8 +38,20 @@ def test_stored_and_read_it_is_the_same() -> None:
     assert "control" not in RunOutcome("never").to_dict()
 
 
-def test_endings_are_those_of_timelines() -> None:
-    assert {*ENDINGS} == {"unfinished", *(one.name.lower() for one in Outcome)}
+@pytest.mark.parametrize("outcome", Outcome)
+def test_an_outcome_has_the_words_of_the_page_without_its_marks(outcome: Outcome) -> None:
+    assert describe_ending(outcome.name.lower(), 100) == str(outcome).rstrip(" †‡")
+    assert RunOutcome(outcome.name.lower(), memorized=100).ending in ENDINGS
+
+
+def test_what_never_memorised_is_not_unstable() -> None:
+    assert RunOutcome("unstable").ending == NOT_MEMORIZED
+    assert RunOutcome("never").ending == "not grokked"
+    assert RunOutcome().ending == "unfinished"
+
+
+def test_codes_are_the_names_of_timelines() -> None:
+    assert {*CODES} == {"unfinished", *(one.name.lower() for one in Outcome)}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def test_the_table_has_a_row_for_every_run(path: Path) -> None:
     assert (add["task"], add["seed"], add["weight_decay"], add["fork_step"]) == ("add_mod11", 3, 1.0, None)
     assert (fork["weight_decay"], fork["fork_step"]) == (2.0, 4)
     assert (waiting["outcome"], waiting["memorized"], waiting["grokked"]) == ("unfinished", None, None)
-    assert add["outcome"] == opened[ADD.content_hash].folder.outcome.outcome
+    assert add["outcome"] == opened[ADD.content_hash].folder.outcome.ending
 
 
 def test_a_run_tells_what_it_is_and_where_its_weights_are(path: Path) -> None:

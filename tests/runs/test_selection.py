@@ -120,7 +120,7 @@ def test_runs_and_a_run_print_on_one_line(path: Path, tmp_path: Path) -> None:
     assert repr(runs) == f"<4 runs of {str(path)!r}>"
     assert repr(runs[:1]) == f"<1 run of {str(path)!r}>"
     assert repr(runs.where(weight_decay=2)[0]) == (
-        f"<run {run_name(FORK)}: λ = 2, 8 steps, {runs[FORK.content_hash].record.outcome.outcome}>"
+        f"<run {run_name(FORK)}: λ = 2, 8 steps, {runs[FORK.content_hash].record.outcome.ending}>"
     )
     assert repr(runs.where(outcome="unfinished")[0]) == f"<run {run_name(WAITING)}: λ = 1, 8 steps, unfinished>"
     monitored = replace(ADD, model="MLP", training=replace(ADD.training, weight_decay=None))

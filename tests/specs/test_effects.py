@@ -19,8 +19,10 @@ from grokscope.specs import (
     Fork,
     Initialization,
     Membership,
+    NormHold,
     Plan,
     ReadingSpec,
+    Release,
     RunSpec,
     Seeds,
     Spec,
@@ -30,7 +32,9 @@ from grokscope.specs import (
 from grokscope.timeline import timeline_of
 from grokscope.training import advance
 
-RUN = small_run("add_mod7", 0, TWO_LAYERS, steps=4, learning_rate=0.01, grokfast_alpha=0.9, gradient="grokfast")
+RUN = small_run(
+    "add_mod7", 0, TWO_LAYERS, steps=4, learning_rate=0.01, grokfast_alpha=0.9, gradient="grokfast", optimizer="muon"
+)
 PARENT = "0123456789abcdef"
 # Another value of each field, for which its spec is valid.
 OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
@@ -93,6 +97,14 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
             "grokfast_alpha": 0.5,
             "grokfast_lamb": 5.0,
             "loss": "mse",
+            "optimizer": "adamw",
+            "muon_learning_rate": 0.05,
+            "muon_momentum": 0.8,
+            "muon_precision": "bfloat16",
+            "embedding_decay": 2.0,
+            "matrix_decay": 2.0,
+            "vector_decay": 2.0,
+            "head_decay": 2.0,
         },
     ),
     Cadence: (Cadence(), {"every": 100, "per_decade": 3, "at": (7,)}),
@@ -113,6 +125,24 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
             "restore_after_grokking": False,
         },
     ),
+    Release: (
+        Release(),
+        {
+            "at": ("loss_rises",),
+            "weight_decay": 0.5,
+            "every": 25,
+            "anneal_steps": 500,
+            "validation_accuracy": 0.9,
+            "slowdown": 0.5,
+            "window": 100,
+            "least_fall": 0.2,
+            "norm_target": 30.0,
+            "memorized": 0.95,
+            "accuracy_drop": 0.05,
+            "memorized_loss": 0.2,
+            "loss_factor": 2.0,
+        },
+    ),
     Fork: (Fork(PARENT, 2), {"parent": PARENT[::-1], "step": 3, "moments": "reset", "scale": 2.0, "norm": "frozen"}),
     RunSpec: (
         RUN,
@@ -126,12 +156,18 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
             "training": Training(),
             "trigger": Trigger(),
             "control": ClosedLoop(),
+            "release": Release(),
             "fork": Fork(PARENT, 2),
+            "norm_hold": NormHold(),
             "checkpoints": Cadence(every=7),
             "measurements": Cadence(every=7),
             "precision": "bf16",
             "model": "another",
         },
+    ),
+    NormHold: (
+        NormHold(("embed",), level=0.5, over=3),
+        {"parts": ("unembed",), "start": 1, "end": 2, "level": 2.0, "over": 2, "side": "at_least"},
     ),
     Membership: (Membership("a", "b", "c"), {"study": "d", "experiment": "e", "name": "f"}),
     Plan: (
@@ -145,6 +181,7 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
             "measures": ("fsd",),
             "milestones": ("ablation",),
             "measured": (RUN.content_hash,),
+            "signals": True,
             "deterministic": True,
             "made_for": ((Membership("synchronization", "base", "add_mod7_s0"),),),
         },
@@ -188,7 +225,8 @@ EFFECTS: dict[type[Spec], Callable[[Any], Any]] = {
     Seeds: lambda spec: trained(seeds=spec),
     Training: lambda spec: trained(training=spec),
     Cadence: lambda spec: spec.steps(1000),
-    **dict.fromkeys((Trigger, ClosedLoop, Fork, RunSpec, Membership, Plan), lambda spec: spec.content_hash),
+    NormHold: lambda spec: trained(norm_hold=spec),
+    **dict.fromkeys((Trigger, ClosedLoop, Release, Fork, RunSpec, Membership, Plan), lambda spec: spec.content_hash),
 }
 
 

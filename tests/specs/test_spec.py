@@ -7,7 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grokscope.errors import InputError
-from grokscope.specs import Architecture, Cadence, ClosedLoop, Fork, ReadingSpec, RunSpec, Seeds, Training, Trigger
+from grokscope.specs import (
+    Architecture,
+    Cadence,
+    ClosedLoop,
+    Fork,
+    NormHold,
+    ReadingSpec,
+    Release,
+    RunSpec,
+    Seeds,
+    Training,
+    Trigger,
+)
 from grokscope.specs.spec import Spec
 
 seeds = st.integers(0, 2**63 - 1)
@@ -78,6 +90,8 @@ def test_every_field_changes_the_hash() -> None:
         "training": Training(beta2=0.98),
         "trigger": Trigger(),
         "control": ClosedLoop(),
+        "norm_hold": NormHold(),
+        "release": Release(),
         "fork": Fork("0123456789abcdef", 1000),
         "checkpoints": Cadence(250),
         "measurements": Cadence(250),

@@ -73,6 +73,12 @@ def test_a_run_is_named_by_the_content_and_not_by_the_place(here: Path) -> None:
         _ = RunSpec("mine.npz").content_hash
 
 
+def test_a_link_is_read_and_named_by_itself(here: Path) -> None:
+    (here / "linked.npz").symlink_to("mine.npz")
+    assert named_task("linked.npz").name == "linked.npz"
+    assert pinned_task_name("linked.npz").partition("#")[2] == pinned_task_name("mine.npz").partition("#")[2]
+
+
 @pytest.mark.usefixtures("here")
 def test_two_functions_of_one_file_are_two_tasks() -> None:
     Path("mine.py").write_text(f"{ROWS}\ndef others():\n    return rows()\n")
@@ -180,6 +186,9 @@ def test_code_is_not_run_unless_its_function_is_named_and_wanted() -> None:
         ("nope.py:rows", "the task 'nope.py' cannot be read: No such file or directory"),
         ("folder.npz", "the task 'folder.npz' is a folder, not a file"),
         ("pipe.npz", "the task 'pipe.npz' is a pipe, not a file"),
+        ("loop.npz", "the task 'loop.npz' is a link, not a file"),
+        ("gone.npz", "the task 'gone.npz' cannot be read: No such file or directory"),
+        ("endless.npz", "the task 'endless.npz' is a device, not a file"),
         ("large.npz", "the task 'large.npz' has 4,294,967,296 bytes, and at most 268,435,456 are read"),
         ("large.py:rows", "the task 'large.py' has 4,294,967,296 bytes, and at most 1,048,576 are read"),
         ("mine.py", "; a function that gives rows is named as FILE.py:FUNCTION"),
@@ -193,6 +202,8 @@ def test_code_is_not_run_unless_its_function_is_named_and_wanted() -> None:
 )
 def test_bad_names_are_one_sentence(here: Path, name: str, sentence: str) -> None:
     os.mkfifo("pipe.npz")
+    for link, target in {"loop": "loop.npz", "gone": "nowhere", "endless": "/dev/zero"}.items():
+        Path(f"{link}.npz").symlink_to(target)
     Path("folder.npz").mkdir()
     for path in ("large.npz", "large.py"):
         with Path(path).open("wb") as file:

@@ -19,9 +19,9 @@ PAIRS = [[a, b] for a in range(4) for b in range(4)]
 SUMS = [(a + b) % 4 for a, b in PAIRS]
 
 
-def parquet(columns: dict[str, Any], metadata: dict[str, str] | None = None, **options: Any) -> bytes:
+def parquet(columns: Any, metadata: dict[Any, Any] | None = None, **options: Any) -> bytes:
     content = io.BytesIO()
-    table = pa.table(columns)
+    table = pa.table(columns) if isinstance(columns, dict) else columns
     pq.write_table(table.replace_schema_metadata(metadata) if metadata else table, content, **options)
     return content.getvalue()
 
@@ -55,6 +55,8 @@ def test_vectors_settings_and_groups_are_read() -> None:
 
 
 GOOD = parquet(rows())
+MANY = parquet({"tokens": [[0, 1]] * 65, "answer": [0] * 65, "group": [f"far{i}" for i in range(65)]})
+TWICE = parquet(pa.Table.from_arrays([pa.array(PAIRS), pa.array(SUMS), pa.array(SUMS)], ["tokens", "answer", "answer"]))
 
 
 @pytest.mark.parametrize(
@@ -80,6 +82,10 @@ GOOD = parquet(rows())
         (parquet(rows(group=list(range(16)))), "the group of mine must be a text in every row"),
         (parquet(rows(group=["far"] * 15 + [None])), "the group of mine must be a text in every row"),
         (parquet(rows(), {"classes": "many"}), "classes in the metadata of mine must be numbers, got {'classes'"),
+        (parquet(rows(), {b"classes": b"\xff"}), "classes in the metadata of mine must be numbers, got {'classes': "),
+        (parquet(rows(tokens=pa.array([[]] * 16, pa.list_(pa.int8())))), "must have at least one number in every row"),
+        (MANY, "mine may have at most 64 groups, got 65"),
+        (TWICE, "mine is not a Parquet file of rows: "),
         (parquet(rows(), {"success": "0.1x"}), "success in the metadata of mine must be numbers"),
         (parquet({"tokens": pa.array([], pa.list_(pa.int8())), "answer": pa.array([], pa.int8())}), "mine has no row"),
     ],
@@ -113,6 +119,35 @@ def test_what_the_metadata_says_is_checked_before_a_column_is_read(monkeypatch: 
             patch.setattr(parquet_file, name, 15)
             with pytest.raises(InputError, match=sentence):
                 parquet_arrays(GOOD, "mine")
+
+
+def test_metadata_of_others_may_be_anything() -> None:
+    assert set(parquet_arrays(parquet(rows(), {b"\xff\xfe": b"\x80"}), "mine")) == {"tokens", "answers"}
+
+
+@pytest.mark.parametrize("row_group_size", [3, None])
+@pytest.mark.parametrize("is_coded", [False, True])
+def test_groups_are_masks_however_they_are_stored(row_group_size: int | None, is_coded: bool) -> None:
+    names = ["far", "drawn", "train", "near"] * 4
+    column = pa.array(names).dictionary_encode() if is_coded else pa.array(names)
+    found = parquet_arrays(parquet(rows(group=column), row_group_size=row_group_size), "mine")
+    masks = {name.removeprefix("held_out_"): mask for name, mask in found.items() if name not in ("tokens", "answers")}
+    assert {name: np.flatnonzero(mask).tolist() for name, mask in masks.items()} == {
+        name: [row for row, other in enumerate(names) if other == name] for name in ("far", "near", "train")
+    }
+
+
+def test_a_long_name_of_very_many_rows_is_unpacked_once() -> None:
+    """A file of kilobytes whose column of texts would be gigabytes."""
+    many, long = 2**15, "x" * 2**17
+    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(many, dtype=np.int32)), [long])
+    content = parquet({"tokens": pa.array([[0, 1]] * many), "answer": np.arange(many) % 2, "group": column})
+    assert len(content) < 2**20
+    before = pa.default_memory_pool().max_memory() or 0
+    found = parquet_arrays(content, "mine")
+    assert (pa.default_memory_pool().max_memory() or 0) - before < 2**28
+    with pytest.raises(InputError, match="a group of rows of mine needs a name of lower-case letters"):
+        task_of_arrays("mine", "", found)
 
 
 def test_a_column_that_nothing_asks_for_is_not_read() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from grokscope.errors import InputError
+from grokscope.tasks import row_arrays
 from grokscope.tasks.row_arrays import task_of_arrays
 
 PAIRS = np.array([[a, b] for a in range(5) for b in range(5)])
@@ -67,6 +68,7 @@ def test_what_is_given_is_not_changed_with_it() -> None:
 
 NAN, INFINITE = NUMBERS.copy(), NUMBERS.copy()
 NAN[3, 1], INFINITE[2, 0] = np.nan, -np.inf
+LONG = NUMBERS.astype(np.longdouble) * np.longdouble("1e300") ** 2  # beyond 64 bits where there are longer numbers
 REAL = {"vectors": NUMBERS, "answers": NUMBERS}
 
 
@@ -107,6 +109,11 @@ REAL = {"vectors": NUMBERS, "answers": NUMBERS}
         (REAL | {"success": 0.1, "classes": 3}, "each answer of mine must have 3 values"),
         (REAL | {"success": 0.1, "vectors": NAN}, "each input of mine must be a finite number"),
         (REAL | {"success": 0.1, "answers": INFINITE}, "each answer of mine must be a finite number"),
+        (REAL | {"success": 0.1, "answers": NUMBERS * 1e200}, "each answer of mine must be a finite number below"),
+        (REAL | {"success": 0.1, "vectors": NUMBERS * 1e300}, "each input of mine must be a finite number below 1e+18"),
+        (REAL | {"success": 0.1, "vectors": LONG}, "each input of mine must be a finite number below 1e+18, got"),
+        (rows(tokens=PAIRS.astype(np.uint64) + np.uint64(2**63), vocabulary=5), "tokens of mine must be below 2^63"),
+        (rows(tokens=np.zeros((25, 4097), np.int8)), "mine may have at most 4,096 tokens in a sequence, got 4097"),
         (rows(train=[0], held_out_far=[0]), "the groups of rows of mine must not overlap, got row 0 in"),
         (rows(train=[0, 0]), "train of mine names a row twice"),
         (rows(train=[25]), "rows of train of mine must lie in 0 … 24"),
@@ -145,6 +152,39 @@ def test_so_many_symbols_that_no_matrix_has_a_row_for_each_are_one_sentence() ->
     for tokens in (PAIRS.astype(np.uint64) + np.uint64(2**63), [[2**70, 1]] * 25):
         with pytest.raises(InputError, match="mine"):
             task_of_arrays("mine", "", rows(tokens=tokens))
+
+
+CONSTANT = np.stack([np.full(25, 0.1), np.full(25, -3.0)], axis=1)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        CONSTANT,
+        CONSTANT[:, 0],
+        NUMBERS * 1e-30,  # its square is no 32-bit number
+        1e9 + NUMBERS,  # nor is the difference of these
+    ],
+)
+def test_real_answers_without_variance_have_no_success(answers: np.ndarray) -> None:
+    """A constant's variance is rarely 0 in floating point, and any share of it would be success at once."""
+    with pytest.raises(InputError, match="the answers of mine must vary, for success is a share of their variance"):
+        task_of_arrays("mine", "", {"vectors": NUMBERS, "answers": answers, "success": 0.1})
+
+
+def test_one_output_of_several_may_be_constant_and_rows_that_are_held_out_do_not_count() -> None:
+    answers = np.stack([NUMBERS[:, 0], np.zeros(25)], axis=1)
+    assert task_of_arrays("mine", "", {"vectors": NUMBERS, "answers": answers, "success": 0.1}).success_error > 0
+    far = NUMBERS[:, 0] == 1
+    with pytest.raises(InputError, match="the answers of mine must vary"):
+        task_of_arrays("mine", "", {"vectors": NUMBERS, "answers": far * 1.0, "success": 0.1, "held_out_far": far})
+
+
+def test_all_arrays_together_may_hold_so_many_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_arrays, "MAX_NUMBERS", 75)
+    assert task_of_arrays("mine", "", rows()).rows == 25  # 50 tokens and 25 answers
+    with pytest.raises(InputError, match="mine may hold at most 75 numbers, got 76"):
+        task_of_arrays("mine", "", rows(classes=5))
 
 
 def test_what_is_no_mapping_of_arrays_is_one_sentence() -> None:

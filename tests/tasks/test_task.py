@@ -1,5 +1,6 @@
 """What every task must be: rows of one kind, answers in their range, groups that part the rows."""
 
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -70,19 +71,56 @@ def test_variance_leaves_out_what_is_held_out() -> None:
         ({"answers": ANSWERS - 1}, "each answer of mine must lie in 0 … 2, got -1 in row 0"),
         (
             {"answers": np.array([[0.0], [np.nan], [1.0]]), "classes": 1, "success": 0.1},
-            "each answer of mine must be a finite number, got another one in row 1",
+            "each answer of mine must be a finite number below 1e+18, got nan in row 1",
         ),
         (
             {"tokens": None, "vectors": np.array([[0.0], [1.0], [np.inf]])},
-            "each input of mine must be a finite number, got another one in row 2",
+            "each input of mine must be a finite number below 1e+18, got inf in row 2",
         ),
         ({"answers": np.zeros((3, 1)), "classes": 1}, "the success of mine must lie in (0, 1), got 0.0"),
+        (
+            {"answers": np.full((3, 1), 2.0), "classes": 1, "success": 0.1},
+            "the answers of mine must vary, for success is a share of their variance, got 0",
+        ),
+        ({"classes": 2**20 + 1}, "mine may have at most 1,048,576 classes or outputs, got 1048577"),
+        ({"vocabulary": 2**20 + 1}, "mine may have at most 1,048,576 tokens, got 1048577"),
+        (
+            {"tokens": np.zeros((3, 4097), dtype=np.int64)},
+            "mine may have at most 4,096 tokens in a sequence, got 4097",
+        ),
     ],
 )
 def test_rows_that_make_no_task_are_one_sentence(changed, sentence: str) -> None:
     fields = {"tokens": TOKENS, "answers": ANSWERS, "classes": 3, "vocabulary": 3} | changed
     with pytest.raises(InputError) as rejection:
         Task("mine", "", **fields)
+    assert str(rejection.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (
+            {"tokens": TOKENS * 1.0},
+            f"the tokens of mine must be whole numbers [rows, length], got float64 {TOKENS.shape}",
+        ),
+        (
+            {"answers": ANSWERS * 1.0},
+            "the answers of mine must be whole numbers [rows] or real ones [rows, outputs], got float64 (3,)",
+        ),
+        (
+            {"tokens": None, "vectors": np.array(["a", "b", "c"])},
+            "the vectors of mine must be real numbers [rows, features], got <U1 (3,)",
+        ),
+    ],
+)
+def test_arrays_of_other_types_are_one_sentence_where_types_are_not_checked(
+    changed, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a user's own function; here in tests jaxtyping rejects them first."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+    with pytest.raises(InputError) as rejection:
+        Task("mine", "", **{"tokens": TOKENS, "answers": ANSWERS, "classes": 3, "vocabulary": 3} | changed)
     assert str(rejection.value) == sentence
 
 

@@ -181,6 +181,22 @@ def test_a_bomb_that_says_it_is_small_ends_where_it_says() -> None:
         tracemalloc.stop()
 
 
+def test_a_directory_of_very_many_entries_is_not_read() -> None:
+    content = zipped(**{f"{i}.npy": b"" for i in range(3000)})
+    assert peak(content) < 2**14, "each entry of a directory takes more than 300 bytes when it is read"
+    chance = np.frombuffer(b"PK\x01\x02" * 1000, dtype=np.int32)
+    assert np.array_equal(zipped_arrays(npz(a=chance), "mine")["a"], chance), "marks in an array are none"
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_only_what_numpy_writes_is_unpacked(method: int) -> None:
+    """An LZMA stream asks for a dictionary of any size, and its errors are of a kind of their own."""
+    packed = zipped(method, **{"a.npy": header() + TOKENS.tobytes()})
+    rule = f"the array 'a.npy' in mine must be stored or deflated, as numpy does, got method {method}"
+    with pytest.raises(InputError, match=rule):
+        zipped_arrays(packed, "mine")
+
+
 def test_a_pickle_is_never_loaded(tmp_path: Path) -> None:
     class Explosive:
         def __reduce__(self):

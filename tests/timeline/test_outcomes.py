@@ -59,7 +59,7 @@ def test_outcomes_are_sentences() -> None:
         "grokked",
         "grokked, then unstable †",
         "unstable ‡",
-        "never within the budget",
+        "not grokked",
         "diverged",
     ]
 

@@ -44,10 +44,11 @@ def trained(specs: list[RunSpec], device: str, steps: int, compiled: bool | None
         {},
         {"dropout": 0.1},
         {"gradient": "grokfast"},
+        {"optimizer": "muon", "epsilon": 1e-3, "embedding_decay": 3.0},
         # ⊥Grad leaves gradients that are zero but for rounding, which Adam's usual ε would amplify.
         {"gradient": "orthogonal", "epsilon": 1e-3},
     ],
-    ids=["plain", "dropout", "grokfast", "orthogonal"],
+    ids=["plain", "dropout", "grokfast", "muon", "orthogonal"],
 )
 def test_kernels_train_as_the_plain_loop_on_a_cpu_does(options: dict[str, Any]) -> None:
     specs = [replace(spec, precision="float64", training=replace(spec.training, **options)) for spec in NEIGHBOURS]

@@ -15,7 +15,7 @@ from grokscope.jobs import run_all
 from grokscope.measures import snapshot
 from grokscope.runs import Store
 from grokscope.runs.measuring import Measuring
-from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training
+from grokscope.specs import Architecture, Cadence, Fork, NormHold, RunSpec, Training
 from grokscope.training import Cohort, advance, initial_state
 
 pytestmark = pytest.mark.gpu
@@ -25,8 +25,15 @@ OTHER_OPTIONS: list[dict[str, Any]] = [
     {"clip_norm": 0.5, "warmup_steps": 10, "decay_parameters": "matrices"},
     {"gradient": "grokfast"},
     {"gradient": "orthogonal"},
+    {"optimizer": "muon", "embedding_decay": 3.0},
+    {"optimizer": "muon", "muon_precision": "bfloat16"},
     {"batch_size": None},
     {"sampling": "replacement", "batch_size": 100},
+]
+HOLDS = [
+    NormHold(level=5.0, start=10, over=20),
+    NormHold(("blocks.0.mlp", "unembed", "norms"), start=20),
+    NormHold(level=6.0, side="at_least"),
 ]
 ALL = ARCHITECTURES | {
     "norms_only": replace(TWO_LAYERS, attention="norm", mlp="norm"),
@@ -120,6 +127,19 @@ def test_every_option_alone_and_among_others(options: dict[str, Any]) -> None:
     alone = in_stack(specs, 1, every=20)
     assert all(same(*pair) for pair in zip(alone, trained(specs, 20, range(5)), strict=True))
     assert all(same(*pair) for pair in zip(alone, in_stack(specs, 40, every=20), strict=True))
+
+
+@pytest.mark.parametrize("hold", HOLDS, ids=["led", "parts", "floor"])
+def test_a_held_norm_alone_and_among_others(hold: NormHold) -> None:
+    for precision in ("tf32", "bf16"):
+        plain = small(Architecture(width=32, mlp_width=64), precision)
+        specs = [replace(spec, norm_hold=hold) for spec in plain]
+        alone = in_stack(specs, 1, every=20)
+        assert all(same(*pair) for pair in zip(alone, trained(specs, 20, range(5)), strict=True))
+        assert all(same(*pair) for pair in zip(alone, in_stack(specs, 40, every=20), strict=True))
+        idle = [replace(spec, norm_hold=NormHold(level=1e-6, side="at_least")) for spec in plain]
+        free = trained(plain, 20, range(5))
+        assert all(same(*pair) for pair in zip(free, trained(idle, 20, range(5)), strict=True))
 
 
 def contents(store: Path, spec: RunSpec) -> tuple[list[Any], bytes]:

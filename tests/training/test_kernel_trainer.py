@@ -21,6 +21,21 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "warm-up, clipping, decay of matrices only": {"warmup_steps": 5, "clip_norm": 0.5, "decay_parameters": "matrices"},
     "dropout and a schedule": {"dropout": 0.2, "weight_decay_schedule": ((1, 50.0),)},
     "grokfast": {"gradient": "grokfast"},
+    "muon, decay by group": {
+        "optimizer": "muon",
+        "epsilon": 1e-3,
+        "warmup_steps": 3,
+        "embedding_decay": 20.0,
+        "matrix_decay": 2.0,
+        "vector_decay": 3.0,
+        "head_decay": 0.5,
+    },
+    "muon in bfloat16, of grokfast's gradients": {
+        "optimizer": "muon",
+        "epsilon": 1e-3,
+        "muon_precision": "bfloat16",
+        "gradient": "grokfast",
+    },
     # ⊥Grad leaves gradients that are zero but for rounding, which Adam's usual ε would amplify.
     "orthogonal, with replacement": {"gradient": "orthogonal", "epsilon": 1e-3, "sampling": "replacement"},
 }

@@ -61,7 +61,10 @@ def test_a_run_that_synchronised_first(store: Store) -> None:
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (((0, 0, 0, 0), (300, 1, 0, 0.1), (4000, 1, 1, 0.3)), "Its neurons never synchronised (FSD). It grokked at"),
+        (
+            ((0, 0, 0, 0), (300, 1, 0, 0.1), (4000, 1, 1, 0.3)),
+            "Its neurons have not synchronised (FSD) by step 4,000. It grokked at",
+        ),
         (((0, 0, 0, 0), (300, 1, 0, 0.1), (4000, 1, 1, 0.9)), "at the same evaluation at which it grokked."),
         (((0, 0, 0, 0), (300, 1, 1, 0.1), (4000, 1, 1, 0.9)), "at step 4,000, 3,700 steps after it grokked."),
         (((0, 0, 0, 0), (300, 1, 0, 0.9)), "synchronised (FSD) at step 300. It has not grokked by step 300."),

@@ -11,7 +11,7 @@ import safetensors.torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from grokscope.errors import InputError, did_you_mean, require, shown
+from grokscope.errors import InputError, did_you_mean, for_shell, plural, require, shown
 from grokscope.files import named, read_given
 
 __all__ = ["convert", "load_weights", "read_weights"]
@@ -36,7 +36,7 @@ def read_weights(path: Path | str) -> dict[str, Tensor]:
     """
     path = Path(path)
     if path.suffix.lower() != SAFE:
-        hint = f"; make one with: grokscope import {path.name}" if path.suffix.lower() in PICKLES else ""
+        hint = f"; make one with: grokscope import {for_shell(path)}" if path.suffix.lower() in PICKLES else ""
         raise InputError(f"weights are read from {SAFE} files only, got {named(path)}{hint}")
     content = read_given(path, f"the weights {named(path)}", LARGEST)
     try:
@@ -76,7 +76,8 @@ def load_weights(model: nn.Module, path: Path | str, rename: Renaming | None = N
     filled = {(own[name].data_ptr(), own[name].shape) for name in given if own[name].data_ptr()}
     missing = [name for name, w in own.items() if name not in given and (w.data_ptr(), w.shape) not in filled]
     if missing:
-        raise InputError(f"{named(Path(path))} lacks {len(missing)} tensors of the model, such as {shown(missing[0])}")
+        lacking = plural(len(missing), "tensor")
+        raise InputError(f"{named(Path(path))} lacks {lacking} of the model, such as {shown(missing[0])}")
     model.load_state_dict(given, strict=False)
 
 
@@ -95,7 +96,7 @@ def convert(source: Path | str, target: Path | str | None = None) -> Path:
     """
     source = Path(source)
     target = source.with_suffix(SAFE) if target is None else Path(target)
-    require(source.suffix.lower() in PICKLES, f"convert takes {', '.join(PICKLES)} files, got {named(source)}")
+    require(source.suffix.lower() in PICKLES, f"import takes {', '.join(PICKLES)} files, got {named(source)}")
     require(target.suffix.lower() == SAFE, f"convert writes a {SAFE} file, got {named(target)}")
     require(source.is_file(), f"there is no file {named(source)}")
     require(not target.exists(), f"{named(target)} exists already; nothing was overwritten")

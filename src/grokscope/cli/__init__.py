@@ -8,13 +8,14 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from itertools import takewhile, zip_longest
+from pathlib import Path
 
 import tyro
 
 from grokscope.cli.commands import GROUPS, RENAMED, Command, Commands, arguments_of, examples_of
 from grokscope.cli.lists import separate
 from grokscope.cli.values import check_values
-from grokscope.errors import InputError, did_you_mean, nearest, shown
+from grokscope.errors import InputError, did_you_mean, for_shell, nearest, shown
 from grokscope.files import DamagedError
 from grokscope.version import __version__
 
@@ -66,7 +67,8 @@ def run(arguments: Sequence[str]) -> int:
     try:
         parse(list(arguments) or ["--help"])()
     except InputError as error:
-        hint = "; `grokscope doctor` says what can be repaired" if isinstance(error, DamagedError) else ""
+        hint = f"; `grokscope doctor {_folder_in(arguments)}` says what can be repaired"
+        hint = hint if isinstance(error, DamagedError) else ""
         print(f"grokscope: {error}{hint}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
@@ -81,6 +83,11 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:  # the reader of a pipe (head, less) has ended
         sys.stderr.close()
     return 0
+
+
+def _folder_in(words: Sequence[str]) -> str:
+    """The folder of runs that a command line names first, as it is written there."""
+    return next((for_shell(word) for word in words[1:] if "://" in word or Path(word).is_dir()), "DIR")
 
 
 def help_text() -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from grokscope.errors import InputError, plural
+from grokscope.errors import InputError, for_shell, plural
 
 __all__ = ["describe_damage", "reject_damage"]
 
@@ -20,7 +20,7 @@ def describe_damage(damaged: Mapping[str, str], folder: object, plans: Sequence[
         return ""
     counts = [plural(len(part), noun) for part, noun in ((damaged, "damaged run"), (plans, "damaged plan")) if part]
     sentences = [*(f"{name}: {why}" for name, why in damaged.items()), *plans]
-    lines = [f"{' and '.join(counts)}; `grokscope doctor {folder}` says what can be repaired:"]
+    lines = [f"{' and '.join(counts)}; `grokscope doctor {for_shell(folder)}` says what can be repaired:"]
     lines += [f"  {sentence}" for sentence in sentences[:SHOWN]]
     if len(sentences) > SHOWN:
         lines.append(f"  … and {len(sentences) - SHOWN:,} more")
@@ -31,4 +31,6 @@ def reject_damage(damaged: Mapping[str, str], folder: object) -> None:
     """Name the first of the runs that were left alone because they are damaged, if there are any."""
     for name, why in damaged.items():
         more = f" (and {plural(len(damaged) - 1, 'more run')})" if len(damaged) > 1 else ""
-        raise InputError(f"{name} is damaged and was left alone{more}: {why}; see `grokscope doctor {folder}`")
+        raise InputError(
+            f"{name} is damaged and was left alone{more}: {why}; see `grokscope doctor {for_shell(folder)}`"
+        )

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from grokscope.cli.options import Flag, JsonFlag, Place
-from grokscope.errors import InputError, plural
+from grokscope.errors import InputError, for_shell, plural
 from grokscope.files import named
 from grokscope.runs import is_remote, open_store
 from grokscope.runs.remote import Remote
@@ -50,6 +50,6 @@ def doctor(folder: Place, repair: Flag = False, as_json: JsonFlag = False) -> No
         every = f"every file in {folder}{' but those of the runs above' if skipped else ''}"
         print(counts if findings else f"{every} is as it was written")
         if left := sum(bool(finding.remedy) for finding in findings if not finding.mended):
-            print(f"{left} can be repaired with --repair, and then `grokscope resume {folder}`")
+            print(f"{left} can be repaired with --repair, and then `grokscope resume {for_shell(folder)}`")
     if not all(finding.mended for finding in findings):
         sys.exit(UNSOUND)

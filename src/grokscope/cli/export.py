@@ -8,9 +8,10 @@ import tyro
 
 from grokscope.cli.damage import describe_damage
 from grokscope.cli.options import File, Folder, Force, Whole, reject
-from grokscope.errors import InputError, plural
+from grokscope.errors import InputError, for_shell, plural
 from grokscope.files import make_folder, named
 from grokscope.runs import is_remote, open_runs, pull
+from grokscope.runs.packed_files import PACKED, packed_files
 
 __all__ = ["export", "import_source"]
 
@@ -52,7 +53,7 @@ def export(
             print(damage, file=sys.stderr)
         return
     if run is None:
-        raise InputError(f"name a run, as `grokscope list {folder}` lists them; only parquet takes all")
+        raise InputError(f"name a run, as `grokscope list {for_shell(folder)}` lists them; only parquet takes all")
     found = runs[run]
     chosen = max(found.steps, default=0) if at is None else at
     path = out or Path(f"{found.name}-{chosen}.safetensors")
@@ -74,19 +75,21 @@ def import_source(
     source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SOURCE")],
     out: File = None,
 ) -> None:
-    """Copy runs from a remote store, or turn a .pt file into safetensors.
+    """Copy runs from a remote store or packed records, or turn a .pt file into safetensors.
 
     A .pt file is a pickle, and a pickle can hold a program. It is read by a separate process that accepts tensors and
     plain values only (weights_only); that lowers the risk and does not remove it, so import only what you trust. No
     other command opens a pickle.
 
     Args:
-        source: A remote address such as s3://bucket/runs, whose finished runs are copied and checked; or a .pt, .pth,
+        source: A remote address such as s3://bucket/runs, whose finished runs are copied and checked; a file of
+            records, NAME.records.gz, or a folder of such files, whose runs have logs and no weights; or a .pt, .pth,
             .bin or .ckpt file.
         out: The folder for the runs; or the file to write, SOURCE with the ending .safetensors if not given.
 
     Examples:
         grokscope import s3://bucket/decays --out runs/decays
+        grokscope import results/synchronization --out runs/paper
         grokscope import grokked.pt --out grokked.safetensors
     """
     if is_remote(source):
@@ -98,6 +101,22 @@ def import_source(
         return
     if not Path(source).exists():
         raise InputError(f"there is no file {named(Path(source))}")
+    if packed_files(Path(source)):
+        if out is None:
+            raise InputError("name the folder for the runs with --out")
+        from rich.console import Console
+        from rich.markup import escape
+
+        from grokscope.runs.unpacking import add_records
+
+        with Console(stderr=True).status(f"storing the runs of {escape(source)}"):
+            added = add_records(Path(source), out)
+        print(
+            f"added {plural(added, 'run')} to {out}, without weights; list them with: grokscope list {for_shell(out)}"
+        )
+        return
+    if Path(source).is_dir():
+        raise InputError(f"{named(Path(source))} is a folder without records ({PACKED}); runs in it need no import")
     from grokscope.attach.checkpoints import convert, read_weights
 
     path = convert(Path(source), out)

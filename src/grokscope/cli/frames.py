@@ -79,7 +79,9 @@ def frame(state: Watched, width: int = 120, ascii_only: bool = False) -> Group:
     unread_note = (
         f"\n{unread:,} had ended before; of them only the outcomes were read, and curves and ~ are of the others"
     )
-    explained = Text(f"a line stands for {state.groups}{unread_note if unread else ''}", style="dim")
+    explained = Text(
+        f"a line stands for {state.groups}; 2×128: 2 layers of width 128{unread_note if unread else ''}", style="dim"
+    )
     below = [line for part in (damaged, alerts) if part for line in (Text(""), *part)]
     return Group(heading, explained, Text(""), table, *below)
 

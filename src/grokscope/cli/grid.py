@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from grokscope.cli.options import reject
-from grokscope.errors import InputError, shown
+from grokscope.errors import InputError, for_shell, shown
 from grokscope.files import named, read_given, write_atomically
 from grokscope.specs import RunSpec
 
@@ -73,7 +73,7 @@ def write_specs(specs: Sequence[RunSpec], path: Path) -> None:
     if path.suffix == ".json":
         lines = [json.dumps(specs[0].to_dict(), indent=1)]
     write_atomically(path, "".join(f"{line}\n" for line in lines).encode())
-    print(f"wrote {path}: edit it, and train it with: grokscope train --spec {path} --out DIR")
+    print(f"wrote {path}: edit it, and train it with: grokscope train --spec {for_shell(path)} --out DIR")
 
 
 def combinations(

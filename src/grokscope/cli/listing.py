@@ -16,7 +16,7 @@ from grokscope.runs.records import DAMAGED
 from grokscope.runs.settings import differing
 from grokscope.specs import ReadingSpec, RunSpec
 from grokscope.timeline import judged_row
-from grokscope.view.outcomes import BEFORE, describe_ending, memorized_before
+from grokscope.view.outcomes import BEFORE, memorized_before
 
 __all__ = ["list_runs"]
 
@@ -66,7 +66,7 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
     cells = [[_cell(row, name) for name in columns.values()] for row in rows]
     print(align(list(columns), cells, left=frozenset({"run", "outcome", *FIRST})))
     counts = Counter(_cell(row, "outcome") for row in rows)
-    outcomes = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
+    outcomes = "; ".join(f"{count:,} {word}" for word, count in counts.most_common())
     print(f"\n{len(rows):,} {'run' if len(rows) == 1 else 'runs'}: {outcomes}")
     if damage := describe_damage({row["run"]: row["problem"] for row in rows if row["problem"] is not None}, folder):
         print(f"\n{damage}")
@@ -136,8 +136,6 @@ def _add_stability(runs: Runs, rows: list[dict[str, Any]]) -> None:
 def _cell(row: dict[str, Any], column: str) -> str:
     if column == "memorized" and memorized_before(row["memorized"], row["fork_step"]):
         return BEFORE
-    if column == "outcome" and row["problem"] is None:
-        return describe_ending(row["outcome"], row["memorized"])
     if column == "stable" and row["stable"] is None:
         return UNSTABLE.get(row["stability"], "–")
     value = "–" if row.get(column) is None else row[column]

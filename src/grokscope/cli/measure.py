@@ -8,7 +8,7 @@ import tyro
 
 from grokscope.cli.measure_names import measure_names, reject_unknown_measures
 from grokscope.cli.options import File, Flag, Force, JsonFlag, Whole, reject
-from grokscope.errors import InputError
+from grokscope.errors import InputError, for_shell
 from grokscope.files import disk_error, named
 from grokscope.runs import open_runs
 
@@ -100,7 +100,8 @@ def measure(
     if run is None:
         if not folder.exists() and folder.name in measure_names():
             raise InputError(f"a measure is explained by `grokscope measure --measures {folder.name}`")
-        raise InputError(f"name a run, as `grokscope list {folder}` lists them")
+        open_runs(folder)  # rejects what is no folder
+        raise InputError(f"name a run, as `grokscope list {for_shell(folder)}` lists them")
     found = open_runs(folder)[run]
     reject_unknown_measures(measures)
     reject({"--force has no effect without --out": force and out is None})

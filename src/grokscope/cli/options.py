@@ -106,7 +106,9 @@ class TrainingOptions:
         tuple[Literal["plain", "grokfast", "orthogonal"], ...],
         _inherited(Training.gradient, "{plain,grokfast,orthogonal}"),
     ] = ()
-    """Gradient passed to AdamW: unmodified, filtered by Grokfast, or its component orthogonal to the weights."""
+    """Gradient passed to the optimiser: unmodified, filtered by Grokfast, or its part orthogonal to the weights."""
+    optimizer: Annotated[tuple[Literal["adamw", "muon"], ...], _inherited(Training.optimizer, "{adamw,muon}")] = ()
+    """What moves the weight matrices: AdamW, or Muon (orthogonalized momentum); AdamW moves all other parameters."""
 
 
 @dataclass(frozen=True)

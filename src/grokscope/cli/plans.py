@@ -10,7 +10,7 @@ from grokscope.cli.damage import reject_damage
 from grokscope.cli.frames import duration
 from grokscope.cli.options import Device, ExecutorOptions
 from grokscope.cli.progress_bar import TrainingBar
-from grokscope.errors import InputError, plural
+from grokscope.errors import InputError, for_shell, plural
 from grokscope.files import named, write_atomically
 from grokscope.jobs import bytes_of_stack, find_damaged, prepare_plan, reject_impossible
 from grokscope.jobs.costs import cost_of
@@ -47,7 +47,7 @@ def device_here(name: Device, *, elsewhere: bool = False) -> str:
 def write_plan(plan: Plan, path: Path) -> None:
     """Write a plan for a worker, and say how to run it."""
     with open_store(plan.out) as store:
-        reject_impossible(plan.runs, store, "cpu")  # its own device may be elsewhere
+        reject_impossible(plan.runs, store, "cpu", is_here=False)  # its own device may be elsewhere
     if path.exists():
         raise InputError(f"{named(path)} exists already; nothing was overwritten")
     write_atomically(path, (plan.to_json() + "\n").encode())
@@ -133,9 +133,9 @@ def finish(plan: Plan, is_finished: bool) -> None:
     if 0 < len(folders) <= MOST_SENTENCES:
         print("\n".join(summarize_run(Run(folder)) for folder in folders))
     else:
-        print(f"{plural(len(plan.runs), 'run')}; see `grokscope status {plan.out}`")
+        print(f"{plural(len(plan.runs), 'run')}; see `grokscope status {for_shell(plan.out)}`")
     if not is_finished:
-        print(f"stopped; everything is stored: continue with `grokscope resume {plan.out}`")
+        print(f"stopped; everything is stored: continue with `grokscope resume {for_shell(plan.out)}`")
         sys.exit(INTERRUPTED)
     for folder in folders:
         if not folder.outcome.is_finished and folder.is_held():

@@ -29,7 +29,8 @@ def query(
     The query is one SELECT over three tables: runs has a row per run (task, seed, weight_decay, outcome, memorized,
     synchronized, grokked, lead, …), log a row per evaluation (run, step, validation_accuracy, fsd, …), measures a row
     per checkpoint measured while training. Nothing else can be read, and nothing written. DESCRIBE runs lists the
-    columns of a table.
+    columns of a table. An outcome has the word that `grokscope list` shows: grokked; grokked, then unstable;
+    not grokked; unstable; not memorised; diverged; unfinished. Columns have American spelling (memorized).
 
     Args:
         sql: The query, in DuckDB's SQL.

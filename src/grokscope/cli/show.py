@@ -73,7 +73,7 @@ def _show_run(run: "Run", as_json: bool) -> None:
     rows = run.folder.log()
     if as_json:
         outcome = run.folder.outcome
-        ended = outcome.to_dict() if outcome.is_finished else None
+        ended = {**outcome.to_dict(), "outcome": outcome.ending} if outcome.is_finished else None
         print(json.dumps({"spec": run.spec.to_dict(), "outcome": ended, "log": rows}))
         return
     from grokscope.view.summary import summarize_run

@@ -1,20 +1,24 @@
 """`grokscope status` and `cancel`: how far a folder of runs is, and how its workers are stopped."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Collection
+from pathlib import Path
 
 from grokscope.cli.damage import describe_damage
 from grokscope.cli.options import JsonFlag, Place
-from grokscope.errors import InputError, plural
+from grokscope.errors import InputError, for_shell, plural
 from grokscope.runs import Run, Store, is_remote, kept_plans, open_runs, open_store
 from grokscope.runs.index import Facts
 from grokscope.runs.locks import lock_owner
+from grokscope.runs.run_folder import MADE_FOR
 from grokscope.runs.runs import SUMMARIZED
 from grokscope.specs import RunSpec
-from grokscope.view.outcomes import describe_ending
 
 __all__ = ["cancel", "status"]
+
+BEFORE_ITS_TURN = {"format", "spec.json", MADE_FOR, "lock"}  # what a run's folder is made with
 
 
 def status(folder: Place, as_json: JsonFlag = False) -> None:
@@ -30,6 +34,8 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
         damaged_plans: list[str] = []
         planned = {spec.content_hash for plan in kept_plans(store, damaged_plans.append) for spec in plan.runs}
         begun = {name.rpartition("-")[2] for name in (*(row["run"] for row in rows), *damaged)}
+        unended = [row for row in rows if not _has_ended(row)]
+        began = [row for row in unended if is_remote(folder) or _has_begun(store.path / row["run"])]
         outcomes = Counter(str(row["outcome"]) for row in rows if _has_ended(row))
         writers = {owner for row in rows if (owner := lock_owner(store.path / row["run"] / "lock")) is not None}
         facts = {
@@ -37,8 +43,8 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
             "damaged": damaged,
             "damaged_plans": damaged_plans,
             "finished": sum(outcomes.values()),
-            "begun": len(rows) - sum(outcomes.values()),
-            "waiting": len(planned - begun),
+            "begun": len(began),
+            "waiting": len(planned - begun) + len(unended) - len(began),
             "outcomes": dict(sorted(outcomes.items())),
             "stopped_early": sum(row["stopped_early"] for row in rows),
             "writers": sorted(writers),
@@ -47,24 +53,28 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
     if as_json:
         print(json.dumps(facts))
         return
-    endings = Counter(describe_ending(str(row["outcome"]), row["memorized"]) for row in rows if _has_ended(row))
-    counts = ", ".join(f"{count} {words}" for words, count in sorted(endings.items()))
-    ended = f"{facts['finished']} finished{f' ({counts})' if counts else ''}"
+    counts = "; ".join(f"{count:,} {words}" for words, count in sorted(outcomes.items()))
+    ended = f"{facts['finished']:,} finished{f' ({counts})' if counts else ''}"
     broken = f", {len(damaged)} damaged" if damaged else ""
-    going = f"{facts['begun']} in progress, {facts['waiting']} pending"
+    going = f"{facts['begun']:,} in progress, {facts['waiting']:,} pending"
     print(f"{plural(facts['planned'], 'run')}: {ended}, {going}{broken}")
     if facts["stopped_early"]:
         print(f"{facts['stopped_early']} ended early after grokking (--stop-after-grokking)")
     if writers:
         print(f"written by {', '.join(sorted(writers))}")
     if facts["cancelled"]:
-        print(f"cancelled; continue with `grokscope resume {folder}`")
+        print(f"cancelled; continue with `grokscope resume {for_shell(folder)}`")
     if damage := describe_damage(damaged, folder, damaged_plans):
         print(damage)
 
 
 def _has_ended(row: Facts) -> bool:
     return row["outcome"] != "unfinished"
+
+
+def _has_begun(folder: Path) -> bool:
+    """Whether a run's folder holds more than what it is made with before its turn comes."""
+    return not {entry.name for entry in os.scandir(folder)} <= BEFORE_ITS_TURN
 
 
 def _rows_of(folder: str, store: Store) -> tuple[list[Facts], dict[str, str]]:
@@ -95,7 +105,7 @@ def cancel(folder: Place) -> None:
             print(f"nothing is to be stopped: every run of {folder} is finished")
             return
         store.cancel()
-    print(f"every worker will stop within seconds; continue with `grokscope resume {folder}`")
+    print(f"every worker will stop within seconds; continue with `grokscope resume {for_shell(folder)}`")
 
 
 def _have_ended(store: Store, planned: Collection[RunSpec]) -> bool:

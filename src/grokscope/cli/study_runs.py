@@ -33,7 +33,7 @@ from grokscope.view.page.sources import read_json
 from grokscope.view.render import read_aloud
 from grokscope.view.table import Table
 
-__all__ = ["draw", "print_claims", "remake", "train_study"]
+__all__ = ["RUNS", "collect", "draw", "mark_folder", "print_claims", "remake", "train_study"]
 
 NO_RUNS = 1
 RUNS, MARK = "runs", "reproduction.json"
@@ -77,7 +77,7 @@ def train_study(
     if plan_only is not None:
         write_plan(plan, plan_only)
         return
-    _mark_folder(out, {"grokscope": __version__, "study": study.name, "precision": arithmetic, "quick": quick})
+    mark_folder(out, {"grokscope": __version__, "study": study.name, "precision": arithmetic, "quick": quick})
     store = Store(out / RUNS)
     skipped = _set_damaged_aside(store, damaged)
     plan = plan.select(spec for spec in plan.runs if run_name(spec) not in skipped)
@@ -106,6 +106,19 @@ def remake(study: Study, sources: Sequence[Path], out: Path, as_json: bool) -> N
     with Console(stderr=True).status("reading the records"):
         evidence = read_evidence(study, *sources)
     _write(study, evidence, out, {}, as_json)
+
+
+def collect(study: Study, sources: Sequence[Path], out: Path) -> None:
+    """Write the records in these places as Parquet tables."""
+    from grokscope.view.collection_files import LARGEST, write_collection
+
+    with Console(stderr=True).status("reading the records"):
+        evidence = read_evidence(study, *sources)
+    records = {one.name: one for runs in evidence.records.values() for one in runs.values()}
+    paths = write_collection(list(records.values()), out, study.name, study.title)
+    print("\n".join(f"wrote {path}: {path.stat().st_size:,} bytes" for path in paths))
+    if (size := sum(path.stat().st_size for path in paths)) > LARGEST:
+        print(f"the collection has {size:,} bytes, more than {LARGEST:,}", file=sys.stderr)
 
 
 def draw(study: Study, name: str, sources: Sequence[Path], out: Path) -> None:
@@ -154,7 +167,7 @@ def _write(study: Study, evidence: Evidence, out: Path, selection: dict[str, Any
             print(*table.notes, sep="\n")
 
 
-def _mark_folder(out: Path, ours: dict[str, Any]) -> None:
+def mark_folder(out: Path, ours: dict[str, Any]) -> None:
     """Reject a folder of another study, version, precision or kind; mark a new one."""
     theirs = read_json(out / MARK, dict)
     for key, value in ours.items():

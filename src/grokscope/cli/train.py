@@ -1,7 +1,7 @@
 """`grokscope train`: which runs, where they are trained, and what it costs."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
@@ -33,6 +33,9 @@ def train(
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None,
     seeds: Annotated[str | None, tyro.conf.arg(metavar="SEEDS", help_behavior_hint="(default: 0)")] = None,
     spec: File = None,
+    recipe: Annotated[
+        Literal["fast"] | None, tyro.conf.arg(metavar="{fast}", help_behavior_hint="(default: none)")
+    ] = None,
     run: RunOptions,
     evaluate_every: Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="(default: 100)")] = None,
     checkpoint_every: Annotated[int | None, tyro.conf.arg(metavar="INT", help_behavior_hint="(default: 500)")] = None,
@@ -53,6 +56,8 @@ def train(
         task: One or more tasks, as `grokscope tasks` lists them; those of --spec if not given.
         out: The folder for the runs, or a remote address such as s3://bucket/runs.
         seeds: A seed, a list (0,1,42) or a range (0:16, the end left out).
+        recipe: fast: Muon with strong weight decay, which is let go once the run generalises; other options override
+            it.
         spec: A .json file with the spec of a run, or a .jsonl file with one per line; other options override it.
         evaluate_every: Steps between evaluations, which are written to the log.
         checkpoint_every: Steps between checkpoints.
@@ -64,6 +69,7 @@ def train(
 
     Examples:
         grokscope train add_mod97 --seeds 0:16 --out runs/first
+        grokscope train add_mod97 --recipe fast --out runs/fast
         grokscope train add_mod97 --weight-decay 2 --write-spec mine.json
         grokscope train add_mod97 S5 --seeds 0:256 --weight-decay 0.3 1 3 --out runs/decays --dry-run
         grokscope train add_mod97 --layers 1 2 --width 64 128 --learning-rate 0.001 0.01 --out runs/sizes
@@ -86,6 +92,10 @@ def train(
     from grokscope.tasks import named_task, pinned_task_name, reject_unsuited, train_size
 
     bases = [USUAL] if spec is None else read_specs(spec)
+    if recipe is not None:
+        from grokscope.steering.recipes import RECIPES
+
+        bases = [RECIPES[recipe].apply(base) for base in bases]
     for name in task:
         named_task(name)  # rejects what is no task, before anything heavy is imported
     reject_unknown_measures(storage.measures)

@@ -130,9 +130,8 @@ def _events(run: FollowedRun, timeline: Timeline | None) -> Iterable[tuple[str, 
         is_before = synced is not None and synced <= grokked
         after = f"{grokked - (synced or 0):,} steps after it synchronised" if is_before else "not synchronised before"
         yield "grok", f"grokked at step {grokked:,}, {after}"
-    ending = run.record.outcome.outcome
-    if ending in ("diverged", "unstable", "unstable_after"):
-        yield "fall", f"ended: {ending.replace('_', ' ')}"
+    if run.record.outcome.outcome in ("diverged", "unstable", "unstable_after"):
+        yield "fall", f"ended: {run.record.outcome.ending}"
 
 
 def _key(spec: RunSpec, by: Grouping) -> Hashable:

@@ -150,7 +150,7 @@ def run_configuration(spec: RunSpec) -> Mapping[str, float]:
         "initial_scale": float(spec.initialization.scale),
         "dropout": float(training.dropout),
         "is_squared_error": float(training.loss == "mse"),
-        "changes_gradients": float(training.gradient != "plain"),
+        "changes_gradients": float((training.gradient, training.optimizer) != ("plain", "adamw")),
     }
 
 

@@ -6,7 +6,7 @@ step and positions: a first guess for other models and machines, and reported as
 
 from dataclasses import dataclass, fields
 
-from grokscope.model import layout_of, sizes_of
+from grokscope.model import layout_of, parameter_group, sizes_of
 from grokscope.specs import Plan, RunSpec
 from grokscope.tasks import named_task
 from grokscope.training import cohort_key
@@ -59,7 +59,16 @@ def _cost_of_one(spec: RunSpec, plan: Plan) -> Cost:
 def _work(spec: RunSpec) -> int:
     """What a step multiplies: each parameter once for each row of the batch, and in a transformer for each position."""
     positions = named_task(spec.task).length if spec.architecture.kind == "transformer" else 1
-    return _parameters(spec) * cohort_key(spec).batch * positions
+    return _parameters(spec) * cohort_key(spec).batch * positions + _orthogonalization(spec)
+
+
+def _orthogonalization(spec: RunSpec) -> int:
+    """What Muon's five steps multiply, in the same unit: of a matrix 5 (2r²c + r³); a pass back costs two forward."""
+    if spec.training.optimizer != "muon":
+        return 0
+    shapes = layout_of(spec.architecture, sizes_of(named_task(spec.task))).shapes
+    own = [sorted(shape) for name, shape in shapes.items() if parameter_group(name, shape) == "matrix"]
+    return sum(5 * (2 * r * r * c + r**3) for r, c in own) // 3
 
 
 def _parameters(spec: RunSpec) -> int:

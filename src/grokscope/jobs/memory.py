@@ -6,15 +6,16 @@ measured. In the formulas of a transformer, d is the width, m the neurons of an 
 batch; numbers of the stream have the precision of the weights, most others that of matrix products.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, prod
 
-from grokscope.model import layout_of
+from grokscope.model import layout_of, parameter_group
 from grokscope.specs import RunSpec
 from grokscope.tasks import named_task
 from grokscope.training import CohortKey, cohort_key
 
-__all__ = ["bytes_of_stack", "bytes_per_run"]
+__all__ = ["bytes_of_one", "bytes_of_stack", "bytes_per_run"]
 
 BUFFERED = 128  # steps whose batches are made at once
 TILE = 16  # rows of a tile of sums that are finished together
@@ -40,7 +41,21 @@ def bytes_per_run(specs: Sequence[RunSpec]) -> int:
     """
     key = cohort_key(specs[0])
     rows = max(named_task(name).rows for name in {spec.task for spec in specs})
-    return _state(key) + _tables(key, rows) + _sums(key) + _step(key)
+    return _state(key) + _tables(key, rows) + _sums(key) + _step(key) + _muon(key)
+
+
+def bytes_of_one(spec: RunSpec, device: str) -> int:
+    """Memory of a run that is alone on a device: what it must have at least. Without kernels, attention has its scores.
+
+    >>> bytes_of_one(RunSpec("parity_n40_k3_tokens"), "cpu") > bytes_of_one(RunSpec("parity_n40_k3_tokens"), "cuda")
+    True
+    """
+    key = cohort_key(spec)
+    needed = bytes_of_stack([spec])
+    if device.startswith("cuda") or key.architecture.kind == "mlp" or key.architecture.attention != "on":
+        return needed
+    scores = _number(key) * key.architecture.heads * key.sizes.length**2
+    return needed + scores * max(key.batch * key.architecture.layers, _rows_at_once(key.sizes.length))
 
 
 def _number(key: CohortKey) -> int:
@@ -58,6 +73,18 @@ def _state(key: CohortKey) -> int:
     tensors = 5 if key.gradient == "grokfast" else 4
     rounded = 2 if key.precision == "bf16" else 0
     return (_number(key) * tensors + rounded) * layout_of(key.architecture, key.sizes).size
+
+
+def _muon(key: CohortKey) -> int:
+    """What is made orthogonal: the momentum of all matrices; of those of one shape the products of a step and sums."""
+    if key.optimizer != "muon":
+        return 0
+    shapes = layout_of(key.architecture, key.sizes).shapes
+    matrices = [tuple(sorted(shape)) for name, shape in shapes.items() if parameter_group(name, shape) == "matrix"]
+    largest = max(
+        (count * (5 * prod(shape) + 4 * shape[0] ** 2) for shape, count in Counter(matrices).items()), default=0
+    )
+    return _number(key) * (sum(map(prod, matrices)) + largest)
 
 
 def _tables(key: CohortKey, rows: int) -> int:

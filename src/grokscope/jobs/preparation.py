@@ -1,19 +1,21 @@
 """A plan before it is trained: checked, kept in its store, and its run folders made, so that `watch` shows them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.files import named
+from grokscope.jobs.memory import bytes_of_one
 from grokscope.measures.catalogue import measure_named
 from grokscope.model import layout_of, sizes_of
 from grokscope.runs import Store, is_remote, keep_plan, open_store, run_name
 from grokscope.specs import Plan, RunSpec
 from grokscope.steering import has_paired_run, paired_run
 from grokscope.tasks import named_task, reject_unsuited, train_size
-from grokscope.training import cohort_key
-from grokscope.training.devices import is_available
+from grokscope.training import CohortKey, cohort_key
+from grokscope.training.devices import is_available, total_memory
+from grokscope.training.norm_holds import reject_impossible_hold
 
 __all__ = ["find_damaged", "prepare_plan", "reject_impossible"]
 
@@ -34,7 +36,11 @@ def prepare_plan(plan: Plan, is_here: bool = True) -> list[str]:
     with open_store(plan.out) as store:
         untrainable = find_damaged(plan.runs, store)
         reject_impossible(
-            [spec for spec in plan.runs if spec not in untrainable], store, device, (*plan.measures, *plan.milestones)
+            [spec for spec in plan.runs if spec not in untrainable],
+            store,
+            device,
+            (*plan.measures, *plan.milestones),
+            is_here,
         )
         keep_plan(plan, store)
         store.reopen()
@@ -72,8 +78,12 @@ def find_damaged(specs: Sequence[RunSpec], store: Store) -> dict[RunSpec, str]:
     return found
 
 
-def reject_impossible(specs: Sequence[RunSpec], store: Store, device: str, measures: Sequence[str] = ()) -> None:
+def reject_impossible(
+    specs: Sequence[RunSpec], store: Store, device: str, measures: Sequence[str] = (), is_here: bool = True
+) -> None:
     """Reject runs that cannot be trained, or measured while they are; nothing has been written by then.
+
+    The memory of a machine elsewhere is not known.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -88,16 +98,34 @@ def reject_impossible(specs: Sequence[RunSpec], store: Store, device: str, measu
         raise InputError(f"{name} was only monitored: {shown(monitored.model)} is trained elsewhere")
     for task, fraction in {(spec.task, spec.train_fraction) for spec in specs}:
         train_size(named_task(task), fraction)
+    kinds: dict[tuple[str, CohortKey], list[RunSpec]] = {}
     for spec in specs:
         reject_unsuited(spec, named_task(spec.task))
         key = cohort_key(spec)
+        kinds.setdefault((spec.task, key), []).append(spec)
         layout_of(key.architecture, key.sizes)  # rejects a model that cannot read the rows in another way
+        if spec.fork is None:
+            reject_impossible_hold(spec)
+    if is_here:
+        _reject_too_large(kinds.values(), store, device)
     nearest = next(place for place in (store.path, *store.path.parents, Path()) if place.exists())
     if not nearest.is_dir():
         raise InputError(f"the folder {named(store.path)} could not be created: {named(nearest)} is a file")
     if any(spec.fork for spec in specs):
         _reject_impossible_forks(specs, store)
     _reject_unmeasurable(specs, measures, device)
+
+
+def _reject_too_large(kinds: Iterable[Sequence[RunSpec]], store: Store, device: str) -> None:
+    """Reject a run that alone takes more memory than there is, before it is taken; those of one kind take the same."""
+    memory = total_memory(device)
+    for members in kinds:
+        needed = bytes_of_one(members[0], device)
+        if needed > memory and not all(map(store.is_finished, members)):
+            sizes = f"about {needed / 2**30:,.0f} GiB of memory, and {device} has {memory / 2**30:,.0f} GiB"
+            raise InputError(
+                f"one run of {named_task(members[0].task).name} takes {sizes}; use a smaller model or batch"
+            )
 
 
 def _reject_unmeasurable(specs: Sequence[RunSpec], measures: Sequence[str], device: str) -> None:
@@ -128,19 +156,16 @@ def _reject_impossible_forks(specs: Sequence[RunSpec], store: Store) -> None:
                 raise InputError(f"{run_name(parent)} has states from step {first} to {last}, got {spec.fork.step}")
             if len({(one.architecture, sizes_of(named_task(one.task))) for one in (spec, parent)}) > 1:
                 raise InputError(f"a fork must have the architecture and symbols of its parent {run_name(parent)}")
+            reject_impossible_hold(spec, parent)
             if has_paired_run(spec):
                 _reject_impossible_pair(spec, parent)
 
 
 def _reject_impossible_pair(spec: RunSpec, parent: RunSpec) -> None:
     """A matched fork's parent is trained beside it, in one stack and by its spec alone."""
-    if (
-        parent.trigger is not None
-        or parent.control is not None
-        or (parent.fork is not None and parent.fork.norm != "free")
-    ):
+    if parent.rule is not None or (parent.fork is not None and parent.fork.norm != "free"):
         raise InputError(
-            "a fork with matched norm needs a parent without trigger, closed loop or fixed norm, and "
+            "a fork with matched norm needs a parent without trigger, closed loop, release or fixed norm, and "
             f"{run_name(parent)} has one of them"
         )
     if replace(cohort_key(paired_run(spec, parent)), holds_norm=True) != cohort_key(spec):

@@ -7,7 +7,7 @@ from time import sleep
 
 import torch
 
-from grokscope.errors import InputError
+from grokscope.errors import InputError, for_shell
 from grokscope.jobs.preparation import find_damaged, reject_impossible
 from grokscope.jobs.stacks import plan_stacks, slots_that_fit, split_evenly
 from grokscope.jobs.training_stack import Notice, Options, Report, Stopped, TrainingStack
@@ -52,7 +52,12 @@ def run_all(
     """
     damaged = find_damaged(specs, store)
     for spec, why in damaged.items():
-        report(Notice(run_name(spec), f"{run_name(spec)} is left alone: {why}; see `grokscope doctor`"))
+        report(
+            Notice(
+                run_name(spec),
+                f"{run_name(spec)} is left alone: {why}; see `grokscope doctor {for_shell(store.address)}`",
+            )
+        )
     sound = [spec for spec in specs if spec not in damaged]
     reject_impossible(sound, store, device, (*measuring.always, *measuring.milestones))
     options = Options(device, keep, report, should_stop, compiled, stop_after_grokking, measuring)

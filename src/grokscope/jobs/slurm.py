@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from grokscope.errors import InputError
+from grokscope.errors import InputError, for_shell
 from grokscope.files import read_json, write_json
 from grokscope.jobs.shards import Ended, Line, Report, Shard, UnfinishedError, drive, shards_of, work_on
 from grokscope.jobs.worker import TRY_AGAIN
@@ -117,7 +117,8 @@ def run_on_slurm(
     try:
         return drive(plan, shards, partial(_ended_jobs, executor, folder, queue), report, retries)
     except KeyboardInterrupt:
-        known = f"`grokscope status {plan.out}` counts their runs, `grokscope cancel {plan.out}` ends them"
+        place = for_shell(plan.out)
+        known = f"`grokscope status {place}` counts their runs, `grokscope cancel {place}` ends them"
         report({"notice": f"the jobs that were submitted go on: {known}"})
         raise
 

@@ -8,30 +8,20 @@ from typing import Any
 from torch import Tensor
 
 from grokscope.errors import InputError
+from grokscope.jobs.compilation import Compilation, compilation_when_trained
 from grokscope.measures import snapshot
 from grokscope.model import layout_of, padded_sizes, sizes_of
 from grokscope.runs import RunFolder, Store
 from grokscope.runs.logs import Row
 from grokscope.specs import RunSpec
-from grokscope.steering import Control, Decision, controlled, decision, drawn_step, forked, has_paired_run
+from grokscope.steering import Control, Decision, controlled, decision, drawn_step, forked, has_paired_run, released
 from grokscope.tasks import named_task
 from grokscope.training import Cohort, State, advance, initial_state
 from grokscope.training.checkpoint import padded_row
 
-__all__ = ["apply_rule", "decide_decay", "forked_state", "is_compiled", "logged_numbers", "state_at"]
+__all__ = ["apply_rule", "decide_decay", "forked_state", "logged_numbers", "state_at"]
 
 Warn = Callable[[str], None]
-COMPILE_PAYS_AFTER = 2500  # steps of the whole run, on a CPU
-
-
-def is_compiled(specs: Sequence[RunSpec], device: str, compiled: bool | None) -> bool | None:
-    """Decided by the specs, never by what is left to do.
-
-    Compiled arithmetic rounds differently, and a resumed run must go on as it began.
-    """
-    if compiled is None and device == "cpu":
-        return max(spec.training.steps for spec in specs) > COMPILE_PAYS_AFTER
-    return compiled
 
 
 def forked_state(
@@ -49,10 +39,12 @@ def logged_numbers(folder: RunFolder) -> list[Row]:
 
 
 def decide_decay(spec: RunSpec, evaluations: Sequence[Mapping[str, Any]]) -> Decision | Control | None:
-    """What a run's trigger or closed loop makes of λ, if it has one.
+    """What a run's trigger, closed loop or release makes of λ, if it has one.
 
     It depends on what was logged alone, so it survives a restart.
     """
+    if spec.release is not None:
+        return released(spec.release, spec.training.known_weight_decay, evaluations)
     if spec.control is not None:
         return controlled(spec.control, spec.training.known_weight_decay, evaluations)
     if spec.trigger is None:
@@ -112,21 +104,24 @@ def state_at(
                 "recomputed"
             )
         warn(f"{folder.name} stored no state at step {step}: trained again from step {start}, alone, on {device}")
-        _train_again(folder, state, cohort, start, step, is_compiled([folder.spec], device, compiled))
+        compilation = compilation_when_trained(folder.spec, device, compiled, folder.outcome)
+        _train_again(folder, state, cohort, start, step, compilation)
     return state.row(0)
 
 
-def _train_again(folder: RunFolder, state: State, cohort: Cohort, start: int, end: int, compiled: bool | None) -> None:
+def _train_again(
+    folder: RunFolder, state: State, cohort: Cohort, start: int, end: int, compilation: Compilation
+) -> None:
     """From one step to another, with what the run's rule decided; evaluations that the log lacks are made."""
     begins = folder.spec.fork.step if folder.spec.fork else 0
-    due = {begins, *folder.spec.evaluation_steps} if folder.spec.trigger or folder.spec.control else set()
+    due = {begins, *folder.spec.evaluation_steps} if folder.spec.rule else set()
     known: dict[int, Mapping[str, Any]] = {row["step"]: row for row in logged_numbers(folder)}
-    stops = sorted(step for step in due if start < step < end)
+    stops = sorted(step for step in due | {compilation.start or 0} if start < step < end)
     for first, last in pairwise([start, *stops, end]):
         if first in due and first not in known:
-            evaluation = snapshot(state.weights, cohort, compiled).row(0)
+            evaluation = snapshot(state.weights, cohort, compilation.until(first)).row(0)
             known[first] = {"step": first, **evaluation, "weight_decay": float(state.weight_decay[0])}
         apply_rule(state, 0, folder.spec, [known[step] for step in sorted(known) if step <= first])
-        _, info = advance(state, cohort, last - first, compiled)
+        _, info = advance(state, cohort, last - first, compilation.after(first))
         if info.failed_at[0] is not None:
             raise InputError(f"{folder.name} diverged at step {info.failed_at[0]}; it has no state at step {end}")

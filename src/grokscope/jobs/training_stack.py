@@ -7,8 +7,10 @@ from typing import Any
 from torch import Tensor
 
 from grokscope.activations import subject_of
-from grokscope.jobs.states import apply_rule, decide_decay, forked_state, is_compiled, logged_numbers
+from grokscope.jobs.compilation import compilation_of
+from grokscope.jobs.states import apply_rule, decide_decay, forked_state, logged_numbers
 from grokscope.measures import snapshot
+from grokscope.measures.weight_signals import weight_signals
 from grokscope.model import sizes_of
 from grokscope.runs import Keep, RunFolder, RunOutcome, Store
 from grokscope.runs.logs import columns_from
@@ -71,7 +73,7 @@ class Options:
     should_stop: Callable[[], bool]
     """Is called between any two evaluations."""
     compiled: bool | None
-    """Whether steps are compiled; None decides by device and length."""
+    """Whether steps are compiled; None decides by device, model and batch."""
     stop_after_grokking: int | None
     """Steps after which a grokked run ends; None trains to the last step."""
     measuring: Measuring
@@ -86,7 +88,7 @@ class TrainingStack:
     ) -> None:
         self.options = options
         self.folders = {slot: folder for slot, folder in enumerate(by_slot) if folder is not None}
-        self.compiled = is_compiled(specs, options.device, options.compiled)
+        self.compilation = compilation_of(specs[0], options.device, options.compiled)
         paired = {
             slot: paired_run(folder.spec, store.find(folder.spec.fork.parent).spec)
             for slot, folder in self.folders.items()
@@ -117,7 +119,7 @@ class TrainingStack:
         return 0
 
     def _forked(self, spec: RunSpec, folder: RunFolder, store: Store) -> dict[str, Tensor]:
-        return forked_state(spec, store, self.compiled, str(self.cohort.device), self._warning(folder))
+        return forked_state(spec, store, self.options.compiled, str(self.cohort.device), self._warning(folder))
 
     def _warning(self, folder: RunFolder) -> Callable[[str], None]:
         return lambda sentence: self.options.report(Notice(folder.name, sentence))
@@ -152,13 +154,15 @@ class TrainingStack:
 
     def _advance(self, running: set[int]) -> set[int]:
         """Take the steps to the next evaluation or checkpoint of any run; those that have not failed."""
+        changes = set() if self.compilation.start is None else {self.compilation.start}
         ahead = min(
             stop - self.steps[slot]
             for slot in running
-            for stop in self.evaluation_steps[slot] | self.saves[slot]
+            for stop in self.evaluation_steps[slot] | self.saves[slot] | changes
             if stop > self.steps[slot]
         )
-        self.state, info = advance(self.state, self.cohort, ahead, self.compiled)
+        compiled = self.compilation.after(min(self.steps[slot] for slot in running))
+        self.state, info = advance(self.state, self.cohort, ahead, compiled)
         failed = {slot: step for slot in running if (step := info.failed_at[slot]) is not None}
         for slot, step in failed.items():
             self.finish(slot, step)
@@ -187,10 +191,12 @@ class TrainingStack:
         """Evaluate the runs that are due, log what was found, and let their rules decide."""
         if not due:
             return
-        found = snapshot(self.state.weights, self.cohort, self.compiled)
+        compiled = self.compilation.until(min(self.steps[slot] for slot in due))
+        found = snapshot(self.state.weights, self.cohort, compiled)
+        signals = weight_signals(self.state, self.cohort) if self.options.measuring.signals else [{}] * len(self.cohort)
         for slot in due:
             step, folder, row = self.steps[slot], self.folders[slot], found.row(slot)
-            logged = {"step": step, **row, "weight_decay": float(self.state.weight_decay[slot])}
+            logged = {"step": step, **row, **signals[slot], "weight_decay": float(self.state.weight_decay[slot])}
             folder.append(logged)
             self.logs[slot].append(logged)
             self.options.report(Progress(folder.name, step, self.cohort.specs[slot].training.steps, row))
@@ -235,13 +241,15 @@ class TrainingStack:
 
     def finish(self, slot: int, failed_at: int | None, stopped_early: bool = False) -> None:
         """Write how a run ended."""
-        by_kernels = self.compiled is None and self.cohort.has_kernels
+        start, compiled = self.compilation.start, self.compilation.until(failed_at or self.steps[slot])
+        by_kernels = compiled is None and self.cohort.has_kernels
         layout = {
             "slots": len(self.cohort),
             "slot": slot,
             "padded_size": self.cohort.key.sizes.classes,
-            "compiled": self.compiled is not False and not by_kernels,
+            "compiled": compiled is not False and not by_kernels,
             "kernels": by_kernels,
+            **({"compiled_from": start} if start is not None and compiled else {}),
         }
         outcome = RunOutcome.from_evaluations(
             columns_from(self.logs[slot]),

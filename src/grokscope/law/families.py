@@ -296,8 +296,8 @@ def _plain(record: Record) -> ForkedRun | None:
     """A run as the law sees it; None if more than λ was changed, or it has not ended."""
     spec = record.spec
     fork = spec.fork or Fork("0" * 16, 0)
-    changes = (spec.trigger, spec.control, spec.training.weight_decay_schedule or None)
-    if (fork.norm, fork.scale, fork.moments) != ("free", 1, "kept") or changes != (None, None, None):
+    changes = (spec.rule, spec.training.weight_decay_schedule or None)
+    if (fork.norm, fork.scale, fork.moments) != ("free", 1, "kept") or changes != (None, None):
         return None
     timeline = record.timeline_or_none if record.outcome.is_finished else None
     try:

@@ -275,6 +275,8 @@ def _require_descent(run: RunSpec, task: Task) -> None:
         "loss": (training.loss, "mse"),
         "beta1": (training.beta1, 0.0),
         "gradient": (training.gradient, "plain"),
+        "optimizer": (training.optimizer, "adamw"),
+        "head_decay": (training.head_decay, 1.0),
         "sampling": (training.sampling, "epochs"),
         "batch_size": (None if batch >= train_size(task, run.train_fraction) else batch, None),
         "warmup_steps": (training.warmup_steps, 0),
@@ -284,6 +286,7 @@ def _require_descent(run: RunSpec, task: Task) -> None:
         "fork": (run.fork, None),
         "trigger": (run.trigger, None),
         "control": (run.control, None),
+        "release": (run.release, None),
     }
     for name, (value, expected) in needed.items():
         require(value == expected, f"the closed form of gradient descent needs {name} = {shown(expected)}", value)

@@ -40,7 +40,7 @@ class Ending(StrEnum):
 
     GROKKED = "grokked"
     """Seen at an evaluation: it happened in (steps_to_grok − cadence, steps_to_grok]."""
-    CENSORED = "not yet grokked"
+    CENSORED = "not grokked"
     """Stable to the last evaluation: it takes longer than `watched`."""
     FAILED = "unstable"
     """Unstable or diverged without grokking: a competing event, kept out of the fit and reported as a share."""

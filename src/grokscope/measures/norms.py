@@ -7,7 +7,7 @@ from torch import Tensor
 
 from grokscope.activations import RunStack
 from grokscope.measures.question import NOT_NUMBERS, Columns, Measure, Question
-from grokscope.model import layout_of, padded_sizes, sizes_of
+from grokscope.model import block_of, layout_of, padded_sizes, sizes_of
 from grokscope.shapes import Float
 
 __all__ = ["ENTRIES", "Norms", "norms"]
@@ -49,27 +49,15 @@ def norms(subject: RunStack) -> Norms:
         name: value[(slice(None), *layout.real(name, sizes))].double().square().flatten(1).sum(dim=1)
         for name, value in subject.weights.items()
     }
-    blocks = {_block_of(name): torch.zeros_like(square) for name, square in squares.items()}
+    blocks = {block_of(name): torch.zeros_like(square) for name, square in squares.items()}
     for name, square in squares.items():
-        blocks[_block_of(name)] += square
+        blocks[block_of(name)] += square
     total = torch.stack(list(squares.values())).sum(dim=0)
     return Norms(
         total.sqrt(),
         {name: square.sqrt() for name, square in squares.items()},
         {name: blocks[name].sqrt() for name in sorted(blocks, key=_place)},
     )
-
-
-def _block_of(name: str) -> str:
-    """The block of a parameter.
-
-    >>> [_block_of(name) for name in ("blocks.1.attn.W_O", "blocks.1.ln2.w", "ln_final.b", "embed.W_E")]
-    ['blocks.1', 'norms', 'norms', 'embed']
-    """
-    parts = name.split(".")
-    if parts[-2].startswith("ln"):
-        return "norms"
-    return ".".join(parts[:2]) if parts[0] in ("blocks", "layers") else parts[0]
 
 
 def _place(block: str) -> tuple[int, int]:

@@ -8,9 +8,11 @@ from grokscope.model.layout import (
     Layout,
     Sizes,
     Weights,
+    block_of,
     layout_of,
     padded_size,
     padded_sizes,
+    parameter_group,
     sizes_of,
 )
 from grokscope.model.reference import PlainMlp, ReferenceModule, module_place, reference_module
@@ -42,6 +44,7 @@ __all__ = [
     "Taps",
     "Weights",
     "analytic_network",
+    "block_of",
     "components_of",
     "forward",
     "forward_with_hidden",
@@ -52,6 +55,7 @@ __all__ = [
     "module_place",
     "padded_size",
     "padded_sizes",
+    "parameter_group",
     "receivers_of",
     "reference_module",
     "row_losses",

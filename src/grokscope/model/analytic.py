@@ -42,7 +42,7 @@ class AnalyticNetwork:
 def analytic_network(task: Task, neurons: int | Sequence[int] = FEWEST_NEURONS) -> AnalyticNetwork:
     """The quadratic network on addition modulo an odd n with `neurons` of each frequency k = 1 … K, K = (n − 1)/2.
 
-    With θ = 2πk/n, neuron j of the M = M_k neurons of frequency k and N neurons in all,
+    With θ = 2πk/n, neuron j of the M = M_k neurons of frequency k and N neurons in all::
 
         h_j = (cos(θa + φ_j) + cos(θb + ψ_j))²
             = 1 + cos(θ(a + b) + φ_j + ψ_j) + cos(θ(a − b) + φ_j − ψ_j) + ½cos(2θa + 2φ_j) + ½cos(2θb + 2ψ_j),
@@ -50,7 +50,7 @@ def analytic_network(task: Task, neurons: int | Sequence[int] = FEWEST_NEURONS) 
 
     The separator's row is 0. Phases are φ_j = 2πj/M and ψ_j = 2πvj/M with the least v for which no e^{i(xφ + yψ)} of
     `_UNWANTED` is constant over j: then all of them sum to 0 over the M neurons. There is such a v for every M ≥ 6. Of
-    the products with the class's cosine ½cos(θ(a + b − c)) is left, and of h itself the 1:
+    the products with the class's cosine ½cos(θ(a + b − c)) is left, and of h itself the 1::
 
         f_c = 1/n + (2/n) Σ_{k : M_k > 0} cos 2πk(a + b − c)/n.
 

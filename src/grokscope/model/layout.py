@@ -4,17 +4,29 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor
 
-from grokscope.errors import require
+from grokscope.errors import InputError, did_you_mean, require, shown
 from grokscope.shapes import Float
 from grokscope.specs import Architecture
 from grokscope.tasks import Task
 
-__all__ = ["PAIR_POSITIONS", "Layout", "Sizes", "Weights", "layout_of", "padded_size", "padded_sizes", "sizes_of"]
+__all__ = [
+    "PAIR_POSITIONS",
+    "Layout",
+    "Sizes",
+    "Weights",
+    "block_of",
+    "layout_of",
+    "padded_size",
+    "padded_sizes",
+    "parameter_group",
+    "sizes_of",
+]
 
+Group = Literal["embedding", "matrix", "vector", "head"]
 PAIR_POSITIONS = 3  # of a pair table: a, b and the separator
 Weights = dict[str, Tensor]
 # Vocabulary and classes of pair tables are padded to one of these, so that tables of different size share a stack and
@@ -115,12 +127,41 @@ class Layout:
             for (name, shape), place in zip(self.shapes.items(), self.places.values(), strict=True)
         }
 
+    def part(self, part: str) -> tuple[str, ...]:
+        """The parameters of a part: `all`, a block, a branch of one, or a parameter; an unknown part is rejected.
+
+        >>> layout = layout_of(Architecture(biases=False), Sizes(98, 97))
+        >>> layout.part("blocks.0.mlp"), layout.part("unembed")
+        (('blocks.0.mlp.W_in', 'blocks.0.mlp.W_out'), ('unembed.W_U',))
+        """
+        found = [
+            name
+            for name in self.shapes
+            if part in ("all", name, block_of(name)) or (block_of(name) != "norms" and name.startswith(f"{part}."))
+        ]
+        if not found:
+            known = ("all", *dict.fromkeys(map(block_of, self.shapes)), *self.shapes)
+            raise InputError(f"this model has no part {shown(part)}{did_you_mean(part, known)}")
+        return tuple(found)
+
     def real(self, name: str, sizes: Sizes) -> tuple[Any, ...]:
         """The part of a parameter that is not padding: rows of tokens, columns of classes."""
         columns = slice(sizes.classes) if name.startswith("unembed") else slice(None)
         if len(self.shapes[name]) == 3:  # a map of one-hot vectors: [positions, tokens, columns]
             return (slice(None), slice(sizes.vocabulary), columns)
         return (slice(sizes.vocabulary),) if name == "embed.W_E" else (..., columns)
+
+
+def block_of(name: str) -> str:
+    """The block of a parameter; all LayerNorms are one.
+
+    >>> [block_of(name) for name in ("blocks.1.attn.W_O", "blocks.1.ln2.w", "ln_final.b", "embed.W_E")]
+    ['blocks.1', 'norms', 'norms', 'embed']
+    """
+    parts = name.split(".")
+    if parts[-2].startswith("ln"):
+        return "norms"
+    return ".".join(parts[:2]) if parts[0] in ("blocks", "layers") else parts[0]
 
 
 @lru_cache(maxsize=64)
@@ -185,6 +226,20 @@ def _layout_of_mlp(architecture: Architecture, sizes: Sizes) -> Layout:
     if architecture.biases:
         shapes["unembed.b_U"] = (sizes.classes,)
     return Layout(shapes)
+
+
+def parameter_group(name: str, shape: tuple[int, ...]) -> Group:
+    """Which kind of parameter one is: embeddings are rows that tokens choose, a map of one-hot vectors included.
+
+    >>> layout = layout_of(Architecture(layers=1), Sizes(8, 8))
+    >>> [parameter_group(name, layout.shapes[name]) for name in ("embed.W_E", "blocks.0.mlp.W_in", "unembed.W_U")]
+    ['embedding', 'matrix', 'head']
+    """
+    if len(shape) == 1:
+        return "vector"
+    if name.startswith("unembed"):
+        return "head"
+    return "embedding" if name in ("embed.W_E", "pos_embed.W_pos") or len(shape) == 3 else "matrix"
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:

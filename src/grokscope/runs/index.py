@@ -23,7 +23,7 @@ from grokscope.runs.run_folder import MADE_FOR
 __all__ = ["INDEX", "PAYS_FROM", "Facts", "Stamp", "names_to_read", "read_indexed", "stamp_files"]
 
 INDEX = ".index.sqlite"
-FORMAT = 4  # SQLite's user_version
+FORMAT = 5  # SQLite's user_version
 LARGEST = 2**30  # bytes of an index: of some million runs
 CHECKSUM = slice(68, 72)  # SQLite's application_id, four bytes that are ours: the CRC-32 of the file with zeros there
 PAYS_FROM = 200  # runs; fewer are read faster than anybody notices, and their folder stays as it is

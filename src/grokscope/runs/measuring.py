@@ -55,11 +55,13 @@ class Measuring:
     """At the first checkpoint at or after grokking, and at the last."""
     runs: frozenset[str] = frozenset()
     """Content hashes of the runs concerned; all of them if empty."""
+    signals: bool = False
+    """Whether every evaluation of every run also logs the signals of its state."""
 
     @classmethod
     def from_plan(cls, plan: Plan) -> "Measuring":
         """What a plan asks for."""
-        return cls(plan.measures, plan.milestones, frozenset(plan.measured))
+        return cls(plan.measures, plan.milestones, frozenset(plan.measured), plan.signals)
 
     def concerns(self, spec: RunSpec) -> bool:
         """Whether anything is measured of a run."""

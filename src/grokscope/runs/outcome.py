@@ -8,11 +8,16 @@ from grokscope.errors import shown
 from grokscope.runs.logs import Columns
 from grokscope.specs import ReadingSpec
 
-__all__ = ["EVENTS", "RunOutcome"]
+__all__ = ["ENDINGS", "EVENTS", "NOT_MEMORIZED", "RunOutcome", "describe_ending"]
 
 EVENTS = ("failed_at", "memorized", "grokked")  # of every outcome: a step, or None
 READING = ReadingSpec()  # the paper's thresholds, by which every outcome names its events
-ENDINGS = ("unfinished", "grokked", "unstable_after", "unstable", "never", "diverged")
+CODES = ("unfinished", "grokked", "unstable_after", "unstable", "never", "diverged")  # as stored
+NOT_MEMORIZED = "not memorised"  # of a run that ended before it had learnt its training set
+# Those of `timeline.Outcome` without its marks; listing runs does not wait for numpy, which that needs.
+WORDS = {"unstable_after": "grokked, then unstable", "never": "not grokked"}
+ENDINGS = (*(WORDS.get(code, code) for code in CODES), NOT_MEMORIZED)
+"""How a run ended, in the words that tables, summaries, SQL and the page share."""
 FIRED = ("fired_at", "restored_at")  # of a trigger: a step, or None
 LARGEST_STEP = 2**63
 MAPPINGS = ("stability", "trigger", "control", "layout", "undefined")  # or None
@@ -24,7 +29,7 @@ class RunOutcome:
     """How a run ended, with its layout and provenance."""
 
     outcome: str = "unfinished"
-    """The name of a `timeline.Outcome`, in lower case; `unfinished` while the run trains or waits."""
+    """As it is stored: the name of a `timeline.Outcome`, in lower case; `unfinished` while the run trains or waits."""
     failed_at: int | None = None
     """The step at which its loss stopped being a finite number."""
     stopped_early: bool = False
@@ -48,6 +53,11 @@ class RunOutcome:
     """Commit, device and versions."""
 
     @property
+    def ending(self) -> str:
+        """How it ended, in the words of `ENDINGS`."""
+        return describe_ending(self.outcome, self.memorized)
+
+    @property
     def is_finished(self) -> bool:
         """Whether it has ended."""
         return self.outcome != "unfinished"
@@ -67,8 +77,8 @@ class RunOutcome:
         """From what is stored; rejects what names no known ending, and a field of another type."""
         if not isinstance(ending := parts.get("outcome"), str):
             raise ValueError("an outcome does not name how the run ended")
-        if ending not in ENDINGS:
-            raise ValueError(f"an outcome is one of {', '.join(ENDINGS)}, got {shown(ending)}")
+        if ending not in CODES:
+            raise ValueError(f"an outcome is one of {', '.join(CODES)}, got {shown(ending)}")
         for name in EVENTS:
             if not _is_step(parts.get(name)):
                 raise ValueError(f"an outcome's {name!r} is not a step")
@@ -105,6 +115,15 @@ class RunOutcome:
             stability=stays,
             **facts,
         )
+
+
+def describe_ending(outcome: str, memorized: int | None) -> str:
+    """A stored outcome in words; a run that never memorised cannot have become unstable.
+
+    >>> describe_ending("unstable", None), describe_ending("unstable", 200), describe_ending("never", 200)
+    ('not memorised', 'unstable', 'not grokked')
+    """
+    return NOT_MEMORIZED if outcome == "unstable" and memorized is None else WORDS.get(outcome, outcome)
 
 
 def _is_step(value: Any) -> bool:

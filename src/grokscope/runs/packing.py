@@ -24,7 +24,7 @@ from grokscope.runs.records import RunRecord
 from grokscope.runs.store import Store
 from grokscope.specs import Membership, Plan, RunSpec
 
-__all__ = ["finished_records", "main", "pack_records", "save_records", "unpack_records"]
+__all__ = ["finished_records", "main", "pack_records", "read_head", "save_records", "unpack_records"]
 
 BAD_INPUT = 2
 # What each version calls evaluations and checkpoints; the first has no memberships, the last is written.
@@ -39,8 +39,10 @@ DIGITS = 7  # significant: what float32 holds
 NEEDED = ("step", "train_accuracy", "validation_accuracy")  # columns of all evaluations
 
 
-def pack_records(records: Iterable[RunRecord]) -> bytes:
+def pack_records(records: Iterable[RunRecord], about: Mapping[str, Any] | None = None) -> bytes:
     """Records as one compressed file of lines, numbers to seven digits; the same records give the same bytes.
+
+    What the file is about, such as which part of a plan, stands in its first line; `read_head` reads it.
 
     >>> from grokscope.runs.outcome import RunOutcome
     >>> record = RunRecord(RunSpec(), RunOutcome(), {"step": [0], "fsd": [0.1]}, {})
@@ -57,7 +59,10 @@ def pack_records(records: Iterable[RunRecord]) -> bytes:
         }
         for record in records
     )
-    lines = [json.dumps({"format": FORMAT}), *(json.dumps(one, separators=(",", ":")) for one in parts)]
+    lines = [
+        json.dumps({"format": FORMAT, **(about or {})}),
+        *(json.dumps(one, separators=(",", ":")) for one in parts),
+    ]
     return gzip.compress("\n".join(lines).encode(), mtime=0)
 
 
@@ -82,6 +87,25 @@ def unpack_records(path: Path) -> list[RunRecord]:
         raise InputError(f"the records {named(path)} cannot be read: {error}") from None
 
 
+def read_head(path: Path) -> dict[str, Any]:
+    """What a packed file says of itself in its first line, without reading the records.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     save_records(Path(folder, "one.records.gz"), [], {"part": 3})
+    ...     read_head(Path(folder, "one.records.gz"))["part"]
+    3
+    """
+    try:
+        with gzip.open(path) as lines:
+            head = parse_json(lines.readline(ALLOWED), "the first line")
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise InputError(f"the records {named(path)} cannot be read: {error}") from None
+    if not isinstance(head, dict) or head.get("format") not in COLUMNS:
+        raise InputError(f"{named(path)} is no file of records that this version reads")
+    return head
+
+
 def _unpacked_lines(content: bytes) -> Iterator[bytes]:
     """The lines of a compressed text, as long as it is not far larger than any records would be."""
     left = ALLOWED + TIMES * len(content)
@@ -93,8 +117,8 @@ def _unpacked_lines(content: bytes) -> Iterator[bytes]:
             yield line
 
 
-def save_records(path: Path, records: Iterable[RunRecord]) -> None:
-    """Write records to a file.
+def save_records(path: Path, records: Iterable[RunRecord], about: Mapping[str, Any] | None = None) -> None:
+    """Write records to a file, with what it is about.
 
     >>> from tempfile import TemporaryDirectory
     >>> from grokscope.runs.outcome import RunOutcome
@@ -104,7 +128,7 @@ def save_records(path: Path, records: Iterable[RunRecord]) -> None:
     ...     len(unpack_records(Path(folder, "all.records.gz")))
     1
     """
-    write_atomically(path, pack_records(records))
+    write_atomically(path, pack_records(records, about))
 
 
 def finished_records(plan: Plan) -> list[RunRecord]:

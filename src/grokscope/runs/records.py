@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from grokscope.errors import InputError
 from grokscope.runs.logs import Columns
-from grokscope.runs.outcome import RunOutcome
+from grokscope.runs.outcome import RunOutcome, describe_ending
 from grokscope.specs import Membership, ReadingSpec, RunSpec
 from grokscope.specs.run import OWN_ROWS
 
@@ -121,7 +121,7 @@ class RunRecord:
             "parent": spec.fork.parent if spec.fork else None,
             "fork_step": spec.fork.step if spec.fork else None,
             "study": ", ".join(sorted({one.study for one in self.made_for})) or None,
-            "outcome": ended.outcome,
+            "outcome": describe_ending(ended.outcome, events.memorized if events else ended.memorized),
             "failed_at": ended.failed_at,
             "stopped_early": ended.stopped_early,
             "last_step": events.last if events else None,

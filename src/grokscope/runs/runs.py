@@ -14,6 +14,7 @@ from grokscope.errors import InputError, did_you_mean, plural, require, shown
 from grokscope.files import DamagedError, named
 from grokscope.runs.index import Facts, names_to_read, read_indexed
 from grokscope.runs.outcome import ENDINGS, RunOutcome
+from grokscope.runs.packed_files import import_command, packed_files
 from grokscope.runs.records import DAMAGED, RunRecord
 from grokscope.runs.run_folder import RunFolder
 from grokscope.runs.settings import settings_of
@@ -62,7 +63,7 @@ class Run:
 
     def __repr__(self) -> str:
         try:
-            outcome = self.folder.outcome.outcome.replace("_", " ")
+            outcome = self.folder.outcome.ending
         except DamagedError:  # told by whatever reads it; a run can be printed all the same
             outcome = "its outcome is damaged"
         return f"<run {self.name}: {self.spec.training.decay_label}, {self.spec.training.steps:,} steps, {outcome}>"
@@ -89,7 +90,10 @@ class Run:
 
     @property
     def outcome(self) -> str:
-        """How it ended: grokked, unstable_after, unstable, never, diverged; or unfinished."""
+        """How it ended: grokked; grokked, then unstable; not grokked; unstable; not memorised; diverged; or unfinished.
+
+        The same words stand in `grokscope list`, SQL, exported tables and the report.
+        """
         return str(self.facts()["outcome"])
 
     @property
@@ -311,6 +315,10 @@ def open_runs(path: Path | str) -> Runs:
     ...     len(open_runs(folder))
     0
     """
+    if packed_files(Path(path)) == [Path(path)] and Path(path).is_file():
+        raise InputError(
+            f"{named(Path(path))} holds packed records; make runs of them with: {import_command(Path(path))}"
+        )
     if not Path(path).is_dir():
         others = [p.name for p in Path(path).parent.iterdir()] if Path(path).parent.is_dir() else []
         raise InputError(f"there is no folder {shown(str(path))}{did_you_mean(Path(path).name, others)}")

@@ -6,12 +6,12 @@ from itertools import combinations
 from typing import Any
 
 from grokscope.errors import InputError, did_you_mean, shown
-from grokscope.specs import ClosedLoop, Fork, RunSpec, Trigger
+from grokscope.specs import ClosedLoop, Fork, NormHold, Release, RunSpec, Trigger
 
 __all__ = ["differing", "is_selected", "settings_of", "suffixes"]
 
 MOST_NAMED = 3  # settings that name a run; where they do not suffice, its hash has to
-OPTIONAL = {"fork": Fork, "trigger": Trigger, "control": ClosedLoop}
+OPTIONAL = {"fork": Fork, "trigger": Trigger, "control": ClosedLoop, "release": Release, "norm_hold": NormHold}
 
 
 def settings_of(spec: RunSpec | Mapping[str, Any]) -> dict[str, Any]:

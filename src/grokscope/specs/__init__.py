@@ -1,8 +1,10 @@
 """Frozen descriptions of runs and readings: they say what to do and compute nothing."""
 
 from grokscope.specs.control import ClosedLoop
+from grokscope.specs.norm_hold import NormHold
 from grokscope.specs.plan import Membership, Plan
 from grokscope.specs.reading import ReadingSpec
+from grokscope.specs.release import Release
 from grokscope.specs.run import Architecture, Cadence, Fork, Initialization, RunSpec, Seeds, Training, Trigger
 from grokscope.specs.spec import Spec
 
@@ -13,8 +15,10 @@ __all__ = [
     "Fork",
     "Initialization",
     "Membership",
+    "NormHold",
     "Plan",
     "ReadingSpec",
+    "Release",
     "RunSpec",
     "Seeds",
     "Spec",

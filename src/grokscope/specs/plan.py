@@ -50,6 +50,9 @@ class Plan(Spec):
     """What is measured at two checkpoints only, because it is expensive: the first since grokking, and the last."""
     measured: tuple[str, ...] = ()
     """Content hashes of the runs that are measured; all of them if empty."""
+    signals: bool = False
+    """Whether every evaluation also logs what the state says without activations: norms of blocks, Adam's step, and a
+    fingerprint of weights and moments, by which a fork is compared with its parent to the last bit."""
     deterministic: bool = False
     """Reject any operation whose result may differ between two runs on one accelerator."""
     made_for: tuple[tuple[Membership, ...], ...] = ()

@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 from grokscope.errors import InputError, shown
 from grokscope.specs.control import ClosedLoop
+from grokscope.specs.norm_hold import NormHold
+from grokscope.specs.release import Release
 from grokscope.specs.spec import HASH_CHARACTERS, WORD_LIMIT, Spec, require
 
 __all__ = ["Architecture", "Cadence", "Fork", "Initialization", "RunSpec", "Seeds", "Training", "Trigger"]
@@ -151,7 +153,7 @@ class Initialization(Spec):
 
 @dataclass(frozen=True)
 class Training(Spec):
-    """AdamW and its data. Runs of one stack share batch size and gradient, and whether they drop out and clip."""
+    """The optimiser and its data. Runs of one stack share batch size, gradient and optimiser, dropout and clipping."""
 
     steps: int = 15_000
     """Optimiser steps."""
@@ -169,6 +171,14 @@ class Training(Spec):
     """What is decayed: every parameter, or weight matrices and embeddings only, sparing biases and LayerNorm."""
     weight_decay_schedule: tuple[tuple[int, float], ...] = ()
     """(step, λ) pairs in order: from that step on, λ is this."""
+    embedding_decay: float = 1.0
+    """What λ is multiplied by for token and position embeddings, and for maps of one-hot vectors."""
+    matrix_decay: float = 1.0
+    """The same for the matrices between embeddings and head."""
+    vector_decay: float = 1.0
+    """The same for biases and LayerNorms, where these are decayed."""
+    head_decay: float = 1.0
+    """The same for the last map, to the classes or outputs."""
     batch_size: int | None = 512
     """Rows per step; None trains on the whole training set at once."""
     sampling: Literal["epochs", "replacement"] = "epochs"
@@ -187,6 +197,15 @@ class Training(Spec):
     """α of μ ← αμ + (1 − α)g; Grokfast's published default."""
     grokfast_lamb: float = 2.0
     """ℓ, how much of μ is added (the paper's λ, which is weight decay here); Grokfast's published default."""
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    """What moves the matrices between embeddings and head: AdamW, or `muon` (Jordan et al. 2024): their momentum made
+    orthogonal by five Newton–Schulz steps. All other parameters are moved by AdamW, and λ has one meaning for all."""
+    muon_learning_rate: float = 0.02
+    """Muon's own η; its decay is 1 − ηλ with AdamW's η, which is wd = ηλ / muon_learning_rate of `torch.optim.Muon`."""
+    muon_momentum: float = 0.95
+    """μ of Muon's momentum, which is Nesterov's."""
+    muon_precision: Literal["weights", "bfloat16"] = "weights"
+    """In which matrices are made orthogonal: that of the weights, or bfloat16 as in `torch.optim.Muon`."""
     loss: Literal["cross_entropy", "mse"] = "cross_entropy"
     """What is minimised: cross-entropy, or the squared error, averaged over outputs (Gromov 2023) and examples. Of
     classes its targets are one-hot vectors. Real answers need `mse`."""
@@ -194,19 +213,31 @@ class Training(Spec):
     def check(self) -> None:
         """Ranges, and an ordered schedule."""
         self.require_each("be at least 1", "steps", "batch_size")
-        self.require_each("be positive", "learning_rate", "epsilon", "clip_norm")
-        self.require_each("lie in [0, 1)", "beta1", "beta2", "dropout", "grokfast_alpha")
+        self.require_each("be positive", "learning_rate", "epsilon", "clip_norm", "muon_learning_rate")
+        self.require_each("lie in [0, 1)", "beta1", "beta2", "dropout", "grokfast_alpha", "muon_momentum")
+        factors = tuple(f"{group}_decay" for group in ("embedding", "matrix", "vector", "head"))
+        self.require_each("be at least 0", *factors)
         self.require_each("be at least 0", "grokfast_lamb", "warmup_steps")
         begins = () if self.weight_decay is None else (self.weight_decay,)
         for decay in (*begins, *(decay for _, decay in self.weight_decay_schedule)):
             require(decay >= 0, "weight_decay must be at least 0", decay)
-            product = self.learning_rate * decay
-            require(product < 1, "learning_rate × weight_decay must stay below 1", product)
+            self.require_decay(decay, "weight_decay")
         changes = [step for step, _ in self.weight_decay_schedule]
         ordered = changes == sorted(set(changes)) and all(step >= 1 for step in changes)
         require(ordered, "weight_decay_schedule must have increasing steps from 1 on", changes)
         late = [step for step in changes if step >= self.steps]
         require(not late, f"weight_decay_schedule must change before the last step {self.steps}", late)
+
+    def require_decay(self, weight_decay: float, name: str) -> None:
+        """Reject a λ that no step could take: 1 − ηλ must stay above 0 for every group of parameters.
+
+        >>> Training().require_decay(5.0, "weight_decay")
+        """
+        product = self.learning_rate * weight_decay
+        require(product < 1, f"learning_rate × {name} must stay below 1", product)
+        for group in ("embedding", "matrix", "vector", "head"):
+            own = product * getattr(self, f"{group}_decay")
+            require(own < 1, f"learning_rate × {name} × {group}_decay must stay below 1", own)
 
     @property
     def known_weight_decay(self) -> float:
@@ -342,8 +373,12 @@ class RunSpec(Spec):
     """A change of λ at a signal."""
     control: ClosedLoop | None = None
     """A rule that raises λ while the training set stays learnt, and backs off."""
+    release: Release | None = None
+    """A rule that begins with strong decay and lets it go."""
     fork: Fork | None = None
     """The run and step this one continues."""
+    norm_hold: NormHold | None = None
+    """Norms that are held after each step, whatever λ is."""
     checkpoints: Cadence = Cadence(every=500)
     """When weights are kept."""
     measurements: Cadence = Cadence(every=100)
@@ -361,22 +396,27 @@ class RunSpec(Spec):
         require(is_known, "weight_decay must be a finite number, unless the run is only monitored", None)
         require(self.model.isprintable(), "model must be a printable name", self.model)
         if self.trigger is not None:
-            product = self.training.learning_rate * self.trigger.weight_decay
-            require(product < 1, "learning_rate × the trigger's weight_decay must stay below 1", product)
+            self.training.require_decay(self.trigger.weight_decay, "the trigger's weight_decay")
             schedule = self.training.weight_decay_schedule
             require(not schedule, "a run has a trigger or a weight_decay_schedule, not both", schedule)
         if self.control is not None:
             self._check_control(self.control)
+        if self.release is not None:
+            self._check_release(self.release)
         last = self.training.steps
         if self.fork is not None:
             require(self.fork.step < last, f"the fork's step must lie before the last step {last}", self.fork.step)
+        if self.norm_hold is not None:
+            begins = self.norm_hold.start
+            require(begins < last, f"the norm hold's start must lie before the last step {last}", begins)
+            norm = "free" if self.fork is None else self.fork.norm
+            require(norm == "free", "a fork with norm_hold must leave its own norm free", norm)
         for cadence in (self.checkpoints, self.measurements):
             late = [step for step in cadence.at if step > last]
             require(not late, f"listed steps must not pass the last step {last}", late)
 
     def _check_control(self, control: ClosedLoop) -> None:
-        product = self.training.learning_rate * control.highest
-        require(product < 1, "learning_rate × the control's highest must stay below 1", product)
+        self.training.require_decay(control.highest, "the control's highest")
         begins = self.training.known_weight_decay
         require(begins > 0, "weight_decay must be positive for a control, which multiplies it", begins)
         require(
@@ -387,6 +427,13 @@ class RunSpec(Spec):
         others = (self.trigger, self.training.weight_decay_schedule or None)
         rule = "a run has a control, a trigger or a weight_decay_schedule, not two of them"
         require(others == (None, None), rule, next((other for other in others if other is not None), None))
+
+    def _check_release(self, release: Release) -> None:
+        self.training.require_decay(release.weight_decay, "the release's weight_decay")
+        require(self.training.weight_decay is not None, "weight_decay must be known for a release, which leaves it")
+        others = (self.trigger, self.control, self.training.weight_decay_schedule or None)
+        rule = "a run has a release, a control, a trigger or a weight_decay_schedule, not two of them"
+        require(others == (None, None, None), rule, next((other for other in others if other is not None), None))
 
     @cached_property
     def content_hash(self) -> str:
@@ -414,8 +461,17 @@ class RunSpec(Spec):
     def evaluation_steps(self) -> set[int]:
         """When a run is evaluated: at its cadence, and whenever its trigger or closed loop needs it."""
         steps = set(self.measurements.steps(self.training.steps))
-        rule = self.trigger or self.control
+        rule = self.rule
         return steps if rule is None else steps.union(range(0, self.training.steps, rule.every))
+
+    @property
+    def rule(self) -> Trigger | ClosedLoop | Release | None:
+        """What changes λ by what is logged, if anything does.
+
+        >>> RunSpec(trigger=Trigger()).rule
+        Trigger(signal='fsd', at_least=None, weight_decay=3.0, every=100, restore_after_grokking=False)
+        """
+        return self.trigger or self.control or self.release
 
     def with_seed(self, seed: int) -> "RunSpec":
         """The same run with all three seeds set to this one.

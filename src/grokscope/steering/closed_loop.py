@@ -35,17 +35,17 @@ class Change:
     """The evaluation at which it was made."""
     weight_decay: float
     """λ from there on."""
-    phase: Phase
+    phase: StrEnum
     """Why."""
 
 
 @dataclass(frozen=True)
 class Control:
-    """What a closed loop says after everything seen so far."""
+    """What a closed loop or a release says after everything seen so far."""
 
     weight_decay: float
     """λ from now on."""
-    phase: Phase
+    phase: StrEnum
     """What it is doing, and why."""
     changes: tuple[Change, ...]
     """Every change of λ until now."""

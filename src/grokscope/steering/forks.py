@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from grokscope.specs import Fork, RunSpec
+from grokscope.training.norm_holds import anchors_of
 
 __all__ = ["forked", "has_paired_run", "paired_run"]
 
@@ -15,7 +16,7 @@ def forked(row: dict[str, Tensor], spec: RunSpec, parent: RunSpec) -> dict[str, 
 
     Weights are multiplied by `Fork.scale`; moments are kept or reset; λ is the fork's own if it differs from the
     parent's, else the one in force, which a schedule or a rule may have set; a held norm is noted. Grokfast's average
-    of gradients goes with the moments.
+    of gradients goes with the moments. A fork that goes on with its parent's hold of norms keeps the norms n₀ of that.
 
     >>> parent = RunSpec()
     >>> spec = replace(parent.with_values({"weight_decay": 3.0}), fork=Fork(parent.content_hash, 1000, scale=0.5))
@@ -33,6 +34,8 @@ def forked(row: dict[str, Tensor], spec: RunSpec, parent: RunSpec) -> dict[str, 
     if spec.training.weight_decay != parent.training.weight_decay:
         found["weight_decay"] = torch.tensor(spec.training.weight_decay, dtype=torch.float64)
     found["slow"] = _average(found, spec)
+    if parent.norm_hold != spec.norm_hold or spec.norm_hold is None:
+        found["anchors"] = anchors_of(found["weights"], spec)
     norm = found["weights"].double().norm() if spec.fork.norm == "frozen" else torch.tensor(0.0, dtype=torch.float64)
     return found | {"alive": torch.tensor(True), "held_norm": norm}
 

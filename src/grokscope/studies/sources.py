@@ -5,6 +5,7 @@ from pathlib import Path
 
 from grokscope.errors import InputError
 from grokscope.files import named
+from grokscope.runs.packed_files import PACKED
 from grokscope.runs.packing import unpack_records
 from grokscope.runs.records import RunRecord, merge_records
 from grokscope.runs.runs import open_runs
@@ -13,8 +14,6 @@ from grokscope.studies.evidence import Evidence
 from grokscope.studies.study import Study
 
 __all__ = ["PACKED", "read_evidence", "read_records", "stored_records"]
-
-PACKED = "*.records.gz"
 
 
 def read_records(path: Path) -> list[RunRecord]:

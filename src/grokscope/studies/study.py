@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from grokscope.errors import InputError, did_you_mean, require, shown
 from grokscope.files import named
@@ -25,15 +25,14 @@ from grokscope.specs import Membership, Plan, RunSpec
 from grokscope.studies.claim import Claim
 from grokscope.studies.evidence import QUICK, Evidence, place_records
 from grokscope.studies.names import BUILT_IN, reject_unknown_study
+from grokscope.studies.run_set import Precision, Runs, RunSet
 from grokscope.studies.selection import configuration
 from grokscope.view.charts.figure import Figure
 from grokscope.view.table import Table
 
 __all__ = ["Item", "Precision", "Runs", "Study", "find_study", "gather", "own_code", "study_names"]
 
-Runs = dict[str, RunSpec]
 Content = TypeVar("Content", Table, Figure)
-Precision = Literal["float32", "tf32", "bf16", "float64"]
 FILE = "study.py"
 LONGEST = 300  # characters of an exception's text
 MOST_REPORTED = 6  # seeds that a paper names, so that they are not counted from 0
@@ -85,6 +84,8 @@ class Study:
     """Keeps trained models of its runs in a folder, where the study has models to show."""
     plan_options: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the plan."""
+    run_sets: tuple[RunSet, ...] = ()
+    """What its parts are cut from, where that is more than all of its experiments, trained and measured alike."""
 
     def __post_init__(self) -> None:
         """Reject names that are no words, that occur twice, or that nothing has."""
@@ -175,13 +176,12 @@ class Study:
             out,
             tuple(chosen.values()),
             device,
-            keep="forks",
             measures=self.measures,
             milestones=self.milestones,
             measured=tuple(name for name in chosen if name in measured),
             deterministic=deterministic,
             made_for=self._memberships(known, chosen, quick),
-            **self.plan_options,
+            **({"keep": "forks"} | dict(self.plan_options)),
         )
 
     def _memberships(
@@ -242,7 +242,7 @@ def study_names() -> tuple[str, ...]:
     """The studies of this package.
 
     >>> study_names()
-    ('synchronization', 'bakeoff', 'tasks')
+    ('synchronization', 'bakeoff', 'tasks', 'steering')
     """
     return BUILT_IN
 

@@ -15,6 +15,7 @@ __all__ = ["parquet_arrays"]
 
 COLUMNS = ("tokens", "vectors", "answer", "group")
 RULES = ("train", "validation")
+MAX_GROUPS = 64  # each is a mask of all rows
 SETTINGS = ("classes", "vocabulary", "success")
 
 
@@ -37,16 +38,19 @@ def parquet_arrays(content: bytes, what: str) -> dict[str, Any]:
         require(file.metadata.num_rows, f"{what} has no row")
         for name in names:
             _check_type(name, file.schema_arrow.field(name).type, what)
-        table = file.read(columns=names)
+        # Groups as codes: a text that each of a million rows has would be unpacked a million times.
+        coded = [name for name in names if name == "group"]
+        table = parquet.ParquetFile(io.BytesIO(content), read_dictionary=coded).read(columns=names)
     except InputError:
         raise
     except Exception as error:  # pyarrow has errors of many kinds for a damaged file
         raise InputError(f"{what} is not a Parquet file of rows: {shown(str(error))}") from None
     found = {name if name != "answer" else "answers": _values(table[name], f"{name} of {what}")
              for name in names if name != "group"}  # fmt: skip
-    metadata = {key.decode(): value.decode() for key, value in (file.schema_arrow.metadata or {}).items()
-                if key.decode() in SETTINGS}  # fmt: skip
-    return found | _settings(metadata, what) | (_groups(table["group"].to_pylist(), what) if "group" in names else {})
+    metadata = {key.decode(errors="replace"): value.decode(errors="replace")
+                for key, value in (file.schema_arrow.metadata or {}).items()}  # fmt: skip
+    chosen = {key: value for key, value in metadata.items() if key in SETTINGS}
+    return found | _settings(chosen, what) | (_groups(table["group"], what) if "group" in names else {})
 
 
 def _check_sizes(metadata: Any, what: str) -> None:
@@ -82,8 +86,9 @@ def _values(column: Any, which: str) -> np.ndarray:
     if not _is_list(column.type):
         values: np.ndarray = column.to_numpy()
         return values
-    lengths = {len(row) for chunk in column.chunks for row in chunk}
+    lengths = import_module("pyarrow.compute").list_value_length(column).unique().to_pylist()
     require(len(lengths) == 1, f"the {which} must have rows of one length: they are ragged")
+    require(lengths[0], f"the {which} must have at least one number in every row")
     parts = [chunk.flatten() for chunk in column.chunks]
     # A missing number would become NaN, and whole numbers real ones with it.
     require(not any(part.null_count for part in parts), f"the {which} must have a value in every place")
@@ -91,12 +96,19 @@ def _values(column: Any, which: str) -> np.ndarray:
     return flat.reshape(-1, lengths.pop())
 
 
-def _groups(names: list[Any], what: str) -> dict[str, np.ndarray]:
+def _groups(column: Any, what: str) -> dict[str, np.ndarray]:
     """Masks of the named groups; rows of which the split draws need none."""
-    require(all(isinstance(name, str) for name in names), f"the group of {what} must be a text in every row")
-    column = np.array(names)
-    others = sorted(set(names) - {DRAWN})
-    return {name if name in RULES else f"{HELD_OUT_PREFIX}{name}": column == name for name in others}
+    require(not column.null_count, f"the group of {what} must be a text in every row")
+    column = column.unify_dictionaries().combine_chunks()
+    codes = column.indices.to_numpy()
+    used = np.unique(codes)
+    require(len(used) <= MAX_GROUPS, f"{what} may have at most {MAX_GROUPS} groups", len(used))
+    names = {code: column.dictionary[int(code)].as_py() for code in used}
+    return {
+        name if name in RULES else f"{HELD_OUT_PREFIX}{name}": codes == code
+        for code, name in sorted(names.items(), key=lambda item: item[1])
+        if name != DRAWN
+    }
 
 
 def _settings(metadata: dict[str, str], what: str) -> dict[str, int | float]:

@@ -6,16 +6,14 @@ from typing import Any
 import numpy as np
 
 from grokscope.errors import InputError, did_you_mean, require, shown
-from grokscope.shapes import Bool, Int
+from grokscope.shapes import Bool, Float, Int
 from grokscope.tasks.row_groups import DRAWN, RowGroup, Rule
 from grokscope.tasks.task import MAX_ROWS, Task
 
 __all__ = ["HELD_OUT_PREFIX", "MAX_NUMBERS", "NAMES", "task_of_arrays"]
 
 NAMES = ("tokens", "vectors", "answers", "classes", "vocabulary", "success", "train", "validation")
-COUNTED = {"classes": "classes or outputs", "vocabulary": "tokens"}
 HELD_OUT_PREFIX = "held_out_"
-MAX_SYMBOLS = 2**20  # tokens, or classes: a weight matrix has a row or a column for each
 MAX_NUMBERS = 2**27  # of all arrays together: a gigabyte
 
 
@@ -35,6 +33,8 @@ def task_of_arrays(name: str, title: str, given: Mapping[str, Any]) -> Task:
             raise InputError(f"{name} has an unknown array {shown(key)}{did_you_mean(str(key), NAMES)}")
     require("answers" in given, f"{name} needs an array answers, got {', '.join(map(shown, given)) or 'nothing'}")
     arrays = {key: _array(name, key, value) for key, value in given.items()}
+    numbers = sum(array.size for array in arrays.values())
+    require(numbers <= MAX_NUMBERS, f"{name} may hold at most {MAX_NUMBERS:,} numbers", numbers)
     answers = _answers(name, arrays["answers"])
     inputs = {key: arrays[key] for key in ("tokens", "vectors") if key in arrays}
     require(len(inputs) == 1, f"{name} needs either tokens or vectors, got {' and '.join(inputs) or 'neither'}")
@@ -55,7 +55,7 @@ def task_of_arrays(name: str, title: str, given: Mapping[str, Any]) -> Task:
         answers=answers,
         classes=_count(name, "classes", arrays, outputs),
         tokens=_whole(name, "tokens", rows) if kind == "tokens" else None,
-        vectors=rows.astype(np.float64) if kind == "vectors" else None,
+        vectors=_real(rows) if kind == "vectors" else None,
         vocabulary=_count(name, "vocabulary", arrays, int(rows.max()) + 1) if kind == "tokens" else 0,
         row_groups=_groups(name, arrays, len(rows)),
         success=_success(name, arrays) if is_real else 0.0,
@@ -64,13 +64,12 @@ def task_of_arrays(name: str, title: str, given: Mapping[str, Any]) -> Task:
 
 def _array(name: str, key: str, value: Any) -> np.ndarray:
     try:
-        array = np.array(value)
+        array = np.asarray(value)  # what is kept of it is copied later
     except ValueError:
         raise InputError(f"the {key} of {name} must have rows of one length: they are ragged") from None
     except Exception as error:  # whatever a function gave makes of itself
         raise InputError(f"the {key} of {name} must be an array: {type(error).__name__}") from None
     require(array.dtype.kind in "biuf", f"the {key} of {name} must be numbers", str(array.dtype))
-    require(array.size <= MAX_NUMBERS, f"{name} may hold at most {MAX_NUMBERS:,} numbers", array.size)
     return array
 
 
@@ -80,11 +79,19 @@ def _answers(name: str, answers: np.ndarray) -> np.ndarray:
         require(answers.ndim == 1, f"classes as answers of {name} must be one number per row", answers.shape)
         return _whole(name, "answers", answers)
     require(answers.ndim in (1, 2), f"real answers of {name} must be [rows] or [rows, outputs]", answers.shape)
-    return answers.astype(np.float64).reshape(len(answers), -1)
+    return _real(answers).reshape(len(answers), -1)
+
+
+def _real(values: np.ndarray) -> Float[np.ndarray, "..."]:
+    """A copy of 64 bits; a longer number that has none becomes infinite, which the task rejects."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float64)
 
 
 def _whole(name: str, key: str, values: np.ndarray) -> Int[np.ndarray, "..."]:
     require(values.dtype.kind in "biu", f"the {key} of {name} must be whole numbers", str(values.dtype))
+    if values.dtype.kind == "u" and values.size and values.max() >= 2**63:
+        raise InputError(f"the {key} of {name} must be below 2^63, got {values.max()}")
     return values.astype(np.int64)
 
 
@@ -92,7 +99,6 @@ def _count(name: str, key: str, arrays: Mapping[str, np.ndarray], least: int) ->
     """A number that may be left out; whether it is large enough is seen when the task is made."""
     value = arrays.get(key, np.array(least))
     require(value.ndim == 0 and value.dtype.kind in "iu", f"{key} of {name} must be one whole number", value.tolist())
-    require(int(value) <= MAX_SYMBOLS, f"{name} may have at most {MAX_SYMBOLS:,} {COUNTED[key]}", int(value))
     return int(value)
 
 

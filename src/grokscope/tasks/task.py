@@ -19,6 +19,9 @@ __all__ = ["Basis", "BasisName", "Condition", "ConditionName", "PairTable", "Tas
 BasisName = Literal["additive", "multiplicative", "isotypic", "walsh"]
 ConditionName = Literal["answer", "sum", "input"]
 MAX_ROWS = 2**22  # of 64-bit words: what every run of a stack has on the device, several times over
+MAX_SYMBOLS = 2**20  # tokens, classes, outputs or features: a weight matrix has a row or a column for each
+MAX_LENGTH = 2**12  # tokens of a sequence: attention compares every two of them
+LARGEST = 1e18  # real numbers: their squares are still 32-bit numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +100,7 @@ class Task:
         groups = self.row_groups or (RowGroup("all", DRAWN, np.arange(self.rows)),)
         check_groups(self.name, groups, self.rows)
         object.__setattr__(self, "row_groups", groups)
+        self._require_variance()
 
     @property
     def rows(self) -> int:
@@ -207,10 +211,11 @@ class Task:
         inputs = [part for part in (self.tokens, self.vectors) if part is not None]
         require(len(inputs) == 1, f"{self.name} needs either tokens or vectors, got {len(inputs)} of them")
         (given,) = inputs
+        self._require_arrays()
         require(0 < self.rows <= MAX_ROWS, f"{self.name} must have 1 to {MAX_ROWS:,} rows", self.rows)
         require(len(given) == self.rows, f"{self.name} has {len(given):,} rows and {self.rows:,} answers")
         require(given.shape[1] >= 1, f"each row of {self.name} must have at least one input", given.shape[1])
-        require(self.classes >= 1, f"{self.name} needs at least one class or output", self.classes)
+        self._require_sizes()
         if self.tokens is not None:
             self._require_range("token", self.tokens, self.vocabulary)
         else:
@@ -223,6 +228,40 @@ class Task:
         else:
             self._require_range("answer", self.answers, self.classes)
 
+    def _require_arrays(self) -> None:
+        """Arrays of the right types: whole numbers for tokens and classes, real ones for vectors and real answers."""
+        cases = {
+            "tokens": (self.tokens, "whole numbers [rows, length]", ((2, "biu"),)),
+            "vectors": (self.vectors, "real numbers [rows, features]", ((2, "f"),)),
+            "answers": (self.answers, "whole numbers [rows] or real ones [rows, outputs]", ((1, "biu"), (2, "f"))),
+        }
+        for what, (array, rule, kinds) in cases.items():
+            if array is not None and not any(array.ndim == ndim and array.dtype.kind in kind for ndim, kind in kinds):
+                got = f"{array.dtype} {array.shape}"
+                raise InputError(f"the {what} of {self.name} must be {rule}, got {got}")
+
+    def _require_sizes(self) -> None:
+        """Sizes for which a model can have weights."""
+        require(self.classes >= 1, f"{self.name} needs at least one class or output", self.classes)
+        cases = {
+            "classes or outputs": (self.classes, MAX_SYMBOLS),
+            "tokens": (self.vocabulary, MAX_SYMBOLS),
+            "features in a vector": (self.features, MAX_SYMBOLS),
+            "tokens in a sequence": (self.length, MAX_LENGTH),
+        }
+        for what, (size, most) in cases.items():
+            require(size <= most, f"{self.name} may have at most {most:,} {what}", size)
+
+    def _require_variance(self) -> None:
+        """Real answers that vary: what counts as success is a share of their variance."""
+        if not self.is_real:
+            return
+        seen = np.float32(self.answers[~self.is_held_out])  # as runs are trained; a difference that is lost is none
+        limit = np.float32(self.success_error)
+        if not (np.ptp(seen, axis=0).max() > 0 < limit):
+            what = "success is a share of their variance"
+            raise InputError(f"the answers of {self.name} must vary, for {what}, got {self.variance:.3g}")
+
     def _require_range(self, what: str, values: np.ndarray, limit: int) -> None:
         if values.min() < 0 or values.max() >= limit:
             outside: Bool[np.ndarray, "..."] = (values < 0) | (values >= limit)
@@ -231,9 +270,13 @@ class Task:
             raise InputError(f"each {what} of {self.name} must lie in 0 … {limit - 1}, got {got} in row {row}")
 
     def _require_numbers(self, what: str, values: np.ndarray | None) -> None:
-        if values is not None and not np.isfinite(values).all():
-            row = int(np.argwhere(~np.isfinite(values))[0][0])
-            raise InputError(f"each {what} of {self.name} must be a finite number, got another one in row {row}")
+        if values is None:
+            return
+        inside: Bool[np.ndarray, "..."] = np.abs(values) < LARGEST  # which NaN is not
+        if not inside.all():
+            row, column = np.argwhere(~inside)[0]
+            rule = f"each {what} of {self.name} must be a finite number below {LARGEST:.0e}"
+            raise InputError(f"{rule}, got {values[row, column]:.3g} in row {row}")
 
 
 def train_size(task: Task, train_fraction: float) -> int:

@@ -17,6 +17,9 @@ MAX_MEMBERS = 64
 MAX_UNPACKED = 8 * MAX_NUMBERS  # bytes
 HEADER = 2**16  # bytes in which an array says its type and shape
 KINDS = "biuf"
+ENTRY = b"PK\x01\x02"  # begins each entry of a zip's directory
+MAX_ENTRIES = 1024  # marks of an entry: arrays may contain some by chance
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what numpy writes
 
 
 def zipped_arrays(content: bytes, what: str) -> dict[str, np.ndarray]:
@@ -25,6 +28,9 @@ def zipped_arrays(content: bytes, what: str) -> dict[str, np.ndarray]:
     No pickle is read: an array of objects is rejected by its header. The zip's directory says how large each member is;
     a member that says more than is allowed, or whose array would be larger than the member, is never unpacked.
     """
+    # The directory is read whole, and may have millions of entries.
+    entries = content.count(ENTRY)
+    require(entries <= MAX_ENTRIES, f"{what} may hold at most {MAX_MEMBERS} arrays", entries)
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
@@ -42,6 +48,8 @@ def zipped_arrays(content: bytes, what: str) -> dict[str, np.ndarray]:
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo, what: str) -> np.ndarray:
     named = f"the array {shown(member.filename)} in {what}"
     require(member.filename.endswith(".npy"), f"{named} must be an .npy array")
+    plain = member.compress_type in METHODS
+    require(plain, f"{named} must be stored or deflated, as numpy does, got method {member.compress_type}")
     with archive.open(member) as stream:
         head = io.BytesIO(stream.read(min(HEADER, member.file_size)))
         shape, is_fortran, dtype = _header(head, named)

@@ -1,7 +1,7 @@
 """How a run ended.
 
 >>> outcome([0, 500], [0.2, 1.0], [0.0, 0.1], failed_at=None)
-<Outcome.NEVER: 'never within the budget'>
+<Outcome.NEVER: 'not grokked'>
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class Outcome(StrEnum):
     """Reached it, and fell below half at a later evaluation."""
     UNSTABLE = "unstable ‡"
     """Never reached it, and has not learnt its training set at the end."""
-    NEVER = "never within the budget"
+    NEVER = "not grokked"
     """Never reached it: a censored time."""
     DIVERGED = "diverged"
     """Its loss stopped being a finite number."""

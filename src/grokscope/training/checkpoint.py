@@ -26,6 +26,7 @@ MANIFEST = "manifest.json"
 RUN = "run"  # the manifest's entry that names whose checkpoints they are; earlier versions wrote none
 FLAT = {"weights": "", "first": "first.", "second": "second.", "slow": "slow."}  # and the prefix of their tensors
 SCALARS = ("step", "age", "weight_decay", "held_norm", "alive")
+VECTORS = ("anchors",)  # written where they have entries
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], run: str = "") -> None:
@@ -146,7 +147,8 @@ def cut(row: dict[str, Tensor], layout: Layout, sizes: Sizes) -> dict[str, Tenso
     >>> cut({"weights": flat[0]}, layout_of(small, padded), own)["embed.W_E"].shape
     torch.Size([7, 8])
     """
-    found = {name: value.reshape(1) for name, value in row.items() if name not in FLAT}
+    found = {name: value.reshape(1) for name, value in row.items() if name not in (*FLAT, *VECTORS)}
+    found |= {name: row[name] for name in VECTORS if name in row and row[name].numel()}
     for name, prefix in FLAT.items():
         if name in row and row[name].numel():
             views = layout.views(row[name][None])
@@ -177,6 +179,7 @@ def padded_row(tensors: dict[str, Tensor], layout: Layout, sizes: Sizes) -> dict
                     view[0][layout.real(parameter, sizes)] = tensors[f"{prefix}{parameter}"]
                 row[name] = flat[0]
         row.update({name: value[0] for name, value in tensors.items() if name in SCALARS})
+        row.update({name: value for name, value in tensors.items() if name in VECTORS})
     except (KeyError, RuntimeError, IndexError):
         raise DamagedError("a checkpoint does not hold the tensors of its run's architecture") from None
     return row

@@ -24,6 +24,7 @@ from grokscope.tasks import (
     split,
     train_size,
 )
+from grokscope.training.norm_holds import held_parts
 
 __all__ = ["OLDEST_TRITON", "Cohort", "CohortKey", "Tables", "cohort_key", "has_triton"]
 
@@ -58,6 +59,12 @@ class CohortKey:
     """What is done to gradients before AdamW."""
     loss: Loss = "cross_entropy"
     """What is minimised."""
+    held_parts: tuple[str, ...] = ()
+    """Parts of the network whose norms are led to a level or held."""
+    optimizer: str = "adamw"
+    """What moves the matrices."""
+    muon_precision: str = "weights"
+    """In which they are made orthogonal."""
 
 
 def holds_norm(spec: RunSpec) -> bool:
@@ -89,6 +96,9 @@ def cohort_key(spec: RunSpec) -> CohortKey:
         holds_norm=holds_norm(spec),
         gradient=spec.training.gradient,
         loss=spec.training.loss,
+        held_parts=held_parts(spec),
+        optimizer=spec.training.optimizer,
+        muon_precision=spec.training.muon_precision if spec.training.optimizer == "muon" else "weights",
     )
 
 

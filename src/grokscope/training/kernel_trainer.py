@@ -7,13 +7,16 @@ from torch import Tensor
 
 from grokscope.kernels.aside import SMALL_STACK
 from grokscope.kernels.batch import choose_batch
+from grokscope.kernels.product import product
 from grokscope.kernels.sums import dots
-from grokscope.kernels.update import SCALARS, count_step, update
+from grokscope.kernels.update import GROUPS, MOVED_APART, SCALARS, count_step, update
 from grokscope.model.kernel_pass import Gradients, kernel_pass
 from grokscope.shapes import Float
 from grokscope.training.cohort import Cohort
 from grokscope.training.gradients import grokfast_, orthogonal
 from grokscope.training.loop import CHUNK, Trainer
+from grokscope.training.muon import muon_
+from grokscope.training.norm_holds import NormHolds
 from grokscope.training.state import State
 
 __all__ = ["KernelTrainer"]
@@ -43,10 +46,13 @@ class KernelTrainer(Trainer):
         rounded = views if self.compute is None else layout.strided_views(self.rounded)
         separators = self.inputs[:, -1, 0].contiguous() if self.key.sizes.has_separator else None
         self.model = kernel_pass(self.architecture, views, rounded, separators, self.gradients, self.key.loss)
-        self.columns = torch.stack([self.learning_rate, self.warmup, *self.betas, self.decays_vectors])
+        factors = [self.decay_factors[group] for group in ("matrix", "embedding", "head")]
+        self.columns = torch.stack([self.learning_rate, self.warmup, *self.betas, self.decays_vectors, *factors])
         self.scalars = torch.zeros(runs, SCALARS, dtype=cohort.dtype, device=self.device)
-        is_vector = [torch.full((prod(shape),), len(shape) == 1) for shape in layout.shapes.values()]
-        self.is_vector = torch.cat(is_vector).to(self.device, torch.int8)
+        kinds = [MOVED_APART if self.is_muon and group == "matrix" else GROUPS[group] for group in self.groups]
+        sizes = [prod(shape) for shape in layout.shapes.values()]
+        self.group_of_number = torch.tensor(kinds, dtype=torch.int8).repeat_interleave(torch.tensor(sizes))
+        self.group_of_number = self.group_of_number.to(self.device)
 
     def chunk(self, steps: int) -> Float[Tensor, "runs steps"]:
         """At most CHUNK steps; the batch losses, NaN where a run was idle."""
@@ -85,12 +91,31 @@ class KernelTrainer(Trainer):
             (state.weights, state.first, state.second),
             gradients,
             self._copy,
-            self.is_vector,
+            self.group_of_number,
             self.scalars,
             self.counter,
         )
+        if self.is_muon:
+            self._move_matrices(gradients)
         if self.key.holds_norm:
             self._hold_norm(self._active)
+            self._round()
+        if self.holds is not None:
+            self.holds.apply(state.step, self._active)
+            self._round()
+
+    def _move_matrices(self, gradients: Tensor) -> None:
+        """Muon's part of the step, by products and sums that do not depend on the stack."""
+        views = self.layout.views(gradients).values()
+        own = zip(self.parameters, views, self.groups, strict=True)
+        matrices = [(weights, first, gradient) for (weights, first, _), gradient, group in own if group == "matrix"]
+        if matrices:
+            scalars = self._muon_scalars(self._warmed(), self.scalars[:, 2])
+            is_rounded = self.key.muon_precision == "bfloat16"
+            arithmetic = self.orthogonal_in._replace(
+                multiply=_product_of_rounded if is_rounded else product, norms=lambda x: dots(x, x).sqrt()
+            )
+            muon_(matrices, self._active, scalars, arithmetic)
             self._round()
 
     @property
@@ -113,6 +138,11 @@ class KernelTrainer(Trainer):
         if self.compute is not None:
             self.rounded.copy_(self.state.weights)
 
+    def _holds(self, cohort: Cohort) -> NormHolds:
+        """With sums in a fixed order, as everything here."""
+        state = self.state
+        return NormHolds(cohort.specs, cohort.layout, state.weights, state.anchors, lambda rows: dots(rows, rows))
+
     def _norms(self) -> Tensor:
         return dots(self.state.weights, self.state.weights).sqrt()
 
@@ -126,6 +156,15 @@ class KernelTrainer(Trainer):
         for (weights, _, _), gradient, to in views:
             to.copy_(orthogonal(weights, gradient, dots, lambda x: dots(x, x).sqrt()))
         return changed
+
+
+def _product_of_rounded(a: Tensor, b: Tensor) -> Tensor:
+    """A B of matrices whose numbers are bfloat16's already, summed in float32."""
+    if a.dtype != torch.float32 or a.device.type != "cuda":
+        return product(a, b)
+    out = a.new_empty(max(2, len(a)), a.shape[1], b.shape[2])  # products into a given place need two
+    product(a.bfloat16(), b.bfloat16(), out)
+    return out[: len(a)]
 
 
 def _for_kernels(table: Tensor) -> Tensor:

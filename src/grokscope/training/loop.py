@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from grokscope.model import forward, row_losses
+from grokscope.model import forward, parameter_group, row_losses
 from grokscope.randomness import uniform
 from grokscope.shapes import Float
 from grokscope.training.adamw import AdamWScalars, adamw_, adamw_scalars, clipped
@@ -18,6 +18,8 @@ from grokscope.training.batches import batches
 from grokscope.training.cohort import Cohort
 from grokscope.training.gradients import grokfast_, orthogonal
 from grokscope.training.graphs import recorded
+from grokscope.training.muon import EXACT, IN_BFLOAT16, MuonScalars, muon_
+from grokscope.training.norm_holds import NormHolds
 from grokscope.training.state import State
 
 __all__ = ["Info", "Trainer", "advance", "arithmetic", "trainer_of"]
@@ -40,7 +42,7 @@ def advance(state: State, cohort: Cohort, steps: int, compiled: bool | None = No
 
     The state's tensors are changed in place. On CUDA a step is made of kernels whose work for one run does not depend
     on the others, unless `compiled` is given: then it is the reference, compiled or not, whose bits do. On a CPU, where
-    runs are trained alone, compiling pays after some thousand steps.
+    runs are trained alone, compiling pays after some hundred to some thousand steps (`jobs.compilation`).
 
     >>> from grokscope.specs import Architecture, RunSpec, Training
     >>> from grokscope.training import initial_state
@@ -131,7 +133,13 @@ class Trainer:
         self.learning_rate, self.warmup = cohort.column("learning_rate"), cohort.column("warmup_steps")
         self.betas = (cohort.column("beta1"), cohort.column("beta2"), cohort.column("epsilon"))
         everything = [float(spec.training.decay_parameters == "all") for spec in cohort.specs]
-        self.decays_vectors = torch.tensor(everything, dtype=cohort.exact, device=self.device)
+        self.groups = [parameter_group(name, shape) for name, shape in cohort.layout.shapes.items()]
+        factors = {group: cohort.column(f"{group}_decay") for group in ("embedding", "matrix", "vector", "head")}
+        self.decay_factors = factors
+        self.decays_vectors = torch.tensor(everything, dtype=cohort.exact, device=self.device) * factors["vector"]
+        self.is_muon = self.key.optimizer == "muon"
+        self.muon = (cohort.column("muon_learning_rate"), cohort.column("muon_momentum"))
+        self.orthogonal_in = IN_BFLOAT16 if self.key.muon_precision == "bfloat16" else EXACT
         self.clip_norm = cohort.column("clip_norm") if self.key.clipping else None
         # Grokfast's average, parameter by parameter; nothing in cohorts without it.
         self.slow = list(cohort.layout.views(state.slow).values()) if self.key.gradient == "grokfast" else []
@@ -144,6 +152,7 @@ class Trainer:
         self.decay = torch.zeros(self.room, runs, dtype=cohort.exact, device=self.device)
         self.losses = torch.zeros(self.room, runs, dtype=cohort.dtype, device=self.device)
         self.counter = torch.zeros(1, dtype=torch.int64, device=self.device)
+        self.holds = self._holds(cohort) if self.key.held_parts else None
         compiler = partial(torch.compile, fullgraph=True, dynamic=False) if compiled else lambda function: function
         self.loss_of: Callable[..., Tensor] = compiler(self._loss)
         self.update: Callable[..., None] = compiler(self._update)
@@ -220,12 +229,14 @@ class Trainer:
         gradients = list(torch.autograd.grad(loss.sum(), self.leaves))
         if self.clip_norm is not None:
             gradients = clipped(gradients, self.clip_norm)
-        active, *scalars = self._scalars(loss.detach(), decay)
+        active, scalars, muon = self._scalars(loss.detach(), decay)
         if self.key.gradient != "plain":
             gradients = self.transform(gradients, active, self.state.age)
-        self.update(gradients, active, *scalars)
+        self.update(gradients, active, scalars, muon)
         if self.key.holds_norm:
             self._hold_norm(active)
+        if self.holds is not None:
+            self.holds.apply(self.state.step, active)
         self.counter += 1
 
     def _loss(self, leaves: list[Tensor], given: Tensor, labels: Tensor, count: Tensor, step: Tensor) -> Tensor:
@@ -255,8 +266,8 @@ class Trainer:
 
         return dropped
 
-    def _scalars(self, loss: Tensor, decay: Tensor) -> tuple[Tensor, AdamWScalars, AdamWScalars]:
-        """Count the step; say which runs take it (alive, unfinished, finite loss) and how, for matrices and vectors."""
+    def _scalars(self, loss: Tensor, decay: Tensor) -> tuple[Tensor, dict[str, AdamWScalars], MuonScalars | None]:
+        """Count the step; say which runs take it (alive, unfinished, finite loss) and how, for each group."""
         state = self.state
         running = state.alive & (state.step < self.last_step)
         finite = torch.isfinite(loss)
@@ -265,11 +276,23 @@ class Trainer:
         state.step.add_(active)
         state.age.add_(active)
         state.alive.logical_and_(finite | ~running)
-        warmed = torch.where(self.warmup > 0, (state.step / self.warmup.clamp(min=1)).clamp(max=1), 1)
+        warmed = self._warmed()
         rate = self.learning_rate * warmed
-        scalars = adamw_scalars(state.age, rate, decay, *self.betas, dtype=state.weights.dtype)
-        vector_shrink = (1 - rate * decay * self.decays_vectors).to(state.weights.dtype)
-        return active, scalars, scalars._replace(shrink=vector_shrink)
+        dtype = state.weights.dtype
+        scalars = adamw_scalars(state.age, rate, decay, *self.betas, dtype=dtype)
+        shrinks = {group: 1 - rate * (decay * factor) for group, factor in self.decay_factors.items()}
+        shrinks["vector"] = 1 - rate * decay * self.decays_vectors
+        by_group = {group: scalars._replace(shrink=shrink.to(dtype)) for group, shrink in shrinks.items()}
+        return active, by_group, self._muon_scalars(warmed, by_group["matrix"].shrink) if self.is_muon else None
+
+    def _warmed(self) -> Tensor:
+        """The share of η that a run has reached; the step is counted already."""
+        return torch.where(self.warmup > 0, (self.state.step / self.warmup.clamp(min=1)).clamp(max=1), 1)
+
+    def _muon_scalars(self, warmed: Tensor, shrink: Tensor) -> MuonScalars:
+        rate, momentum = self.muon
+        found = (rate * warmed, shrink, momentum, 1 - momentum)
+        return MuonScalars(*(value.to(self.state.weights.dtype) for value in found))
 
     def _transform(self, gradients: list[Tensor], active: Tensor, age: Tensor) -> list[Tensor]:
         """What AdamW is given in place of the gradients; the step is counted already."""
@@ -279,12 +302,17 @@ class Trainer:
         return [grokfast_(slow, gradient, active, age == 1, *self.grokfast) for slow, gradient in pairs]
 
     def _update(
-        self, gradients: list[Tensor], active: Tensor, for_matrices: AdamWScalars, for_vectors: AdamWScalars
+        self, gradients: list[Tensor], active: Tensor, scalars: dict[str, AdamWScalars], muon: MuonScalars | None
     ) -> None:
         """AdamW parameter by parameter: joining the gradients first would cost a pass over all of them."""
-        for (weights, first, second), gradient in zip(self.parameters, gradients, strict=True):
-            is_vector = weights.ndim == 2  # runs × entries: a bias or a LayerNorm's
-            adamw_(weights, first, second, gradient, active, for_vectors if is_vector else for_matrices)
+        matrices = []
+        for (weights, first, second), gradient, group in zip(self.parameters, gradients, self.groups, strict=True):
+            if self.is_muon and group == "matrix":
+                matrices.append((weights, first, gradient))
+            else:
+                adamw_(weights, first, second, gradient, active, scalars[group])
+        if muon is not None and matrices:
+            muon_(matrices, active, muon, self.orthogonal_in)
 
     def _hold_norm(self, active: Tensor) -> None:
         """Rescale each run that holds a norm to it; one that follows a paired run takes its norm, just updated."""
@@ -293,6 +321,9 @@ class Trainer:
         held.copy_(torch.where(self.paired >= 0, norm[self.paired.clamp(min=0)], held))
         scale = torch.where(active & (held > 0), held / norm, 1).to(self.state.weights.dtype)
         self.state.weights.mul_(scale[:, None])
+
+    def _holds(self, cohort: Cohort) -> NormHolds:
+        return NormHolds(cohort.specs, cohort.layout, self.state.weights, self.state.anchors)
 
     def _norms(self) -> Tensor:
         return torch.linalg.vector_norm(self.state.weights, dim=1, dtype=self.state.held_norm.dtype)

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from grokscope.shapes import Bool, Float, Int
 from grokscope.training.cohort import Cohort
+from grokscope.training.norm_holds import anchors_of
 
 __all__ = ["State", "initial_state"]
 
@@ -18,9 +19,9 @@ class State:
     weights: Float[Tensor, "runs parameters"]
     """Flat parameters."""
     first: Float[Tensor, "runs parameters"]
-    """Adam's first moment."""
+    """Adam's first moment; of matrices that Muon moves, its momentum."""
     second: Float[Tensor, "runs parameters"]
-    """Adam's second moment."""
+    """Adam's second moment; 0 of matrices that Muon moves."""
     step: Int[Tensor, " runs"]
     """Optimiser steps each run has taken, those of its parent included."""
     age: Int[Tensor, " runs"]
@@ -33,6 +34,8 @@ class State:
     """False where a run has failed or the slot is empty: it is computed and never updated."""
     slow: Float[Tensor, "runs averaged"]
     """Grokfast's moving average of gradients, as wide as the weights; no columns in cohorts without it."""
+    anchors: Float[Tensor, "runs parts"]
+    """n₀ of each part whose norm is held; no columns in cohorts that hold none."""
 
     def row(self, slot: int) -> dict[str, Tensor]:
         """One run's tensors, for a checkpoint or a fork."""
@@ -64,4 +67,13 @@ def initial_state(cohort: Cohort) -> State:
         held_norm=torch.zeros(len(cohort), dtype=cohort.exact, device=cohort.device),
         alive=torch.tensor([not empty for empty in cohort.is_empty], device=cohort.device),
         slow=torch.zeros_like(weights if cohort.key.gradient == "grokfast" else weights[:, :0]),
+        anchors=_first_anchors(cohort, weights),
     )
+
+
+def _first_anchors(cohort: Cohort, weights: Tensor) -> Tensor:
+    """n₀ at step 0, run by run, so that it is a function of the run alone."""
+    if not cohort.key.held_parts:
+        return torch.zeros(len(cohort), 0, dtype=cohort.exact, device=cohort.device)
+    found = [anchors_of(row, spec) for row, spec in zip(weights, cohort.specs, strict=True)]
+    return torch.stack(found).to(cohort.exact)

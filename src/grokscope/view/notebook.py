@@ -1,10 +1,8 @@
 """Runs as a notebook shows them: the report inside the notebook itself, which needs no kernel to be read again."""
 
 from html import escape
-from pathlib import Path
 
-from grokscope.errors import InputError, plural
-from grokscope.files import named
+from grokscope.errors import InputError, for_shell, plural
 from grokscope.runs import Runs
 from grokscope.view import require_module
 
@@ -48,5 +46,5 @@ def _frame(runs: Runs) -> str:
 
 
 def _too_large(runs: Runs, most: str) -> str:
-    folder = named(Path(runs.store.path))
+    folder = for_shell(runs.store.path)
     return f"a notebook shows at most {most}; choose some with runs.where(...), or use: grokscope report {folder}"

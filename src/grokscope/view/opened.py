@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, overload
 from grokscope.errors import InputError, plural
 from grokscope.files import named
 from grokscope.runs import Run, Runs, Store, open_runs
+from grokscope.runs.packed_files import import_command, packed_files
 
 if TYPE_CHECKING:
     import pandas
@@ -88,6 +89,11 @@ def open_folder(path: Path | str) -> OpenedRuns:
     """
     runs = OpenedRuns(open_runs(path).store.path)
     if not runs:
+        if packed_files(Path(path)):
+            raise InputError(
+                f"there are no runs in {named(Path(path))}, but packed records; make runs of them with: "
+                f"{import_command(Path(path))}"
+            )
         below = {one.name: len(Store(one).names()) for one in sorted(Path(path).iterdir()) if one.is_dir()}
         found = [f"{named(Path(path) / name)} has {plural(count, 'run')}" for name, count in below.items() if count]
         raise InputError(f"there are no runs in {named(Path(path))}{'; ' if found else ''}{', '.join(found[:NAMED])}")

@@ -1,4 +1,4 @@
-"""How a run ended, when it memorised and why it has no FSD, in the words that list, summary and page share."""
+"""Whether a run stayed grokked, when it memorised and why it has no FSD, in the words that list and page share."""
 
 from typing import TYPE_CHECKING
 
@@ -13,29 +13,15 @@ if TYPE_CHECKING:
 __all__ = [
     "BEFORE",
     "MARKS",
-    "NOT_MEMORIZED",
     "NO_BASIS",
-    "describe_ending",
     "describe_stability",
     "memorized_before",
     "why_without_fsd",
 ]
 
 MARKS = " †‡"  # of the paper's tables
-NOT_MEMORIZED = "not memorised"  # of a run that ended before it had learnt its training set
 NO_BASIS = " has no basis to read activations in"
 BEFORE = "before the fork"
-# Those of `timeline.Outcome` without its marks; listing runs does not wait for numpy, which that needs.
-WORDS = {"unstable_after": "grokked, then unstable", "never": "never within the budget"}
-
-
-def describe_ending(outcome: str, memorized: int | None) -> str:
-    """A stored outcome in words; a run that never memorised cannot have become unstable.
-
-    >>> describe_ending("unstable", None), describe_ending("unstable", 200), describe_ending("never", 200)
-    ('not memorised', 'unstable', 'never within the budget')
-    """
-    return NOT_MEMORIZED if outcome == "unstable" and memorized is None else WORDS.get(outcome, outcome)
 
 
 def describe_stability(found: "Stability") -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from grokscope.errors import plural
+from grokscope.errors import for_shell, plural
 from grokscope.files import DamagedError
 from grokscope.forecast import forecast_to, run_prefix, stopping_advice
 from grokscope.law import Ending, Family, fork_families, law_of
@@ -28,9 +28,10 @@ def summarize(runs: Sequence[Run]) -> str:
     if not runs:
         return "Nothing has been trained here yet."
     records, damaged = _records_of(runs)
+    folder = for_shell(runs[0].folder.path.parent)
     runs = [run for run in runs if run.name not in damaged]
     names = {run.spec.content_hash: _short_name(run) for run in runs}
-    parts = [f"{name} is damaged: {why}; see `grokscope doctor`." for name, why in damaged.items()]
+    parts = [f"{name} is damaged: {why}; see `grokscope doctor {folder}`." for name, why in damaged.items()]
     parts += [_describe(run, record) for run, record in zip(runs, records, strict=True) if run.spec.fork is None]
     forks: dict[tuple[str, int], list[RunRecord]] = {}
     for record in records:
@@ -125,11 +126,19 @@ def _describe(run: Run, record: RunRecord) -> str:
     known = f"{who} has not memorised its training data by step {timeline.last:,}."
     if timeline.memorized is not None:
         known = f"{who} memorised its training data at step {timeline.memorized:,}, {_validation(record, timeline)}."
-    going = f"It is not finished: continue it with `grokscope resume {run.folder.path.parent}`."
-    ahead = "" if record.outcome.is_finished or timeline.grokked is not None else describe_forecast(record)
-    going = "" if record.outcome.is_finished else going
-    parts = [known, _synchronized(timeline), _grokked(timeline), ahead, going]
+    is_open = not record.outcome.is_finished
+    ahead = describe_forecast(record) if is_open and timeline.grokked is None else ""
+    parts = [known, _synchronized(timeline), _grokked(timeline), ahead, _going_on(run) if is_open else ""]
     return " ".join(part for part in parts if part)
+
+
+def _going_on(run: Run) -> str:
+    """What becomes of a run that is not finished; nobody but its own loop can continue one that a monitor logs."""
+    if run.spec.model:
+        return "It is not finished, as far as its monitor has logged."
+    if run.folder.is_held():
+        return "It is being trained."
+    return f"It is not finished: continue it with `grokscope resume {for_shell(run.folder.path.parent)}`."
 
 
 def describe_forecast(record: RunRecord) -> str:
@@ -163,7 +172,7 @@ def _synchronized(timeline: Timeline) -> str:
     if status is LeadStatus.UNMEASURED:
         return ""
     if crossing.step is None:
-        return "Its neurons never synchronised (FSD)."
+        return f"Its neurons have not synchronised (FSD) by step {timeline.last:,}."
     doubt = f" ({', '.join(crossing.flags)})" if crossing.flags else ""
     found = f"Its neurons synchronised (FSD) at step {crossing.step:,}{doubt}"
     endings = {LeadStatus.NO_GROKKING: "", LeadStatus.TIES: ", at the same evaluation at which it grokked"}

@@ -25,7 +25,7 @@ def ended(train: list[float], validation: list[float]) -> dict[str, object]:
     [
         ([0.1, 0.2, 0.3, 0.2], "not memorised"),  # it never learnt, so it cannot have become unstable
         ([0.1, 1.0, 1.0, 0.2], "unstable"),
-        ([0.1, 1.0, 1.0, 1.0], "never within the budget"),
+        ([0.1, 1.0, 1.0, 1.0], "not grokked"),
     ],
 )
 def test_a_run_that_never_memorised_is_not_unstable(train: list[float], outcome: str) -> None:

@@ -21,9 +21,11 @@ from grokscope.studies.synchronization import (
     phases,
     restricted_loss,
     sensitivity,
+    specification_curve,
     threshold,
     timing_law,
 )
+from grokscope.studies.synchronization.edition import NEW, RUN_SETS
 from grokscope.studies.synchronization.experiments import EXPERIMENTS, quick_runs
 from grokscope.studies.synchronization.models import save_models
 
@@ -52,12 +54,14 @@ SECTIONS = (
     group_curves,
     group_alarms,
     sensitivity,
+    specification_curve,
 )
 
 STUDY = Study(
     name="synchronization",
     title="Circuit Synchronization Precedes Generalization",
-    experiments=EXPERIMENTS,
+    experiments=EXPERIMENTS | NEW,
+    run_sets=RUN_SETS,
     quick=quick_runs,
     save_models=save_models,
     # At every checkpoint; readings that a task does not have are left out.

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from grokscope.specs import Architecture, Cadence, Fork, Initialization, RunSpec, Seeds, Training, Trigger
-from grokscope.studies.study import Precision, Runs
+from grokscope.studies.run_set import Precision, Runs
 
 __all__ = ["EXPERIMENTS", "quick_runs"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from grokscope.specs import Architecture, Cadence, Initialization, RunSpec, Training
 from grokscope.studies.study import Precision, Runs
 
-__all__ = ["CELLS", "EXPERIMENTS", "Cell", "quick_runs"]
+__all__ = ["CELLS", "EXPERIMENTS", "QUICK", "Cell", "quick_runs"]
 
 SEEDS = 8
 MLP = Architecture(kind="mlp", layers=1, activation="relu")
@@ -17,6 +17,8 @@ DESCENT = Training(
     learning_rate=RATE * EPSILON / 2, epsilon=EPSILON, beta1=0.0, weight_decay=2 * PENALTY / EPSILON, batch_size=None,
     loss="mse",
 )  # fmt: skip
+# At the paper's η = 0.001 and λ = 1 this MLP memorises and is at .55 of the validation rows after 8,000 steps.
+PARITY = Training(batch_size=128, learning_rate=0.01, weight_decay=0.1)
 SMALL = Architecture(layers=1, width=64, heads=2, mlp_width=256)
 
 
@@ -63,21 +65,21 @@ CELLS: dict[str, Cell] = {
     "addition": Cell("(a + b) mod 97, the paper's run", "additions", "add_mod97", 15_000),
     "three-terms": Cell("(a + b + c) mod 23", "additions", "add3_mod23", 20_000),
     "missing": Cell("the missing number of a + b = c mod 97", "additions", "missing_mod97", 20_000),
-    "parity": Cell(
-        "parity of 3 of 40 bits, MLP", "parity", "parity_n40_k3", 40_000, 0.25, MLP, Training(batch_size=128)
-    ),
+    "parity": Cell("parity of 3 of 40 bits, MLP", "parity", "parity_n40_k3", 10_000, 0.25, MLP, PARITY),
     "parity-decay": Cell(
-        "the same with λ = 3", "parity", "parity_n40_k3", 40_000, 0.25, MLP, Training(batch_size=128, weight_decay=3.0)
+        "the same with λ = 0.3", "parity", "parity_n40_k3", 10_000, 0.25, MLP, replace(PARITY, weight_decay=0.3)
     ),
     "parity-tokens": Cell(
         "parity of 3 of 12 bits, transformer", "parity", "parity_n12_k3_tokens", 20_000, 0.3, SMALL,
         Training(batch_size=256),
     ),
     "two-hop-3": Cell(
-        "two hops, φ = 3", "two-hop", "twohop_e100_d10_phi3", 100_000, training=Training(weight_decay=0.3), every=500
+        "two hops, φ = 3", "two-hop", "twohop_e100_d10_ood0.1_phi3", 100_000,
+        training=Training(weight_decay=0.3), every=500,
     ),
     "two-hop-7": Cell(
-        "two hops, φ = 7", "two-hop", "twohop_e100_d10_phi7", 100_000, training=Training(weight_decay=0.3), every=500
+        "two hops, φ = 7", "two-hop", "twohop_e100_d10_ood0.1_phi7", 100_000,
+        training=Training(weight_decay=0.3), every=500,
     ),
     "quadratic": Cell(
         "(a + b) mod 97, quadratic network", "quadratic", "add_mod97", 5_000, 0.5, QUADRATIC,

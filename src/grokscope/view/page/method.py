@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from grokscope.measures.catalogue import MEASURES
+from grokscope.runs.outcome import NOT_MEMORIZED
 from grokscope.specs import ReadingSpec
 from grokscope.timeline import Outcome
 from grokscope.timeline.outcomes import COLLAPSED, UNLEARNT
 from grokscope.timeline.success import RELATIVE_ERRORS
 from grokscope.version import __version__
-from grokscope.view.outcomes import MARKS, NOT_MEMORIZED
+from grokscope.view.outcomes import MARKS
 from grokscope.view.page.sources import ShownRun, Source
 
 __all__ = ["marks", "method_of"]
@@ -59,6 +60,7 @@ def method_of(source: Source) -> dict[str, Any]:
             ["lead", "step grokked − step synchronised; each is known to the interval between two evaluations"],
             ["Δt", "time to grok: step grokked − step of the fork"],
             *([f"{word} {mark}", sentence] for word, (mark, sentence) in marks().items()),
+            [str(Outcome.NEVER), "memorised, and had not grokked by its last evaluation"],
             [NOT_MEMORIZED, "ended before it had memorised, so that it cannot have become unstable"],
             ["answer share", "share of the variance of the activations under FSD that depends on the answer"],
         ],

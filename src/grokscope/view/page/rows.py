@@ -7,11 +7,12 @@ from typing import Any
 
 from grokscope.model import Component
 from grokscope.model.sites import hidden_sites
+from grokscope.runs.outcome import describe_ending
 from grokscope.runs.records import is_group, known_task
 from grokscope.specs import RunSpec
 from grokscope.tasks import Task
 from grokscope.timeline import LeadStatus, Timeline, dips_after, judged_columns
-from grokscope.view.outcomes import describe_ending, describe_stability, why_without_fsd
+from grokscope.view.outcomes import describe_stability, why_without_fsd
 from grokscope.view.page.sources import ShownRun
 
 __all__ = ["row_of", "task_or_none"]
@@ -85,7 +86,7 @@ def _ended(run: ShownRun, events: Timeline | None) -> str:
         return "unfinished" if events is None or events.grokked is None else "unfinished, grokked"
     if events is not None:
         return describe_ending(events.outcome.name.lower(), events.memorized)
-    return describe_ending(run.record.outcome.outcome, run.record.outcome.memorized)
+    return run.record.outcome.ending
 
 
 def _dips(run: ShownRun, events: Timeline) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from grokscope import files
-from grokscope.errors import InputError, shown
+from grokscope.errors import InputError, for_shell, shown
 from grokscope.files import named
 from grokscope.runs.packing import unpack_records
 from grokscope.runs.records import RunRecord, merge_records
@@ -99,8 +99,9 @@ def wanted_names(path: Path, match: str = "") -> list[str]:
 def _reject_more_than_fit(count: int, path: Path) -> None:
     if count > MOST_RUNS:
         raise InputError(
-            f"{named(path)} has {count:,} runs to show, and a page shows at most {MOST_RUNS:,}: `grokscope report "
-            "--match 'add_mod97_s1*'` selects some by name, and `grokscope query` searches all of them"
+            f"{named(path)} has {count:,} runs to show, and a page shows at most {MOST_RUNS:,}: "
+            f"`grokscope report {for_shell(path)} --match 'add_mod97_s1*'` selects some by name, and `grokscope query` "
+            "searches all of them"
         )
 
 
@@ -138,7 +139,7 @@ def read_runs(path: Path, wanted: Sequence[str]) -> tuple[list[ShownRun], list[s
                 folder = RunFolder(path / name, known.spec)
                 runs.append(ShownRun(name, folder.add_logs(known), Run(folder)))
             except ValueError as error:
-                problems.append(f"{shown(name)} is left out: {error}; see `grokscope doctor`")
+                problems.append(f"{shown(name)} is left out: {error}; see `grokscope doctor {for_shell(path)}`")
     return runs, problems
 
 

@@ -49,7 +49,14 @@ const COLUMNS = {
   last: { head: "last step", show: row => stepCell(row.last, row.stopped_early ? "stopped early after grokking" : "") },
 };
 // What `grokscope query` and `export` call a column, where that is another word.
-const IN_TABLES = { name: "run", id: "hash", forked: "fork_step", sync: "synchronized", last: "last_step" };
+const IN_TABLES = {
+  name: "run",
+  id: "hash",
+  forked: "fork_step",
+  shuffled: "shuffled_labels",
+  sync: "synchronized",
+  last: "last_step",
+};
 const TEXTS = new Set(["name", "task", "model", "trigger", "shuffled", "precision", "other", "study", "outcome"]);
 const EVENTS = ["outcome", "memorized", "sync", "grokked", "stable", "lead", "last"]; // shown whether they vary or not
 const BY_CHOICE = new Set(["study", "longest_dip"]); // long, or told by another column: shown when chosen

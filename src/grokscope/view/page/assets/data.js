@@ -109,7 +109,7 @@ const nameOf = row =>
 const OUTCOMES = {
   grokked: 2,
   "grokked, then unstable": 5,
-  "never within the budget": 0,
+  "not grokked": 0,
   "not memorised": 6,
   unstable: 1,
   diverged: 3,

@@ -145,7 +145,7 @@ const forks = {
       ),
       table(
         `How the branches of each λ ended: ${clipped(law.title, 60)}`,
-        ["λ", ...kinds, "grokked, later unstable"],
+        ["λ", ...kinds, "of the grokked, then unstable"],
         law.outcomes.map(one => [
           right(short(one.weight_decay)),
           ...kinds.map(kind => right(String(one.endings[kind] || 0))),

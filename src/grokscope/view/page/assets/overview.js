@@ -157,7 +157,7 @@ const overview = {
         lead.groups ? `${lead.text} steps` : DASH,
         [
           of(lead.groups, "from synchronisation to grokking"),
-          never ? `${counted(never, "run")} never synchronised` : "",
+          never ? `${counted(never, "run")} not synchronised` : "",
           cut ? `${counted(cut, "run")} stopped early, which biases it` : "",
         ]
           .filter(Boolean)

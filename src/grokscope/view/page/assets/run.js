@@ -1,6 +1,6 @@
 // A run: all that was measured of it on one time axis, and its modes where its weights were read.
 const NO_BAND =
-  "No null band: it needs 20 untrained networks of this task and model. `grokscope report --detail RUN` computes them.";
+  "No null band: it needs 20 untrained networks of this task and model. For a run with stored weights, grokscope report DIR --detail RUN computes them.";
 function phasesOf(row) {
   const first = row.first ?? 0,
     last = row.last ?? first,

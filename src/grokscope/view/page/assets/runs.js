@@ -5,7 +5,7 @@ const HINT = "Drag across a plot to see some steps alone; double-click it to see
 function sorted(rows) {
   const sign = state.dir === "up" ? 1 : -1,
     key = state.sort in COLUMNS ? state.sort : "name",
-    value = row => (key === "name" ? row.name : TEXTS.has(key) ? cellOf(key, row).text : row[key]);
+    value = row => (key === "name" ? shortName(row) : TEXTS.has(key) ? cellOf(key, row).text : row[key]);
   return rows
     .map(row => [value(row), row])
     .sort(([x, a], [y, b]) => {
@@ -51,7 +51,7 @@ const runs = {
     );
     this.legend = h("p", { class: "note" });
     const columns = ["name", ...Object.keys(COLUMNS), "id"],
-      value = (row, name) => (name === "trigger" || name === "shuffled" ? cellOf(name, row).text : row[name]);
+      value = (row, name) => (name === "trigger" ? cellOf(name, row).text : row[name]);
     const download = csvButton(
       () => fileName("table of runs"),
       "the table",
@@ -66,7 +66,7 @@ const runs = {
       h(
         "p",
         { class: "lede" },
-        `Filter or tick rows: the plots of this page show no others. A filter has words, and comparisons such as λ>2, seed=3 or grokked=never. A run's name leads to its own page. ${HINT}`,
+        `Filter or tick rows: the plots of this page show no others. A filter has words, and comparisons such as λ>2, seed=3 or grokked=none. A run's name leads to its own page. ${HINT}`,
       ),
       h(
         "div",

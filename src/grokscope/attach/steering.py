@@ -1,0 +1,251 @@
+"""Somebody else's model, trained so that it groks soon: strong decay, let go in time, in any PyTorch loop."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import isfinite
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from grokscope.attach.parameter_groups import group_parameters
+from grokscope.errors import InputError, require
+from grokscope.specs import Release
+from grokscope.steering import FAST, Muon, Recipe, ReleasePhase, released
+
+__all__ = ["Steering"]
+
+Row = dict[str, Any]
+UNIT = 1e-3  # each step multiplies a decayed parameter by 1 − 10⁻³λ
+WITHOUT_VALIDATION: tuple[Any, ...] = ("norm_slows", "accuracy_breaks", "loss_rises")
+BREAKS = (ReleasePhase.ACCURACY_BREAKS, ReleasePhase.LOSS_RISES)
+
+
+class Steering(Optimizer):
+    """An optimiser that begins with strong weight decay and lets it go when the model has generalised.
+
+    In place of your optimiser, `steering = Steering(model)`: Muon moves the matrices, AdamW everything else. Around
+    yours, `Steering(model, optimizer)`: its updates stay as they are, and only its weight decay is steered. λ is
+    written so that each step multiplies a decayed parameter by 1 − 10⁻³λ, whatever the learning rate: the weight decay
+    of a group is 10⁻³λ / lr, with the lr that the group has when steering begins.
+
+    Every `every` steps it decides by what it has seen: the mean train loss, the norm, and train and validation accuracy
+    where they are given. It lets go at generalisation; without any validation when the norm, which fell, hardly falls
+    any more; and in any case, with a warning, when what is memorised breaks.
+
+    >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    >>> steering = Steering(model)
+    >>> loss = model(torch.ones(3, 4)).square().mean()
+    >>> loss.backward()
+    >>> steering.observe(loss, validation_accuracy=0.2)
+    >>> steering.step()
+    >>> steering.weight_decay, [*steering.parameter_names["matrix"]]
+    (5.0, ['0.weight'])
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        optimizer: Optimizer | None = None,
+        *,
+        recipe: Recipe = FAST,
+        weight_decay: float | None = None,
+        release: Release | None = None,
+        validation: Any = None,
+        own_muon: bool = False,
+    ) -> None:
+        """What is trained, by what, and when decay is let go.
+
+        Args:
+            model: Whose parameters are trained and whose norm is watched.
+            optimizer: Yours, whose weight decay is steered; Muon and AdamW if not given.
+            recipe: Learning rates, the strong λ, and λ afterwards.
+            weight_decay: The strong λ, if not the recipe's.
+            release: When λ is let go, and to what, if not the recipe's.
+            validation: A function that gives validation accuracy; it is called at every decision.
+            own_muon: Use our Muon, in the weights' precision, where PyTorch has one, in bfloat16.
+        """
+        require(isinstance(model, nn.Module), f"model must be a torch.nn.Module, got {type(model).__name__}")
+        require(validation is None or callable(validation), "validation must be a function without arguments")
+        self.model, self.recipe, self.validation = model, recipe, validation
+        self.strong = recipe.weight_decay if weight_decay is None else float(weight_decay)
+        require(isfinite(self.strong) and self.strong >= 0, "weight_decay must be at least 0", weight_decay)
+        base = recipe.release if release is None else release
+        self.release = base if release else replace(base, at=tuple(dict.fromkeys((*base.at, *WITHOUT_VALIDATION))))
+        names = group_parameters(model)
+        self.parameter_names = {group: tuple(own) for group, own in names.items()}
+        require(any(names.values()), f"{type(model).__name__} has no parameter to train")
+        self.optimizers = [optimizer] if optimizer is not None else _made(names, recipe, own_muon)
+        groups = [group for one in self.optimizers for group in one.param_groups]
+        decayed = [group for group in groups if "weight_decay" in group]
+        require(decayed, f"{type(self.optimizers[0]).__name__} has no weight decay to steer")
+        self.steps, self.log, self.decisions = 0, list[Row](), list[Row]()
+        self._seen: Row = {}
+        self._loss: Tensor | float = 0.0
+        self._losses = 0
+        super().__init__(groups, {})
+        self._share()
+        has_decay = any(float(group["weight_decay"]) > 0 for group in decayed)
+        for group in decayed:  # a group that is spared decay stays so, unless all are
+            require(float(group["lr"]) > 0, "lr must be positive where steering begins, for it divides λ", group["lr"])
+            is_steered = optimizer is None or not has_decay or float(group["weight_decay"]) > 0
+            group["decay_per_unit"] = UNIT / float(group["lr"]) if is_steered else 0.0
+        self._set(self.strong)
+
+    @property
+    def weight_decay(self) -> float:
+        """λ in force."""
+        return float(self.decisions[-1]["weight_decay"]) if self.decisions else self.strong
+
+    @property
+    def is_released(self) -> bool:
+        """Whether strong decay was let go."""
+        return bool(self.decisions) and bool(self.decisions[-1]["is_final"])
+
+    def observe(
+        self, loss: Any = None, *, train_accuracy: Any = None, validation_accuracy: Any = None, step: int | None = None
+    ) -> None:
+        """Say what was seen since the last step: each is optional, a number or a tensor with one.
+
+        The loss is that of a batch; its mean between two decisions counts. `step` is yours, where it is not the number
+        of steps taken here.
+        """
+        if loss is not None:
+            self._loss = self._loss + (loss.detach() if isinstance(loss, Tensor) else float(loss))
+            self._losses += 1
+        for name, value in (("train_accuracy", train_accuracy), ("validation_accuracy", validation_accuracy)):
+            if value is not None:
+                number = float(value)
+                require(not number > 1, f"{name} must be a share, from 0 to 1", number)
+                self._seen[name] = number
+        self.steps = self.steps if step is None else int(step)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """One step of the optimiser inside, and every `every` steps a decision; a closure's loss is observed."""
+        loss, counted = None, self._losses
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+            if loss is not None and self._losses == counted:
+                self.observe(loss)
+        for one in self.optimizers:
+            one.step()
+        self.steps += 1
+        if self.steps % self.release.every == 0:
+            self.decide()
+        return loss
+
+    def decide(self) -> float:
+        """Log what was seen, and set λ by it; λ from now on. `step` calls it when it is due."""
+        if self.validation is not None:
+            with torch.no_grad():
+                self.observe(validation_accuracy=self.validation())
+        row: Row = {"step": self.steps, "norm": self._norm(), **self._seen}
+        if self._losses:
+            row["train_loss"] = float(self._loss) / self._losses
+        self._seen, self._loss, self._losses = {}, 0.0, 0
+        if not self.log and row.keys() <= {"step", "norm"}:
+            warnings.warn("steering has seen the norm alone: call observe(loss) before step()", stacklevel=3)
+        self.log.append({**row, "weight_decay": self.weight_decay})
+        if not self.is_released:
+            self._follow()
+        return self.weight_decay
+
+    def state_dict(self) -> dict[str, Any]:
+        """The optimisers' states, and everything that was seen and decided, in plain values."""
+        return {
+            "optimizers": [one.state_dict() for one in self.optimizers],
+            "steps": self.steps,
+            "strong": self.strong,
+            "seen": dict(self._seen),
+            "loss": [float(self._loss), self._losses],
+            "log": [dict(row) for row in self.log],
+            "decisions": [dict(row) for row in self.decisions],
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from a state, as if it had not stopped."""
+        for entry in ("optimizers", "steps", "strong", "seen", "loss", "log", "decisions"):
+            require(entry in state_dict, f"the state is not one of Steering: it has no entry {entry!r}")
+        stored = state_dict["optimizers"]
+        if len(stored) != len(self.optimizers):
+            raise InputError(f"the state has {len(stored)} optimisers, this steering has {len(self.optimizers)}")
+        for one, own in zip(self.optimizers, stored, strict=True):
+            one.load_state_dict(own)
+        self._share()
+        self.steps, self.strong = int(state_dict["steps"]), float(state_dict["strong"])
+        self._seen, (loss, self._losses) = dict(state_dict["seen"]), state_dict["loss"]
+        self._loss = float(loss)
+        self.log, self.decisions = ([dict(row) for row in state_dict[name]] for name in ("log", "decisions"))
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Parameters belong to the optimisers inside; only torch's own constructor may add them here."""
+        if "decay_per_unit" in (self.param_groups[0] if self.param_groups else {}):
+            raise InputError("parameters cannot be added while steering: give a model that has them all")
+        super().add_param_group(param_group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients."""
+        for one in self.optimizers:
+            one.zero_grad(set_to_none)
+
+    def __repr__(self) -> str:
+        inside = " and ".join(type(one).__name__ for one in self.optimizers)
+        return f"<Steering of {inside}: λ = {self.weight_decay:g} after {self.steps:,} steps>"
+
+    def _share(self) -> None:
+        """The groups and the state are the optimisers' own, so that schedulers act on them."""
+        self.param_groups = [group for one in self.optimizers for group in one.param_groups]
+
+    def _follow(self) -> None:
+        """Apply the release to the log: a pure function of it. Without validation the norm decides as well."""
+        at = self.release.at
+        if any("validation_accuracy" in row for row in self.log) and "generalization" in at:
+            at = tuple(sign for sign in at if sign != "norm_slows")
+        found = released(replace(self.release, at=at), self.strong, self.log)
+        was = self.weight_decay
+        phase = found.phase
+        if isinstance(phase, ReleasePhase) and (found.weight_decay != was or phase.is_sign):
+            decided = {"step": self.steps, "was": was, "weight_decay": found.weight_decay, "why": str(phase)}
+            self.decisions.append({**decided, "is_final": phase.is_sign})
+            self._set(found.weight_decay)
+            if phase in BREAKS:
+                warnings.warn(
+                    f"step {self.steps}: {phase}; weight decay is let go from λ = {was:g} to "
+                    f"{found.weight_decay:g} before more is lost",
+                    stacklevel=4,
+                )
+
+    def _set(self, weight_decay: float) -> None:
+        for group in self.param_groups:
+            if "decay_per_unit" in group:
+                group["weight_decay"] = weight_decay * group["decay_per_unit"]
+
+    def _norm(self) -> float:
+        """‖W‖ of all parameters of the model."""
+        with torch.no_grad():
+            squares = [parameter.detach().float().square().sum() for parameter in self.model.parameters()]
+            return float(torch.stack([one.to(squares[0].device) for one in squares]).sum().sqrt())
+
+
+def _made(names: Mapping[str, Mapping[str, nn.Parameter]], recipe: Recipe, own_muon: bool) -> list[Optimizer]:
+    """Muon for the matrices, if there are any, and AdamW for the rest; each group keeps its name.
+
+    PyTorch's Muon takes no stacks of matrices: these are moved by ours, which then rounds where PyTorch's does.
+    """
+    rest = [{"params": [*own.values()], "name": group} for group, own in names.items() if own and group != "matrix"]
+    found: list[Optimizer] = [torch.optim.AdamW(rest, lr=recipe.learning_rate)] if rest else []
+    torchs = None if own_muon else getattr(torch.optim, "Muon", None)
+    flat, stacks = (
+        [one for one in names["matrix"].values() if one.ndim == axes or (torchs is None and axes == 2)]
+        for axes in (2, 3)
+    )
+    rate = recipe.muon_learning_rate
+    if stacks and torchs is not None:
+        found.insert(0, Muon([{"params": stacks, "name": "matrix"}], lr=rate, precision=torch.bfloat16))
+    if flat:
+        groups = [{"params": flat, "name": "matrix"}]
+        found.insert(0, Muon(groups, lr=rate) if torchs is None else torchs(groups, lr=rate))
+    return found

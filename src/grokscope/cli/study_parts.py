@@ -1,0 +1,129 @@
+"""The parts of a study: listed with what they cost and which are there, and trained one at a time."""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from grokscope.cli.columns import print_columns
+from grokscope.cli.frames import duration
+from grokscope.cli.options import ExecutorOptions, HardwareOptions, Precision
+from grokscope.cli.plans import INTERRUPTED, device_here, estimate, run_with_progress, write_plan
+from grokscope.cli.study_runs import RUNS, mark_folder
+from grokscope.errors import InputError, plural
+from grokscope.runs.packing import finished_records, save_records
+from grokscope.runs.provenance import provenance
+from grokscope.studies import Study
+from grokscope.studies.forks_check import check_forks
+from grokscope.studies.parts import Part, missing_parts, part_file, parts_of
+from grokscope.version import __version__
+
+__all__ = ["print_parts", "train_part"]
+
+INCOMPLETE = 1
+LARGEST = 16 * 2**20  # bytes of a packed file that a lent machine hands back
+
+
+def print_parts(
+    study: Study, folders: Sequence[Path], precision: Precision | None, n_seeds: int | None, as_json: bool
+) -> None:
+    """Print every part with its runs, steps and time, and what is wrong with those in a folder; 1 if anything is."""
+    if len(folders) > 1:
+        raise InputError(f"--list-parts reads one folder of packed parts, got {len(folders)}")
+    parts = parts_of(study, precision or "tf32", n_seeds=n_seeds)
+    problems = missing_parts(parts, folders[0]) if folders else {}
+    rows = [_row(part) | ({"state": problems.get(part.number, "here")} if folders else {}) for part in parts]
+    if as_json:
+        print(json.dumps(rows, ensure_ascii=False))
+    else:
+        heads = [name for name in rows[0] if name not in ("seconds", "digest", "experiments")]
+        print_columns(heads, [[_written(row[head]) for head in heads] for row in rows], right=frozenset(heads[2:4]))
+        total = sum(part.seconds for part in parts)
+        print(
+            f"{plural(len(parts), 'part')}, {sum(len(part.plan.runs) for part in parts):,} runs, "
+            f"{sum(part.steps for part in parts):,} optimiser steps in all: about {duration(total)} on one H200 by "
+            "measured speeds, without compiling"
+        )
+    if problems:
+        print(f"{plural(len(problems), 'part')} of {len(parts)} missing or not usable", file=sys.stderr)
+        sys.exit(INCOMPLETE)
+
+
+def train_part(
+    study: Study,
+    number: int,
+    out: Path,
+    *,
+    n_seeds: int | None,
+    precision: Precision | None,
+    hardware: HardwareOptions,
+    executor: ExecutorOptions,
+    dry_run: bool,
+    plan_only: Path | None,
+) -> None:
+    """Train one part of a study, compare its forks with their parents, and pack its records; or print its cost."""
+    started = time.monotonic()
+    elsewhere = dry_run or plan_only is not None or executor.executor != "local"
+    place = device_here(hardware.device, elsewhere=elsewhere)
+    arithmetic: Precision = precision or ("tf32" if place == "cuda" or elsewhere else "float32")
+    parts = parts_of(study, arithmetic, place, str(out / RUNS), n_seeds)
+    if not 1 <= number <= len(parts):
+        raise InputError(f"--part must lie in 1 to {len(parts)}, the parts of {study.name}, got {number}")
+    part = parts[number - 1]
+    if dry_run:
+        print(f"part {part.number} of {part.of}: {estimate(part.plan)}")
+        return
+    if plan_only is not None:
+        write_plan(part.plan, plan_only)
+        return
+    mark_folder(out, {"grokscope": __version__, "study": study.name, "precision": arithmetic, "quick": False})
+    print(f"part {part.number} of {part.of}: {estimate(part.plan)}", file=sys.stderr)
+    is_finished = run_with_progress(part.plan, executor=executor)
+    _pack(part, out, place, time.monotonic() - started)
+    if not is_finished:
+        print("stopped; everything is stored: continue with the same command")
+        sys.exit(INTERRUPTED)
+
+
+def _pack(part: Part, out: Path, device: str, seconds: float) -> None:
+    """Write the records of what is finished of a part, with what comparing its forks with their parents found."""
+    records = finished_records(part.plan)
+    found = check_forks(records)
+    made = provenance(device)
+    path = part_file(out, part.number)
+    about = {
+        **part.head,
+        "finished": len(records),
+        "commit": made["commit"],
+        "device": made["device"],
+        "run_steps": part.steps,
+        "seconds": round(seconds, 1),
+        "forks": found.to_dict(),
+    }
+    save_records(path, records, about)
+    size = path.stat().st_size
+    print(
+        f"{len(records):,} of {len(part.plan.runs):,} runs in {seconds:,.0f} s\n{found}\nwrote {path}: {size:,} bytes"
+    )
+    if size > LARGEST:
+        print(f"{path} is larger than {LARGEST:,} bytes", file=sys.stderr)
+
+
+def _row(part: Part) -> dict[str, Any]:
+    members = {member.experiment for own in part.plan.made_for for member in own}
+    return {
+        "part": part.number,
+        "of": part.title,
+        "runs": len(part.plan.runs),
+        "steps": part.steps,
+        "time": duration(part.seconds),
+        "seconds": round(part.seconds),
+        "digest": part.digest,
+        "experiments": sorted(members),
+    }
+
+
+def _written(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,15 @@
+"""Steering: which way of training generalises soonest and stays, with equal tuning, on tasks that nobody tuned on."""
+
+from grokscope.studies import Study, gather
+from grokscope.studies.steering import figures, tables, verdicts
+from grokscope.studies.steering.experiments import EXPERIMENTS, quick_runs
+
+__all__ = ["STUDY"]
+
+STUDY = Study(
+    name="steering",
+    title="Steering: which way of training generalises soonest and stays",
+    experiments=EXPERIMENTS,
+    quick=quick_runs,
+    **gather((verdicts, tables, figures)),
+)

@@ -1,0 +1,167 @@
+"""The study in parts of a few minutes of an accelerator each, trained with the core packages only.
+
+`python -m grokscope.studies.steering.parts --list` names them; `… tuning-muon --out runs/steering` trains one, and
+packs its records into `tuning-muon.records.gz` there. Stopped, it continues with the same command.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.jobs import Notice, Progress, Stopped
+from grokscope.jobs.worker import TRY_AGAIN, stop_requests, work
+from grokscope.runs import Store
+from grokscope.runs.packing import save_records
+from grokscope.runs.records import RunRecord
+from grokscope.specs import Membership, Plan, RunSpec
+from grokscope.studies.sources import stored_records
+from grokscope.studies.steering import STUDY
+from grokscope.studies.steering.arms import FAMILIES
+from grokscope.studies.steering.experiments import CELLS, UNSEEN
+from grokscope.training.devices import is_available
+
+__all__ = ["PARTS", "main", "plan_of", "slim"]
+
+# All that the study's quantities read: seven thousand runs with every column would be a hundred megabytes.
+COLUMNS = ("step", "train_accuracy", "validation_accuracy", "weight_decay")
+CHANGED_GRADIENTS = ("Grokfast", "orthogonal gradient")
+MUON = tuple(family for family in FAMILIES if family.startswith("Muon"))
+PLAIN = tuple(family for family in FAMILIES if family not in (*MUON, *CHANGED_GRADIENTS))
+
+Chosen = Callable[[str, str], bool]
+"""Whether a part has a run, by its cell and its arm."""
+
+
+def _families(*families: str) -> Chosen:
+    return lambda cell, arm: arm.partition("/")[0] in families
+
+
+def _tasks(*tasks: str, model: str = "") -> Chosen:
+    """Cells of these tasks; with the other model alone, or with the base's alone, where that is said."""
+
+    def is_chosen(cell: str, arm: str) -> bool:
+        is_model = not model or (CELLS[cell].condition == OTHER_MODEL) == (model == "other")
+        return CELLS[cell].task in tasks and is_model
+
+    return is_chosen
+
+
+OTHER_MODEL = "other model"
+TABLES = tuple(task for task in UNSEEN if task not in ("parity_n40_k3", "twohop_e100_d10_phi7"))
+# Runs of one model and update share a stack whatever their task, so parts are cut by models: stacks are full then. The
+# tuning parts are needed by all others.
+PARTS: dict[str, tuple[str, Chosen]] = {
+    "tuning-muon": ("tuning", _families(*MUON)),
+    "tuning-plain-1": ("tuning", _families(*PLAIN[:4])),
+    "tuning-plain-2": ("tuning", _families(*PLAIN[4:])),
+    "tuning-gradients": ("tuning", _families(*CHANGED_GRADIENTS)),
+    "final-1": ("final", _tasks("add_mod71", "add_mod113", model="base")),
+    "final-2": ("final", _tasks("sub_mod97", "div_mod97", model="base")),
+    "final-3": ("final", _tasks("poly_a2+b2_mod97", "A5", model="base")),
+    "final-4": ("final", _tasks("Aff11", "add_mod97", "S5", model="base")),
+    "final-other-model": ("final", _tasks(*TABLES, model="other")),
+    "final-parity": ("final", _tasks("parity_n40_k3")),
+    "final-twohop": ("final", _tasks("twohop_e100_d10_phi7")),
+    "hindsight": ("hindsight", _tasks(*TABLES)),
+    "hindsight-parity": ("hindsight", _tasks("parity_n40_k3")),
+    "published": ("published", lambda cell, arm: True),
+    "ablation": ("ablation", lambda cell, arm: True),
+    "cadence": ("cadence", lambda cell, arm: True),
+}
+
+
+def plan_of(part: str, out: str, device: str = "cpu", precision: Any = "float32", n_seeds: int | None = None) -> Plan:
+    """A part's plan.
+
+    >>> len(plan_of("tuning-gradients", "runs", n_seeds=1).runs)
+    48
+    """
+    if part not in PARTS:
+        raise InputError(f"the study has no part {shown(part)}{did_you_mean(part, PARTS)}; --list names them")
+    experiment, is_chosen = PARTS[part]
+    known = STUDY.experiments[experiment](n_seeds, precision)
+    runs = {name: run for name, run in known.items() if is_chosen(*name.partition("/")[::2])}
+    if not runs:
+        raise InputError(f"{part} needs the arms that the tuning runs choose: run grokscope.studies.steering.choice")
+    places = tuple((Membership(STUDY.name, experiment, name),) for name in runs)
+    return Plan(out, tuple(runs.values()), device, keep="none", made_for=places)
+
+
+def slim(record: RunRecord) -> RunRecord:
+    """A record with the columns that the study reads.
+
+    Example::
+
+        slim(folder.record())
+    """
+    kept = {name: values for name, values in record.evaluations.items() if name in COLUMNS}
+    return replace(record, evaluations=kept, checkpoints={})
+
+
+def count_steps(runs: Sequence[RunSpec]) -> int:
+    """Optimiser steps of all runs.
+
+    >>> count_steps([RunSpec()])
+    15000
+    """
+    return sum(run.training.steps for run in runs)
+
+
+def _list(precision: str) -> None:
+    for part in PARTS:
+        try:
+            runs = plan_of(part, "runs", precision=precision).runs
+            print(f"{part:<24} {len(runs):>6,} runs {count_steps(runs):>12,} steps")
+        except InputError as error:
+            print(f"{part:<24} {error}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train a part, and pack its records; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m grokscope.studies.steering.parts", description=__doc__)
+    parser.add_argument("part", nargs="?", help="a part of the study")
+    parser.add_argument("--list", action="store_true", help="name the parts, with runs and steps")
+    parser.add_argument("--out", type=Path, help="the folder for runs and records")
+    parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
+    parser.add_argument("--precision", default="tf32", choices=("tf32", "float32", "bf16", "float64"))
+    parser.add_argument("--n-seeds", type=int, help="seeds of every arm; the study's own if not given")
+    given = parser.parse_args(arguments)
+    try:
+        if given.list:
+            _list(given.precision)
+            return 0
+        if given.part is None or given.out is None:
+            raise InputError("name a part, as --list lists them, and its folder with --out")
+        if not is_available(given.device):
+            raise InputError(f"this machine has no device {given.device}; use --device cpu")
+        return _train(given.part, given.out, given.device, given.precision, given.n_seeds)
+    except InputError as error:
+        print(f"grokscope: {error}", file=sys.stderr)
+        return 2
+
+
+def _train(part: str, out: Path, device: str, precision: str, n_seeds: int | None) -> int:
+    plan = plan_of(part, str(out / part), device, precision, n_seeds)
+    print(f"{part}: {len(plan.runs):,} runs, {count_steps(plan.runs):,} steps", flush=True)
+    with stop_requests() as requests:
+        try:
+            work(plan, _tell, requests)
+        except Stopped:
+            return TRY_AGAIN
+    records = [slim(record) for record in stored_records(Store(out / part))]
+    save_records(out / f"{part}.records.gz", records)
+    print(f"wrote {out / part}.records.gz: {len(records):,} runs", flush=True)
+    return 0
+
+
+def _tell(message: Progress | Notice) -> None:
+    if isinstance(message, Notice):
+        print(f"{message.run}: {message.notice}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

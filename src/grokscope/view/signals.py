@@ -1,0 +1,79 @@
+"""What each column of a collection is, and the tier of information that it needs."""
+
+import re
+
+__all__ = ["TIERS", "describe_column", "tier_of"]
+
+TIERS = {
+    0: "configuration",
+    1: "training scalars",
+    2: "weights",
+    3: "activations on training pairs",
+    4: "activations on all inputs, labels unseen",
+    5: "answers of all pairs",
+}
+# The first pattern that matches a whole name → tier, meaning. Keys and facts of runs have no tier.
+COLUMNS: tuple[tuple[str, int | None, str], ...] = (
+    ("run", None, "the run's name, which ends in the content hash of its spec"),
+    ("cell", None, "the cell: hash of the spec without seeds"),
+    ("step", None, "optimiser steps taken"),
+    ("spec", 0, "the spec as JSON"),
+    ("details", None, "the outcome as JSON"),
+    ("made_for", None, "study, experiment and name of the run, as JSON"),
+    ("train_loss", 1, "mean loss over all training pairs"),
+    ("train_accuracy", 1, "share of the training pairs answered right"),
+    ("weight_decay", 0, "λ in force"),
+    ("norm", 1, "‖W‖ of all parameters"),
+    ("norm_.+", 1, "‖W‖ of one block"),
+    ("update_norm", 1, "‖u‖ of Adam's last step u = η m̂ / (√v̂ + ε), without weight decay"),
+    ("update_cosine", 1, "cosine of that step and the weights"),
+    ("fingerprint", 2, "53 bits of the exact bits of weights and moments: equal states have equal fingerprints"),
+    ("validation_loss", 5, "mean loss over the validation pairs"),
+    ("validation_accuracy", 5, "share of the validation pairs answered right"),
+    ("fsd(_mode)?(@.+)?", 5, "frequency synchronisation degree of block 0, or its dominant mode"),
+    ("rank(@.+)?", 5, "median Fourier rank of block 0's neurons"),
+    ("answer_share(@.+)?", 5, "share of block 0's activation variance that depends on the answer"),
+    (r".+\.(read|first)\.answer\.(fsd|rank)_.+", 5, "FSD or rank by one reading (measure `readings`), by answers"),
+    (
+        r".+\.(read|first)\.(a|difference)\.(fsd|rank)_.+",
+        4,
+        "FSD or rank by one reading (measure `readings`), by inputs",
+    ),
+    ("memorized|grokked|synchronized|stable|stability", 5, "first step at which it happened, or its status"),
+    ("split_seed|initialization_seed|order_seed", 0, "a seed"),
+    ("outcome|failed_at|stopped_early|last_step", 5, "how and where the run ended"),
+    ("parent|fork_step", 0, "the run it continues, and from which step"),
+    ("commit|device", None, "what the run was made with"),
+    ("runs|experiments", None, "how many runs, and in which experiments"),
+    (
+        "task|train_fraction|shuffled_labels|learning_rate|steps|layers|width|optimizer|precision|norm_hold|trigger",
+        0,
+        "a setting of the run",
+    ),
+)
+
+
+def tier_of(column: str) -> int | None:
+    """The tier of information that a column needs; None of keys. What is not listed is a measure of all pairs.
+
+    >>> tier_of("train_loss"), tier_of("fsd"), tier_of("run")
+    (1, 5, None)
+    """
+    return _found(column)[0]
+
+
+def describe_column(column: str) -> str:
+    """What a column is, with its tier.
+
+    >>> describe_column("train_loss")
+    'mean loss over all training pairs (tier 1: training scalars)'
+    """
+    tier, meaning = _found(column)
+    return meaning if tier is None else f"{meaning} (tier {tier}: {TIERS[tier]})"
+
+
+def _found(column: str) -> tuple[int | None, str]:
+    for pattern, tier, meaning in COLUMNS:
+        if re.fullmatch(pattern, column):
+            return tier, meaning
+    return 5, "a column of a measure at checkpoints: `grokscope measure` lists them"

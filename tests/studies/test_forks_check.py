@@ -1,0 +1,92 @@
+"""Forks held against their parents, trained for real: equal where nothing was changed, and a changed bit is seen."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grokscope.jobs import run_all
+from grokscope.runs import Store
+from grokscope.runs.measuring import Measuring
+from grokscope.runs.packing import save_records, unpack_records
+from grokscope.runs.records import RunRecord
+from grokscope.specs import Architecture, Cadence, Fork, NormHold, RunSpec, Training
+from grokscope.studies.forks_check import check_forks
+from grokscope.studies.sources import stored_records
+
+PARENT = RunSpec(
+    "add_mod7",
+    architecture=Architecture(layers=1, width=16, heads=2, mlp_width=32),
+    training=Training(steps=16, batch_size=16),
+    checkpoints=Cadence(4, at=(8,)),
+    measurements=Cadence(2),
+)
+SHORT = replace(PARENT.training, steps=12)
+
+
+def fork(**changes: object) -> RunSpec:
+    options = {name: changes.pop(name) for name in ("scale", "moments") if name in changes}
+    return replace(PARENT, fork=Fork(PARENT.content_hash, 8, **options), **{"training": SHORT} | changes)
+
+
+CONTROLS = {
+    "short": fork(checkpoints=Cadence(4)),
+    "whole": fork(training=PARENT.training),
+    "idle hold": fork(norm_hold=NormHold(start=8, level=0.01, side="at_least")),
+}
+OTHERS = {
+    "decay": fork(training=replace(SHORT, weight_decay=3.0)),
+    "order": replace(fork(), seeds=replace(PARENT.seeds, data_order=9)),
+    "held": fork(norm_hold=NormHold(start=8)),
+}
+NEITHER = {"scaled": fork(scale=0.5), "reset": fork(moments="reset")}
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> list[RunRecord]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda descriptor: None)
+        store = Store(tmp_path_factory.mktemp("forks"))
+        runs = [PARENT, *CONTROLS.values(), *OTHERS.values(), *NEITHER.values()]
+        run_all(runs, store, compiled=False, measuring=Measuring(signals=True))
+        return stored_records(store)
+
+
+def test_every_fork_begins_as_its_parent_is_and_controls_stay_equal(records: list[RunRecord]) -> None:
+    found = check_forks(records)
+    assert (found.forks, found.begin_equal) == (6, 6)
+    assert (found.controls, found.equal, found.differing, found.without_parent) == (3, 3, (), ())
+    assert found.fingerprints
+    assert "3 of 3 control forks equal their parent in every evaluation: log and fingerprints" in str(found)
+
+
+def test_the_packed_records_say_the_same(records: list[RunRecord], tmp_path: Path) -> None:
+    save_records(tmp_path / "all.records.gz", records)
+    assert check_forks(unpack_records(tmp_path / "all.records.gz")).to_dict() == check_forks(records).to_dict()
+
+
+@pytest.mark.parametrize("column", ["fingerprint", "norm", "train_loss"])
+@pytest.mark.parametrize("place", [0, 1, -1])
+def test_one_value_that_differs_is_named(column: str, place: int, records: list[RunRecord]) -> None:
+    control = next(one for one in records if one.spec == CONTROLS["short"])
+    values = list(control.evaluations[column])
+    values[place] += 1 if column == "fingerprint" else 1e-7
+    altered = replace(control, evaluations={**control.evaluations, column: values})
+    found = check_forks([altered if one is control else one for one in records])
+    assert (found.equal, found.differing) == (2, (control.name,))
+    assert found.begin_equal == (5 if place == 0 else 6)
+    assert f"1 differ: {control.name}" in str(found)
+
+
+def test_a_fork_without_its_parent_is_named(records: list[RunRecord]) -> None:
+    found = check_forks([one for one in records if one.spec.fork is not None])
+    assert (found.forks, found.controls) == (0, 0)
+    assert len(found.without_parent) == 8
+
+
+def test_a_log_that_ends_early_is_not_equal(records: list[RunRecord]) -> None:
+    control = next(one for one in records if one.spec == CONTROLS["short"])
+    parent = next(one for one in records if one.spec == PARENT)
+    cut = {name: values[:-3] for name, values in parent.evaluations.items()}
+    found = check_forks([replace(parent, evaluations=cut), control])
+    assert (found.controls, found.equal) == (1, 0)

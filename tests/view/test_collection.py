@@ -1,0 +1,148 @@
+"""A collection: written from records, read again as records, frames and SQL, and described completely."""
+
+import json
+import subprocess
+import sys
+from hashlib import sha256
+from math import isnan
+from pathlib import Path
+
+import pytest
+
+import grokscope
+from grokscope.cli import run
+from grokscope.errors import InputError
+from grokscope.runs.packing import unpack_records
+from grokscope.runs.records import RunRecord
+from grokscope.timeline.thinning import kept_evaluations
+from grokscope.view.collection import Collection, open_collection
+from grokscope.view.collection_files import cell_of, write_collection
+from grokscope.view.signals import COLUMNS, TIERS, describe_column, tier_of
+
+pytest.importorskip("pyarrow")
+STORED = Path(__file__).parents[2] / "results" / "synchronization" / "h200-2.records.gz"
+
+
+@pytest.fixture(scope="module")
+def records() -> list[RunRecord]:
+    return unpack_records(STORED)[::15]
+
+
+@pytest.fixture(scope="module")
+def folder(records: list[RunRecord], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("collection")
+    write_collection(records, place, "synchronization", "A study")
+    return place
+
+
+@pytest.fixture(scope="module")
+def found(folder: Path) -> Collection:
+    return grokscope.collection(folder)
+
+
+def test_records_come_back_as_they_were_kept(records: list[RunRecord], found: Collection) -> None:
+    again = {record.name: record for record in found.records()}
+    assert again.keys() == {record.name for record in records}
+    for record in records:
+        other = again[record.name]
+        assert (other.spec, other.outcome, other.made_for) == (record.spec, record.outcome, record.made_for)
+        places = kept_evaluations(record.evaluations)
+        for name, values in record.evaluations.items():
+            kept = [values[i] for i in places]
+            ours = other.evaluations.get(name, [float("nan")] * len(kept))
+            assert ours == pytest.approx(kept, rel=1e-6, abs=1e-30, nan_ok=True), (record.name, name)
+        assert other.checkpoints.keys() <= record.checkpoints.keys()
+        for name in record.checkpoints.keys() - other.checkpoints.keys():
+            assert all(map(isnan, record.checkpoints[name]))
+
+
+def test_events_in_the_table_are_by_all_evaluations(records: list[RunRecord], found: Collection) -> None:
+    rows = {row["run"]: row for row in found.arrow("runs").to_pylist()}
+    for record in records:
+        assert rows[record.name]["grokked"] == record.timeline.grokked
+        assert rows[record.name]["synchronized"] == record.timeline.sync.step
+
+
+def test_runs_of_a_cell_differ_in_their_seeds_alone(records: list[RunRecord], found: Collection) -> None:
+    cells = {row["cell"]: row["runs"] for row in found.arrow("cells").to_pylist()}
+    assert sum(cells.values()) == len(records)
+    assert set(cells) == {cell_of(record.spec) for record in records}
+    assert {row["cell"] for row in found.arrow("runs").to_pylist()} == set(cells)
+
+
+def test_one_experiment_is_read_alone(records: list[RunRecord], found: Collection) -> None:
+    name = next(one.made_for[0].experiment for one in records if one.made_for)
+    expected = {one.name for one in records if name in {member.experiment for member in one.made_for}}
+    assert {one.name for one in found.records(name)} == expected
+    with pytest.raises(InputError, match="there is no experiment 'nothing' here"):
+        found.records("nothing")
+
+
+def test_pandas_polars_and_duckdb_read_the_same(folder: Path, found: Collection) -> None:
+    pandas, polars, duckdb = (pytest.importorskip(name) for name in ("pandas", "polars", "duckdb"))
+    ours = found.pandas("curves")
+    assert len(pandas.read_parquet(folder / "curves.parquet")) == len(polars.read_parquet(folder / "curves.parquet"))
+    assert len(ours) == len(found.polars("curves"))
+    sql = f"select count(*) from '{folder}/runs.parquet' join '{folder}/curves.parquet' using (run)"
+    assert duckdb.connect().execute(sql).fetchall() == [(len(ours),)]
+    assert str(found.pandas("runs")["grokked"].dtype) == "Int64"
+
+
+def test_every_table_and_column_is_described_and_every_file_named_by_its_digest(
+    folder: Path, found: Collection
+) -> None:
+    described = found.description
+    assert described["conformsTo"] == "http://mlcommons.org/croissant/1.0"
+    sets = {one["name"]: [field["name"] for field in one["field"]] for one in described["recordSet"]}
+    assert sets == {table: found.arrow(table).column_names for table in found.tables}
+    for file in described["distribution"]:
+        assert file["sha256"] == sha256((folder / file["contentUrl"]).read_bytes()).hexdigest()
+    fields = [field for one in described["recordSet"] for field in one["field"]]
+    assert all(len(field["description"]) > 5 for field in fields)
+    known = {field["@id"] for field in fields}
+    assert {field["references"]["field"]["@id"] for field in fields if "references" in field} <= known
+    sheet = (folder / "DATASHEET.md").read_text()
+    assert all(f"| {table} |" in sheet for table in found.tables)
+
+
+def test_the_same_records_give_the_same_bytes(records: list[RunRecord], folder: Path, tmp_path: Path) -> None:
+    for path in write_collection(list(reversed(records)), tmp_path, "synchronization", "A study"):
+        assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
+
+
+def test_it_is_read_without_torch(folder: Path) -> None:
+    program = (
+        "import sys, grokscope; found = grokscope.collection(sys.argv[1]); "
+        "print(len(found.records()), found.records()[0].timeline.last > 0, 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[1:] == ["True", "False"]
+
+
+def test_what_is_no_collection_is_named(tmp_path: Path, folder: Path) -> None:
+    for place in (tmp_path, "nothing", "sync hronization"):
+        with pytest.raises(InputError, match="there is no collection"):
+            open_collection(place)
+    (tmp_path / "runs.parquet").write_bytes(b"torn")
+    with pytest.raises(InputError, match=r"runs\.parquet' cannot be read"):
+        open_collection(tmp_path).records()
+    with pytest.raises(InputError, match=r"has no table 'curve'; did you mean 'curves'\?"):
+        open_collection(folder).arrow("curve")
+    with pytest.raises(InputError, match="a collection needs at least one record"):
+        write_collection([], tmp_path, "none", "None")
+
+
+@pytest.mark.parametrize("column", ["train_loss", "norm_blocks.0", "validation_loss", "post0.read.a.fsd_one", "trig"])
+def test_every_column_has_a_tier(column: str) -> None:
+    tiers = {"train_loss": 1, "norm_blocks.0": 1, "validation_loss": 5, "post0.read.a.fsd_one": 4, "trig": 5}
+    assert tier_of(column) == tiers[column]
+    assert TIERS[tiers[column]] in describe_column(column)
+    assert all(tier is None or tier in TIERS for _, tier, _ in COLUMNS)
+
+
+def test_the_command_writes_a_collection(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "tables"
+    command = ["reproduce", "synchronization", "--collection", "--from", str(STORED), "--out", str(out)]
+    assert run(command) == 0
+    assert f"wrote {out}/curves.parquet" in capsys.readouterr().out
+    assert json.loads((out / "croissant.json").read_text())["name"] == "synchronization"
