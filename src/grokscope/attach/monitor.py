@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, SupportsInt, get_args
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -20,6 +21,7 @@ from grokscope.attach.passes import Pass
 from grokscope.attach.preservation import home_of, preserve_state, unwrap
 from grokscope.attach.sites import Site, find_sites, likely_sites, site_name
 from grokscope.errors import InputError, plural, require, shown
+from grokscope.forecast import Forecast, Prefix, forecast_runs
 from grokscope.measures import Question, measure, scores
 from grokscope.measures.catalogue import undefined_reason
 from grokscope.runs.logs import Columns, columns_from
@@ -32,6 +34,7 @@ __all__ = ["Monitor", "Row"]
 
 Row = dict[str, Any]
 """One evaluation: step, accuracies, losses, norm, λ, every measure's columns, and why any of them is undefined."""
+OPTIMIZER = {"weight_decay": "weight_decay", "learning_rate": "lr"}  # what PyTorch calls λ and η
 ALWAYS = ("memorization", "norms", "answer_share")  # what every evaluation has, named or not
 
 
@@ -212,6 +215,27 @@ class Monitor:
         """
         require(self.is_train is not None, "a timeline needs the training pairs: give Monitor(train=…)")
         return timeline_of(self.columns(), sync_at=ReadingSpec().sync_at(is_group=self.task.is_read_in_irreps))
+
+    def forecast(
+        self, horizon: int = 10_000, weight_decay: float | None = None, learning_rate: float | None = None
+    ) -> Forecast:
+        """Where the model is heading, from its evaluations so far: whether it groks within `horizon` steps, and when.
+
+        λ and η are those of the attached optimisers if not given. The forecaster was fitted to runs of grokscope's own;
+        `outside` names each way in which this one is unlike them.
+        """
+        require(self.log, "a forecast needs an evaluation: call step or measure first")
+        columns = {name: np.array(values, dtype=float) for name, values in self.columns().items() if name != "step"}
+        steps = np.array([row["step"] for row in self.log])
+        groups = [group for one in self.optimizers.values() for group in one.param_groups]
+        known = {"weight_decay": weight_decay, "learning_rate": learning_rate}
+        known |= {name: groups[0].get(key) for name, key in OPTIMIZER.items() if known[name] is None and groups}
+        found = {name: float(value) for name, value in known.items() if value is not None}
+        if self.is_train is not None:
+            found |= {"train_fraction": float(self.is_train.double().mean()), "train_rows": float(self.is_train.sum())}
+        found["classes"] = float(self.task.classes)
+        [ahead] = forecast_runs([Prefix(steps, columns, found)], horizon)
+        return ahead
 
     @property
     def record(self) -> RunRecord:

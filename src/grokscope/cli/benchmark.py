@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from grokscope.cli.columns import print_columns
-from grokscope.cli.options import File, JsonFlag, reject
+from grokscope.cli.options import File, Flag, JsonFlag, reject
 from grokscope.errors import InputError, did_you_mean, plural, shown
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def benchmark(
     split: Literal["cell", "family", "architecture"] = "cell",
     sealed: File = None,
     ledger: File = None,
+    laws: Annotated[Flag, tyro.conf.arg(help_behavior_hint="")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Score forecasters on runs whose end is known.
@@ -55,12 +56,19 @@ def benchmark(
         split: What is held out together when a baseline is fitted.
         sealed: A seal; only its test cells are scored, and every score is noted in the ledger.
         ledger: Where that is; LEDGER.jsonl beside the seal if not given.
+        laws: Score timing laws instead, which say at the start when a run groks.
 
     Examples:
         grokscope benchmark results/synchronization clock
         grokscope benchmark results/synchronization mine.py
+        grokscope benchmark results/synchronization --laws --split family
     """
-    reject({"--ledger has no effect without --sealed": ledger is not None and sealed is None})
+    reject(
+        {
+            "--ledger has no effect without --sealed": ledger is not None and sealed is None,
+            "--laws takes no forecasters and no seal": laws and (forecasters or sealed is not None),
+        }
+    )
     from grokscope.forecast.benchmark import BASELINES, Seal
     from grokscope.forecast.cases import usable_cases
     from grokscope.runs.record_files import records_at
@@ -71,6 +79,9 @@ def benchmark(
             near = did_you_mean(name, BASELINES)
             raise InputError(f"there is no forecaster {shown(name)}{near or '; there are ' + ', '.join(BASELINES)}")
     cases = usable_cases([(record.spec, record.evaluations) for record in records_at(runs)])
+    if laws:
+        _print_laws(cases, split, as_json)
+        return
     seal = Seal.load(sealed) if sealed else None
     known = [case for case in cases if seal is None or case.cell not in seal.cells]
     scored = cases if seal is None else [case for case in cases if case.cell in seal.cells]
@@ -90,6 +101,20 @@ def benchmark(
     )  # fmt: skip
     cells = len({case.cell for case in scored})
     print(f"\n{plural(len(scored), 'run')} in {plural(cells, 'cell')}; baselines fitted without the {split} scored")
+
+
+def _print_laws(cases: "list[Case]", split: str, as_json: bool) -> None:
+    from grokscope.forecast.benchmark import LAWS, score_laws
+
+    found = score_laws(cases, lambda case: _fold(case, split))
+    if as_json:
+        print(json.dumps([_plain(asdict(one)) for one in found]))
+        return
+    rows = [[one.name, LAWS[one.name].formula, str(one.error), str(one.over_floor), f"{one.runs:,}"] for one in found]
+    print_columns(["law", "T", "error", "over floor", "runs"], rows, right=frozenset({"runs"}))
+    print(
+        f"\nerror: mean of |forecast − T| / T, fitted without the {split} scored; floor: the median of the other seeds"
+    )
 
 
 def _scores(name: str, scored: "list[Case]", known: "list[Case]", split: str, is_sealed: bool) -> "Scores":

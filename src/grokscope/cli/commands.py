@@ -30,7 +30,7 @@ GROUPS = {
         "query": "query:query",
     },
     "Measure": {"measure": "measure:measure", "tasks": "tasks:tasks"},
-    "Forecast": {"judge": "judge:judge", "benchmark": "benchmark:benchmark"},
+    "Forecast": {"forecast": "forecast:forecast", "judge": "judge:judge", "benchmark": "benchmark:benchmark"},
     "Store and exchange": {"export": "export:export", "import": "export:import_source", "doctor": "doctor:doctor"},
     "Studies": {"reproduce": "reproduce:reproduce"},
 }

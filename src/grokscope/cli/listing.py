@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from math import isfinite
 from typing import Any
 
 from grokscope.cli.columns import align
@@ -10,7 +11,7 @@ from grokscope.cli.nearby import describe_absence
 from grokscope.cli.options import Folder, JsonFlag
 from grokscope.errors import InputError, shown
 from grokscope.runs import Runs, open_runs
-from grokscope.runs.logs import columns_from
+from grokscope.runs.logs import Columns, columns_from
 from grokscope.runs.records import DAMAGED
 from grokscope.runs.settings import differing
 from grokscope.specs import ReadingSpec, RunSpec
@@ -36,8 +37,9 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
 
     Columns: the run, named by its task and seed; its weight decay λ and whatever else the runs differ in; its outcome;
     the steps at which it memorised and grokked; the step from which on it stayed so for 2,000 steps (stable; no: it did
-    not; open: it was not seen for long enough); and the step at which it was forked. Forks follow their parent. A
-    run that is damaged is listed as such, with the reason below the table.
+    not; open: it was not seen for long enough); the forecast of a run that is not finished (how probably it groks by
+    its last step, and the median step; ?: unlike the runs fitted to); and the step at which it was forked. Forks follow
+    their parent. A run that is damaged is listed as such, with the reason below the table.
 
     Examples:
         grokscope list runs/first
@@ -57,6 +59,8 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
     rows.sort(key=_place)
     columns = {"run": "run", "λ": "weight_decay", **dict(zip(varied, varied, strict=True))}
     columns |= {"outcome": "outcome", "memorised": "memorized", "grokked": "grokked", "stable": "stable"}
+    if any(row.get("forecast") for row in rows):
+        columns["forecast"] = "forecast"
     if any(row["fork_step"] is not None for row in rows):
         columns["forked at"] = "fork_step"
     cells = [[_cell(row, name) for name in columns.values()] for row in rows]
@@ -101,6 +105,18 @@ def _follow_unfinished(runs: Runs, rows: list[dict[str, Any]]) -> None:
         for event, (column, threshold) in REACHED.items():
             steps = (one["step"] for one in log if (one.get(column) or 0.0) >= threshold)
             row[event] = min(steps, default=None)
+        if row["grokked"] is None and log:
+            row["forecast"] = _forecast(run.spec, columns_from(log))
+
+
+def _forecast(spec: RunSpec, log: Columns) -> str:
+    """Whether an unfinished run groks before its last step, and when, in a few words."""
+    from grokscope.forecast import forecast_to, run_prefix
+
+    seen = run_prefix(spec, log)
+    [ahead] = forecast_to([seen], [max(spec.training.steps - seen.step, 1)])
+    middle = f" about {round(ahead.step + ahead.median, -2):,.0f}" if isfinite(ahead.median) else ""
+    return f"{100 * ahead.probability:.0f} %{'' if ahead.is_inside else ' ?'}{middle}"
 
 
 def _add_stability(runs: Runs, rows: list[dict[str, Any]]) -> None:

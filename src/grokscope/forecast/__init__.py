@@ -1,8 +1,9 @@
 """Where a run is heading: the probability that it groks by a horizon, and the steps left, from what was seen so far."""
 
+from grokscope.forecast.advice import Advice, stopping_advice
 from grokscope.forecast.clock import ClockForecaster, decay_clock
 from grokscope.forecast.forecast import LEVELS, TIERS, Forecast, Forecaster
-from grokscope.forecast.load import forecast_runs, load_forecaster
+from grokscope.forecast.load import forecast_runs, forecast_to, load_forecaster
 from grokscope.forecast.prefix import CONFIGURATION, Prefix, run_configuration, run_prefix
 from grokscope.forecast.signals import SIGNALS, signals_at
 
@@ -11,14 +12,17 @@ __all__ = [
     "LEVELS",
     "SIGNALS",
     "TIERS",
+    "Advice",
     "ClockForecaster",
     "Forecast",
     "Forecaster",
     "Prefix",
     "decay_clock",
     "forecast_runs",
+    "forecast_to",
     "load_forecaster",
     "run_configuration",
     "run_prefix",
     "signals_at",
+    "stopping_advice",
 ]

@@ -11,7 +11,7 @@ from grokscope.forecast.forecast import TIERS, Forecast, Forecaster
 from grokscope.forecast.hazard import HazardForecaster
 from grokscope.forecast.prefix import Prefix
 
-__all__ = ["FITTED", "available_tier", "forecast_runs", "load_forecaster"]
+__all__ = ["FITTED", "available_tier", "forecast_runs", "forecast_to", "load_forecaster"]
 
 FITTED = Path(__file__).with_name("fitted")
 """Parameters with their provenance; `python -m grokscope.forecast.refitting` writes them."""
@@ -47,6 +47,20 @@ def forecast_runs(prefixes: Sequence[Prefix], horizon: int) -> list[Forecast]:
         places = [place for place, one in enumerate(tiers) if one == tier]
         forecasts = load_forecaster(tier).predict([prefixes[place] for place in places], horizon)
         found |= dict(zip(places, forecasts, strict=True))
+    return [found[place] for place in range(len(prefixes))]
+
+
+def forecast_to(prefixes: Sequence[Prefix], horizons: Sequence[int]) -> list[Forecast]:
+    """A forecast of each run for a horizon of its own, such as the rest of its budget.
+
+    >>> run = Prefix(np.array([0, 1000]), {}, {"weight_decay": 1.0, "learning_rate": 1e-3})
+    >>> [one.horizon for one in forecast_to([run, run], [500, 20_000])]
+    [500, 20000]
+    """
+    found: dict[int, Forecast] = {}
+    for horizon in set(horizons):
+        places = [place for place, one in enumerate(horizons) if one == horizon]
+        found |= dict(zip(places, forecast_runs([prefixes[place] for place in places], horizon), strict=True))
     return [found[place] for place in range(len(prefixes))]
 
 

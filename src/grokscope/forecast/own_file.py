@@ -73,7 +73,8 @@ def read_own_forecaster(path: Path) -> OwnForecaster:
     except Exception as error:  # somebody else's code
         raise InputError(f"{named(path)} could not be run: {type(error).__name__}: {error}") from error
     function, tier = getattr(module, "predict", None), getattr(module, "TIER", len(TIERS) - 1)
-    require(callable(function), f"{named(path)} needs a function predict(prefixes, horizon)")
+    if not callable(function):
+        raise InputError(f"{named(path)} needs a function predict(prefixes, horizon)")
     is_tier = isinstance(tier, int) and 0 <= tier < len(TIERS)
     require(is_tier, f"TIER of {named(path)} must be a whole number from 0 to {len(TIERS) - 1}", tier)
     return OwnForecaster(path.name, tier, function)

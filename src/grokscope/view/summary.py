@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from grokscope.errors import for_shell, plural
 from grokscope.files import DamagedError
+from grokscope.forecast import forecast_to, run_prefix, stopping_advice
 from grokscope.law import Ending, Family, fork_families, law_of
 from grokscope.runs import Run
 from grokscope.runs.records import RunRecord
@@ -13,7 +14,7 @@ from grokscope.view.families import fitted_size
 from grokscope.view.numbers import format_estimate, format_number, format_percent
 from grokscope.view.outcomes import BEFORE, NO_BASIS, describe_stability, memorized_before, why_without_fsd
 
-__all__ = ["summarize", "summarize_run"]
+__all__ = ["describe_forecast", "summarize", "summarize_run"]
 
 
 def summarize(runs: Sequence[Run]) -> str:
@@ -125,7 +126,9 @@ def _describe(run: Run, record: RunRecord) -> str:
     known = f"{who} has not memorised its training data by step {timeline.last:,}."
     if timeline.memorized is not None:
         known = f"{who} memorised its training data at step {timeline.memorized:,}, {_validation(record, timeline)}."
-    parts = [known, _synchronized(timeline), _grokked(timeline), "" if record.outcome.is_finished else _going_on(run)]
+    is_open = not record.outcome.is_finished
+    ahead = describe_forecast(record) if is_open and timeline.grokked is None else ""
+    parts = [known, _synchronized(timeline), _grokked(timeline), ahead, _going_on(run) if is_open else ""]
     return " ".join(part for part in parts if part)
 
 
@@ -136,6 +139,21 @@ def _going_on(run: Run) -> str:
     if run.folder.is_held():
         return "It is being trained."
     return f"It is not finished: continue it with `grokscope resume {for_shell(run.folder.path.parent)}`."
+
+
+def describe_forecast(record: RunRecord) -> str:
+    """Where an unfinished run is heading by its last step, in a sentence.
+
+    >>> from grokscope.runs import RunOutcome
+    >>> from grokscope.specs import RunSpec
+    >>> log = {"step": [0, 500], "train_accuracy": [0.0, 1.0], "validation_accuracy": [0.0, 0.0]}
+    >>> describe_forecast(RunRecord(RunSpec(), RunOutcome(), log, {})).partition(" within ")[0]
+    'Forecast: it groks'
+    """
+    seen = run_prefix(record.spec, record.evaluations)
+    [ahead] = forecast_to([seen], [max(record.spec.training.steps - seen.step, 1)])
+    advice = stopping_advice(ahead, record.spec.training.steps)
+    return f"Forecast: it {ahead.sentence}.{f' Advice: {advice.sentence}.' if advice.stops else ''}"
 
 
 def _validation(record: RunRecord, timeline: Timeline) -> str:

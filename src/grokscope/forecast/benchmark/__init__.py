@@ -2,12 +2,15 @@
 
 from grokscope.forecast.benchmark.baselines import BASELINES, Baseline, fit_baseline
 from grokscope.forecast.benchmark.causal import predict_at
+from grokscope.forecast.benchmark.laws import LAWS, LawScore, score_laws
 from grokscope.forecast.benchmark.scorer import Score, Scores, score_folds, score_forecaster
 from grokscope.forecast.benchmark.sealed import Ledger, Seal, seal_cells
 
 __all__ = [
     "BASELINES",
+    "LAWS",
     "Baseline",
+    "LawScore",
     "Ledger",
     "Score",
     "Scores",
@@ -16,5 +19,6 @@ __all__ = [
     "predict_at",
     "score_folds",
     "score_forecaster",
+    "score_laws",
     "seal_cells",
 ]

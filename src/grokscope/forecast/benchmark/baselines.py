@@ -30,6 +30,15 @@ class Baseline:
 
 
 TIME = ("log_time",)
+CLOCK = ("log_time", "log_clock", "log_rate")
+# What the shipped forecasters read. Neither the numbers of rows and classes nor how fast a run memorised is among it:
+# over the few tasks of the development runs they stand for the task, and lead astray on another family.
+OURS = {
+    0: CLOCK,
+    1: (*CLOCK, "log_train_loss"),
+    2: (*CLOCK, "log_norm", "norm_slope"),
+    5: (*CLOCK, "log_loss", "loss_slope", "loss_fall", "log_odds", "odds_slope"),
+}
 BASELINES: dict[str, Baseline] = {
     "configuration": Baseline(0, ("log_time", "log_rate", "log_data", "log_fraction"), "log-linear in λη, n and share"),
     "clock": Baseline(0, (), "T is log-normal on ∫ηλ dt"),
@@ -42,10 +51,11 @@ BASELINES: dict[str, Baseline] = {
     "rank": Baseline(5, (*TIME, "log_rank"), "the median Fourier rank"),
     "restricted-loss": Baseline(5, (*TIME, "log_restricted"), "the restricted loss"),
     "spectral-entropy": Baseline(5, (*TIME, "spectral_entropy"), "the spectral entropy"),
-    **{
-        f"hazard-{tier}": Baseline(tier, signals_of_tier(tier), f"ours: all signals up to tier {tier}")
-        for tier in (0, 1, 2, 5)
-    },
+    "hazard-0": Baseline(0, OURS[0], "ours: the clock, without a law"),
+    "hazard-1": Baseline(1, OURS[1], "ours: the clock and the training loss"),
+    "hazard-2": Baseline(2, OURS[2], "ours: the clock and the norm"),
+    "hazard-5": Baseline(5, OURS[5], "ours: the clock, the validation loss and the validation accuracy"),
+    "all-signals": Baseline(5, signals_of_tier(5), "every signal there is, as one linear model"),
 }
 """Name → what is fitted."""
 

@@ -21,7 +21,17 @@ from grokscope.forecast.cases import Case, cell_medians
 from grokscope.forecast.forecast import Forecast, Forecaster
 from grokscope.shapes import Float
 
-__all__ = ["FALSE_ALARMS", "HORIZON", "SHARES", "Score", "Scores", "score_folds", "score_forecaster"]
+__all__ = [
+    "FALSE_ALARMS",
+    "HORIZON",
+    "SHARES",
+    "Score",
+    "Scores",
+    "mean_over_cells",
+    "other_seed_medians",
+    "score_folds",
+    "score_forecaster",
+]
 
 SHARES = (0.1, 0.25, 0.5, 0.75)
 HORIZON = 2000
@@ -97,16 +107,16 @@ def score_folds(
         forecaster = fit([case for case in cases if fold(case) != one])
         members = [case for _, case in inside]
         for share in SHARES:
-            cuts[share] += _forecasts_at(forecaster, members, lambda case, share=share: _cut_step(case, share, medians))
-            step = _rounded(share * _usual(medians))
-            common[share] += _forecasts_at(forecaster, members, lambda case, step=step: step)
+            own = {case: _cut_step(case, share, medians) for case in members}
+            cuts[share] += _forecasts_at(forecaster, own)
+            common[share] += _forecasts_at(forecaster, dict.fromkeys(members, _rounded(share * _usual(medians))))
         for place, step, probability in _alarm_curves(forecaster, inside):
             curves[place][step] = probability
     values: dict[str, Score] = {}
     for share in SHARES:
         ranked = _rank_scores(cuts[share], common[share])
         values |= {f"{name} at {share:.0%}": one for name, one in ranked.items()}
-    values |= _probability_scores([pair for found in cuts.values() for pair in found], _other_seeds(cases))
+    values |= _probability_scores([pair for found in cuts.values() for pair in found], other_seed_medians(cases))
     values |= _alarm_scores(cases, curves, medians)
     return Scores(name, tier, values, len(cases))
 
@@ -125,12 +135,11 @@ def _rounded(step: float) -> int:
     return max(int(step) // 100 * 100, 100)
 
 
-def _forecasts_at(forecaster: Forecaster, cases: Sequence[Case], step_of: Callable[[Case], int]) -> Pairs:
+def _forecasts_at(forecaster: Forecaster, steps: Mapping[Case, int]) -> Pairs:
     """Forecasts of the runs that have not grokked or ended by their step; those of one step come in one batch."""
-    steps = {case: step_of(case) for case in cases}
     found: Pairs = []
     for step in sorted(set(steps.values())):
-        here = [case for case in cases if steps[case] == step and case.run.steps[0] <= step < case.end]
+        here = [case for case in steps if steps[case] == step and case.run.steps[0] <= step < case.end]
         found += zip(here, predict_at(forecaster, here, step, HORIZON) if here else [], strict=True)
     return found
 
@@ -164,8 +173,8 @@ def _rank_scores(cut: Pairs, common: Pairs) -> dict[str, Score]:
     across, _ = _auroc(common)
     nothing = float("nan")
     return {
-        "concordance": _resampled([_concordance(pairs) for pairs in _by_cell(cut)]),
-        "AUROC within": _resampled([_weighted_auroc(pairs) for pairs in _by_cell(cut)]),
+        "concordance": mean_over_cells([_concordance(pairs) for pairs in _by_cell(cut)]),
+        "AUROC within": mean_over_cells([_weighted_auroc(pairs) for pairs in _by_cell(cut)]),
         "AUROC across": Score(across, nothing, nothing, len(_by_cell(common))),
     }
 
@@ -174,16 +183,16 @@ def _probability_scores(found: Pairs, others: Mapping[Case, float]) -> dict[str,
     cells = _by_cell(found)
 
     def mean(of_one: Callable[[Case, Forecast], float]) -> Score:
-        return _resampled([_mean(of_one(case, forecast) for case, forecast in pairs) for pairs in cells])
+        return mean_over_cells([_mean(of_one(case, forecast) for case, forecast in pairs) for pairs in cells])
 
     error, floor = mean(_error), mean(lambda case, _: _floor(case, others))
-    over = [value / floor.value if floor.value else float("nan") for value in (error.value, error.low, error.high)]
+    noise = floor.value or float("nan")
     return {
         "Brier": mean(lambda case, one: brier(one, case.end, case.grokked is not None, case.budget)),
         "CRPS": mean(lambda case, one: crps(one, case.end, case.grokked is not None)),
         "inside 80 %": mean(lambda case, one: inside_interval(one, case.end, case.grokked is not None)),
         "error": error,
-        "error over floor": Score(*over, error.cells),
+        "error over floor": Score(error.value / noise, error.low / noise, error.high / noise, error.cells),
     }
 
 
@@ -216,7 +225,12 @@ def _floor(case: Case, others: Mapping[Case, float]) -> float:
     return min(abs(others[case] - case.end) / case.end, FARTHEST) if case in others else float("nan")
 
 
-def _other_seeds(cases: Sequence[Case]) -> dict[Case, float]:
+def other_seed_medians(cases: Sequence[Case]) -> dict[Case, float]:
+    """The median step of grokking of the other runs of the same cell, for each run that grokked and has some.
+
+    >>> other_seed_medians([])
+    {}
+    """
     cells: dict[str, list[Case]] = {}
     for case in cases:
         if case.grokked is not None:
@@ -251,13 +265,17 @@ def _alarm_scores(
             by_cell.setdefault(case.cell, []).append((float(covered), float(lead)))
         covered = [(sum(one for one, _ in runs), float(len(runs))) for runs in by_cell.values()]
         leads = [_mean(lead for _, lead in runs) for runs in by_cell.values()]
-        found[f"coverage at {level:.0%}"] = _resampled(covered)
-        found[f"lead at {level:.0%}"] = _resampled(leads)
+        found[f"coverage at {level:.0%}"] = mean_over_cells(covered)
+        found[f"lead at {level:.0%}"] = mean_over_cells(leads)
     return found
 
 
-def _resampled(cells: Sequence[Summed]) -> Score:
-    """Σ sums / Σ weights, with the percentiles of that over resamples of cells."""
+def mean_over_cells(cells: Sequence[Summed]) -> Score:
+    """Σ sums / Σ weights, with the percentiles of that over resamples of cells.
+
+    >>> print(mean_over_cells([(8.0, 10.0), (5.0, 5.0)]))
+    0.87 [0.80, 1.00]
+    """
     known = np.array([cell for cell in cells if cell[1] > 0]).reshape(-1, 2)
     if not len(known):
         return Score(float("nan"), float("nan"), float("nan"), 0)
