@@ -48,7 +48,9 @@ def test_a_part_is_trained_and_packed_without_anything_but_the_core(part: Part, 
 def test_what_has_finished_is_packed_when_time_is_up_and_the_rest_continues(
     part: Part, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(part_run, "run_locally", lambda plan, report: False)  # stopped before the first run ended
+    monkeypatch.setattr(
+        part_run, "run_locally", lambda plan, report, workers: False
+    )  # stopped before the first run ended
     out = tmp_path / "part-01.records.gz"
     arguments = ["--spec", str(tmp_path / "part.json"), "--out", str(out), "--limit", "500"]
     assert main(arguments) == TRY_AGAIN

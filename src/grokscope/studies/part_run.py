@@ -28,6 +28,7 @@ from grokscope.studies.forks_check import ForksCheck, check_forks
 __all__ = ["main", "pack_part", "read_part", "write_part"]
 
 EVERY = 20.0  # seconds between lines that say how far it is
+WORKERS = 2  # on an accelerator: stacks of 512 runs, and what is measured of them, fit twice into an H200's memory
 LAST = 20.0  # seconds that packing may take, of a limit
 
 
@@ -89,11 +90,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--spec", type=Path, required=True, help="the part, as `--part K --plan-only FILE` writes it")
     parser.add_argument("--out", type=Path, required=True, help="the file of records, FILE.records.gz")
     parser.add_argument("--limit", type=float, help="seconds after which it stops and packs what has finished")
+    parser.add_argument(
+        "--workers", type=int, help="processes; on an accelerator two, of which one measures or compiles"
+    )
     chosen = parser.parse_args(arguments)
     try:
         about, plan = read_part(chosen.spec)
         with _Alarm(chosen.limit):
-            is_finished = run_locally(plan, _progress_of(plan))
+            workers = chosen.workers or (None if plan.device == "cpu" else WORKERS)
+            is_finished = run_locally(plan, _progress_of(plan), workers)
         found = pack_part(about, plan, chosen.out, time.monotonic() - started)
     except InputError as error:
         print(f"grokscope: {error}", file=sys.stderr)
