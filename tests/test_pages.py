@@ -66,6 +66,16 @@ RUN_BY = {  # pages with Python, and the test that runs every block of it, in th
 }
 
 
+def test_how_to_forecast_runs(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_blocks(HOW_TO / "forecast-runs.md")["ahead"].tier == 5
+    assert "groks within 10,000 more steps" in capsys.readouterr().out
+
+
+def test_how_to_benchmark_a_forecaster(alone: Path) -> None:
+    scores = run_blocks(HOW_TO / "benchmark-a-forecaster.md")["scores"]
+    assert scores.values["concordance at 25%"].value == 1.0
+
+
 def test_how_to_judge_a_log(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_blocks(HOW_TO / "judge-a-log.md")["found"].memorized == 400
     assert "accuracies are read as percent" in capsys.readouterr().out

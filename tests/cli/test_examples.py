@@ -71,12 +71,34 @@ def logged_history(path: Path) -> None:
     path.write_text("step,train_acc,val_acc,probe\n0,0.01,0.01,0.01\n500,1,0.02,0.02\n1000,1,0.97,0.97\n")
 
 
+def own_forecaster(path: Path) -> None:
+    """A forecaster in a file, that knows nothing."""
+    path.rmdir()
+    path.write_text("def predict(runs, horizon):\n    return [(0.5, {0.5: 1000}) for _ in runs]\n")
+
+
+def runs_that_grok(folder: Path) -> None:
+    """Packed records with evaluations that were made up, so that there is something to forecast."""
+    from planted_ends import planted_log
+
+    from grokscope.runs import RunOutcome, RunRecord
+
+    specs = [RunSpec().with_seed(seed) for seed in range(4)]
+    logs = [planted_log(2000 + 500 * seed, noise=seed) for seed in range(4)]
+    outcomes = [RunOutcome("grokked", memorized=300, grokked=2000 + 500 * seed) for seed in range(4)]
+    save_records(
+        folder / "made-up.records.gz", [RunRecord(*one, {}) for one in zip(specs, outcomes, logs, strict=True)]
+    )
+
+
 PREPARED: dict[str, Callable[[Path], object]] = {
     **dict.fromkeys(("runs/first", "runs/demo", "runs/decays", "runs/paper"), small_runs),
     "results/synchronization": packed_runs,
     "examples/own_study": lambda folder: shutil.copytree(ROOT / "examples" / "own_study", folder, dirs_exist_ok=True),
     "grokked.pt": published_weights,
     "history.csv": logged_history,
+    "mine.py": own_forecaster,
+    "results/forecast": runs_that_grok,
 }
 
 

@@ -79,9 +79,9 @@ def test_an_unfinished_run_is_listed_as_far_as_its_log_goes(here: Path, capsys: 
     folder.append({"step": 2, "train_accuracy": 1.0, "validation_accuracy": 0.0})
     with folder.lock():
         assert run(words("list runs")) == 0
-    assert re.search(r"  training +2 +– +–\n", capsys.readouterr().out)
+    assert re.search(r"  training +2 +– +– +\d+ %.*\n", capsys.readouterr().out)
     assert run(words("list runs")) == 0
-    assert re.search(r"  unfinished +2 +– +–\n", capsys.readouterr().out)
+    assert re.search(r"  unfinished +2 +– +– +\d+ %.*\n", capsys.readouterr().out)
 
 
 def test_a_list_says_whether_runs_stayed_grokked(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,9 +59,9 @@ def benchmark(
         laws: Score timing laws instead, which say at the start when a run groks.
 
     Examples:
-        grokscope benchmark results/synchronization clock
-        grokscope benchmark results/synchronization mine.py
-        grokscope benchmark results/synchronization --laws --split family
+        grokscope benchmark results/forecast clock
+        grokscope benchmark results/forecast mine.py
+        grokscope benchmark results/forecast --laws
     """
     reject(
         {

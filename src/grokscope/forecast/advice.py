@@ -29,7 +29,7 @@ def stopping_advice(forecast: Forecast, budget: int) -> Advice:
     A run is to be stopped if that is less likely than 5 %, or once it has grokked and was seen for 2,000 steps more.
     Where the forecaster was fitted to no such runs, no advice to stop is given.
 
-    >>> stopping_advice(Forecast(6000, 0.01, 9000, {0.5: float("inf")}, tier=5), 15_000).sentence
+    >>> stopping_advice(Forecast(6000, 0.004, 9000, {0.5: float("inf")}, tier=5), 15_000).sentence
     'stop: grokking by step 15,000 has a probability below 1 %; saves 9,000 steps'
     """
     left = max(budget - forecast.step, 0)

@@ -40,7 +40,7 @@ class SurvivalFit:
         x = np.column_stack([np.ones(len(features)), features])
         share, sigma = expit(x @ self.grokking)[:, None], np.exp(np.clip(x @ self.spread, -3, 2))[:, None]
         logs = np.log(np.maximum(left, 1e-9))[None] - (x @ self.time)[:, None]
-        return 1 - share * expit(logs / sigma)
+        return np.where(left > 0, 1 - share * expit(logs / sigma), 1.0)
 
 
 def fit_survival(

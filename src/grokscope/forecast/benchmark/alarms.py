@@ -35,7 +35,7 @@ class Alarms:
 def needed_lead(median: float) -> float:
     """Steps by which an alarm must come before grokking: 1,000, or a quarter of the cell's median if that is small.
 
-    >>> needed_lead(4000), needed_lead(1000)
+    >>> needed_lead(4000.0), needed_lead(1000.0)
     (1000.0, 250.0)
     """
     return 1000.0 if median >= 2500 else 0.25 * median
