@@ -16,9 +16,9 @@ def group_parameters(model: nn.Module) -> dict[str, dict[str, nn.Parameter]]:
     """The trainable parameters by group: `matrix`, `embedding`, `head` and `vector`, each by name.
 
     Matrices have two axes, or three: a stack, such as one for each head. Embeddings are the weights of `nn.Embedding`s
-    and what is named like one, or, where there are none, the first matrix, which reads the inputs; the head is the module's own output embeddings, or what is named like a head, or else
-    its last matrix. Everything else is a vector: what has one axis, and what has more than three, as the kernels of
-    convolutions, of which Muon knows nothing.
+    and what is named like one, or, where there are none, the first matrix, which reads the inputs. The head is the
+    module's own output embeddings, or what is named like a head, or else its last matrix. Everything else is a vector:
+    what has one axis, and what has more than three, as the kernels of convolutions, of which Muon knows nothing.
 
     >>> model = nn.Sequential(nn.Embedding(7, 8), nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 7))
     >>> {group: [*own] for group, own in group_parameters(model).items()}

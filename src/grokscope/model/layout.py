@@ -231,8 +231,8 @@ def _layout_of_mlp(architecture: Architecture, sizes: Sizes) -> Layout:
 def parameter_group(name: str, shape: tuple[int, ...], sizes: Sizes) -> Group:
     """Which kind of parameter one is: embeddings are what reads the inputs, be it tokens, one-hot vectors or vectors.
 
-    >>> sizes = Sizes(8, 8)
-    >>> shapes, names = layout_of(Architecture(layers=1), sizes).shapes, ("embed.W_E", "blocks.0.mlp.W_in", "unembed.W_U")
+    >>> sizes, names = Sizes(8, 8), ("embed.W_E", "blocks.0.mlp.W_in", "unembed.W_U")
+    >>> shapes = layout_of(Architecture(layers=1), sizes).shapes
     >>> [parameter_group(name, shapes[name], sizes) for name in names]
     ['embedding', 'matrix', 'head']
     """
