@@ -14,6 +14,7 @@ from grokscope.cli import run
 from grokscope.runs.packing import read_head, unpack_records
 from grokscope.runs.provenance import provenance
 from grokscope.studies import parts
+from grokscope.studies.part_run import read_part
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -95,7 +96,9 @@ def test_the_cost_of_one_part_is_printed_and_its_plan_written(
     assert "part 2 of 2: 2 runs, 18 optimiser steps" in capsys.readouterr().out
     plan = tmp_path / "plan.json"
     assert run(["reproduce", study, "--part", "2", "--plan-only", str(plan), "--device", "cpu"]) == 0
-    assert len(json.loads(plan.read_text())["runs"]) == 2
+    assert "train and pack it with: python -m grokscope.studies.part_run --spec" in capsys.readouterr().out
+    about, written = read_part(plan)
+    assert (about["part"], len(written.runs)) == (2, 2)
 
 
 @pytest.mark.parametrize(

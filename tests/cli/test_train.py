@@ -21,6 +21,7 @@ from grokscope.jobs.worker import main
 from grokscope.model import ReferenceModule, Sizes
 from grokscope.runs import Store, run_name
 from grokscope.specs import Cadence, Plan, RunSpec, Seeds, Training
+from grokscope.steering import FAST
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -313,3 +314,13 @@ def test_words_that_make_no_command_exit_with_status_2(
     arguments: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rejected(words(arguments), "a command such as `grokscope fork DIR RUN --at ...` is expected, got", here, capsys)
+
+
+def test_a_recipe_changes_the_optimiser_and_what_lets_go_and_options_override_it() -> None:
+    (fast,) = planned("train add_mod7 --recipe fast").runs
+    assert fast == FAST.apply(RunSpec("add_mod7", training=Training(steps=8000)))
+    assert fast.release is not None
+    assert (fast.training.optimizer, fast.training.weight_decay, fast.release.at) == ("muon", 5.0, ("generalization",))
+    again = planned_again("train add_mod7 --recipe fast --weight-decay 3 --optimizer adamw --seeds 0:2")
+    assert {(run.training.optimizer, run.training.weight_decay) for run in again} == {("adamw", 3.0)}
+    assert {run.release for run in again} == {fast.release}

@@ -9,12 +9,14 @@ from plain_runs import TWO_LAYERS, mixed_runs, small_run
 
 from grokscope.activations import subject_of
 from grokscope.jobs import Stopped, run_all
+from grokscope.measures import weight_signals as signals_module
 from grokscope.measures.norms import norms
 from grokscope.measures.weight_signals import adam_step, fingerprints, weight_signals
 from grokscope.runs import Store, run_name
 from grokscope.runs.measuring import Measuring
 from grokscope.specs import Cadence
 from grokscope.training import Cohort, advance, initial_state
+from grokscope.training.cohort import OLDEST_TRITON
 
 RUN = small_run("add_mod7", 0, TWO_LAYERS, steps=12, learning_rate=0.01)
 SIGNALS = Measuring(signals=True)
@@ -112,3 +114,17 @@ def test_an_interrupted_run_logs_the_same_signals(tmp_path: Path) -> None:
     run_all([spec], other, compiled=False, measuring=SIGNALS)
     logs = [(store.find(run_name(spec)).path / "log.jsonl").read_bytes() for store in (whole, other)]
     assert logs[0] == logs[1]
+
+
+def test_kernels_add_up_to_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("triton", OLDEST_TRITON, "Triton comes with torch's CUDA builds")
+    from grokscope.kernels.sums import dots
+
+    cohort = Cohort([RUN, RUN.with_seed(1)])
+    state = initial_state(cohort)
+    advance(state, cohort, 2, False)
+    expected = weight_signals(state, cohort)
+    monkeypatch.setattr(signals_module, "_dots", lambda cohort: dots)
+    for row, other in zip(weight_signals(state, cohort), expected, strict=True):
+        assert row == pytest.approx(other, rel=1e-12)
+        assert row["fingerprint"] == other["fingerprint"]

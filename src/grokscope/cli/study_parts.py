@@ -10,13 +10,11 @@ from typing import Any
 from grokscope.cli.columns import print_columns
 from grokscope.cli.frames import duration
 from grokscope.cli.options import ExecutorOptions, HardwareOptions, Precision
-from grokscope.cli.plans import INTERRUPTED, device_here, estimate, run_with_progress, write_plan
+from grokscope.cli.plans import INTERRUPTED, device_here, estimate, run_with_progress
 from grokscope.cli.study_runs import RUNS, mark_folder
 from grokscope.errors import InputError, plural
-from grokscope.runs.packing import finished_records, save_records
-from grokscope.runs.provenance import provenance
 from grokscope.studies import Study
-from grokscope.studies.forks_check import check_forks
+from grokscope.studies.part_run import pack_part, write_part
 from grokscope.studies.parts import Part, missing_parts, part_file, parts_of
 from grokscope.version import __version__
 
@@ -76,39 +74,25 @@ def train_part(
         print(f"part {part.number} of {part.of}: {estimate(part.plan)}")
         return
     if plan_only is not None:
-        write_plan(part.plan, plan_only)
+        write_part(plan_only, part.head, part.plan)
+        print(
+            f"wrote part {part.number} of {part.of}, {plural(len(part.plan.runs), 'run')}; train and pack it with: "
+            f"python -m grokscope.studies.part_run --spec {plan_only} --out {part_file(Path(), part.number)}"
+        )
         return
     mark_folder(out, {"grokscope": __version__, "study": study.name, "precision": arithmetic, "quick": False})
     print(f"part {part.number} of {part.of}: {estimate(part.plan)}", file=sys.stderr)
     is_finished = run_with_progress(part.plan, executor=executor)
-    _pack(part, out, place, time.monotonic() - started)
+    path = part_file(out, part.number)
+    found = pack_part(part.head, part.plan, path, time.monotonic() - started)
+    size = path.stat().st_size
+    print(f"{plural(len(part.plan.runs), 'run')} in {time.monotonic() - started:,.0f} s\n{found}")
+    print(f"wrote {path}: {size:,} bytes")
+    if size > LARGEST:
+        print(f"{path} is larger than {LARGEST:,} bytes", file=sys.stderr)
     if not is_finished:
         print("stopped; everything is stored: continue with the same command")
         sys.exit(INTERRUPTED)
-
-
-def _pack(part: Part, out: Path, device: str, seconds: float) -> None:
-    """Write the records of what is finished of a part, with what comparing its forks with their parents found."""
-    records = finished_records(part.plan)
-    found = check_forks(records)
-    made = provenance(device)
-    path = part_file(out, part.number)
-    about = {
-        **part.head,
-        "finished": len(records),
-        "commit": made["commit"],
-        "device": made["device"],
-        "run_steps": part.steps,
-        "seconds": round(seconds, 1),
-        "forks": found.to_dict(),
-    }
-    save_records(path, records, about)
-    size = path.stat().st_size
-    print(
-        f"{len(records):,} of {len(part.plan.runs):,} runs in {seconds:,.0f} s\n{found}\nwrote {path}: {size:,} bytes"
-    )
-    if size > LARGEST:
-        print(f"{path} is larger than {LARGEST:,} bytes", file=sys.stderr)
 
 
 def _row(part: Part) -> dict[str, Any]:

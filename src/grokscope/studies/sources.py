@@ -1,4 +1,4 @@
-"""Where records are read: a folder of runs, a packed file, or a folder of packed files."""
+"""Where records are read: a folder of runs, a packed file, a folder of packed files, or a collection of tables."""
 
 from collections.abc import Container
 from pathlib import Path
@@ -12,14 +12,18 @@ from grokscope.runs.runs import open_runs
 from grokscope.runs.store import Store
 from grokscope.studies.evidence import Evidence
 from grokscope.studies.study import Study
+from grokscope.view.collection import open_collection
 
 __all__ = ["PACKED", "read_evidence", "read_records", "stored_records"]
+
+COLLECTION, RUNS_TABLE = "collection", "runs.parquet"
 
 
 def read_records(path: Path) -> list[RunRecord]:
     """The records of a packed file; of a folder's packed files together; or of the finished runs in a folder.
 
-    A run that is in several files is the last one's, with the memberships of all.
+    A run that is in several files is the last one's, with the memberships of all. A folder that has no packed files and
+    a collection (Parquet), or is one, gives the evaluations that the collection keeps.
 
     >>> from tempfile import TemporaryDirectory
     >>> from grokscope.runs.outcome import RunOutcome
@@ -36,7 +40,11 @@ def read_records(path: Path) -> list[RunRecord]:
     else:
         open_runs(path)  # rejects what is no folder, and names the nearest
         files = sorted(path.glob(PACKED))
-        found = [record for file in files for record in unpack_records(file)] if files else stored_records(Store(path))
+        tables = next((one for one in (path, path / COLLECTION) if (one / RUNS_TABLE).is_file()), None)
+        if files:
+            found = [record for file in files for record in unpack_records(file)]
+        else:
+            found = open_collection(tables).records() if tables else stored_records(Store(path))
     if not found:
         raise InputError(f"{named(path)} holds no finished runs and no records ({PACKED})")
     return merge_records(found)

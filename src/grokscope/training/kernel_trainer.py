@@ -15,7 +15,6 @@ from grokscope.shapes import Float
 from grokscope.training.cohort import Cohort
 from grokscope.training.gradients import grokfast_, orthogonal
 from grokscope.training.loop import CHUNK, Trainer
-from grokscope.training.muon import muon_
 from grokscope.training.norm_holds import NormHolds
 from grokscope.training.state import State
 
@@ -96,7 +95,7 @@ class KernelTrainer(Trainer):
             self.counter,
         )
         if self.is_muon:
-            self._move_matrices(gradients)
+            self._orthogonalize(gradients)
         if self.key.holds_norm:
             self._hold_norm(self._active)
             self._round()
@@ -104,19 +103,15 @@ class KernelTrainer(Trainer):
             self.holds.apply(state.step, self._active)
             self._round()
 
-    def _move_matrices(self, gradients: Tensor) -> None:
+    def _orthogonalize(self, gradients: Tensor) -> None:
         """Muon's part of the step, by products and sums that do not depend on the stack."""
-        views = self.layout.views(gradients).values()
-        own = zip(self.parameters, views, self.groups, strict=True)
-        matrices = [(weights, first, gradient) for (weights, first, _), gradient, group in own if group == "matrix"]
-        if matrices:
-            scalars = self._muon_scalars(self._warmed(), self.scalars[:, 2])
-            is_rounded = self.key.muon_precision == "bfloat16"
-            arithmetic = self.orthogonal_in._replace(
-                multiply=_product_of_rounded if is_rounded else product, norms=lambda x: dots(x, x).sqrt()
-            )
-            muon_(matrices, self._active, scalars, arithmetic)
-            self._round()
+        is_rounded = self.key.muon_precision == "bfloat16"
+        arithmetic = self.orthogonal_in._replace(
+            multiply=_product_of_rounded if is_rounded else product, norms=lambda x: dots(x, x).sqrt()
+        )
+        scalars = self._muon_scalars(self._warmed(), self.scalars[:, 2])
+        self._move_matrices(self.layout.views(gradients).values(), self._active, scalars, arithmetic)
+        self._round()
 
     @property
     def _active(self) -> Tensor:

@@ -1,7 +1,7 @@
 """Training, pulled: `state, info = advance(state, cohort, steps)`; then measure, decide, change λ, call again."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ from grokscope.training.batches import batches
 from grokscope.training.cohort import Cohort
 from grokscope.training.gradients import grokfast_, orthogonal
 from grokscope.training.graphs import recorded
-from grokscope.training.muon import EXACT, IN_BFLOAT16, MuonScalars, muon_
+from grokscope.training.muon import EXACT, IN_BFLOAT16, Arithmetic, MuonScalars, muon_
 from grokscope.training.norm_holds import NormHolds
 from grokscope.training.state import State
 
@@ -232,7 +232,9 @@ class Trainer:
         active, scalars, muon = self._scalars(loss.detach(), decay)
         if self.key.gradient != "plain":
             gradients = self.transform(gradients, active, self.state.age)
-        self.update(gradients, active, scalars, muon)
+        self.update(gradients, active, scalars)
+        if muon is not None:  # products of matrices, of which compiling would make nothing faster
+            self._move_matrices(gradients, active, muon, self.orthogonal_in)
         if self.key.holds_norm:
             self._hold_norm(active)
         if self.holds is not None:
@@ -301,18 +303,20 @@ class Trainer:
         pairs = zip(self.slow, gradients, strict=True)
         return [grokfast_(slow, gradient, active, age == 1, *self.grokfast) for slow, gradient in pairs]
 
-    def _update(
-        self, gradients: list[Tensor], active: Tensor, scalars: dict[str, AdamWScalars], muon: MuonScalars | None
-    ) -> None:
+    def _update(self, gradients: list[Tensor], active: Tensor, scalars: dict[str, AdamWScalars]) -> None:
         """AdamW parameter by parameter: joining the gradients first would cost a pass over all of them."""
-        matrices = []
         for (weights, first, second), gradient, group in zip(self.parameters, gradients, self.groups, strict=True):
-            if self.is_muon and group == "matrix":
-                matrices.append((weights, first, gradient))
-            else:
+            if not (self.is_muon and group == "matrix"):
                 adamw_(weights, first, second, gradient, active, scalars[group])
-        if muon is not None and matrices:
-            muon_(matrices, active, muon, self.orthogonal_in)
+
+    def _move_matrices(
+        self, gradients: Iterable[Tensor], active: Tensor, scalars: MuonScalars, arithmetic: Arithmetic
+    ) -> None:
+        """Muon's part of the step."""
+        own = zip(self.parameters, gradients, self.groups, strict=True)
+        matrices = [(weights, first, gradient) for (weights, first, _), gradient, group in own if group == "matrix"]
+        if matrices:
+            muon_(matrices, active, scalars, arithmetic)
 
     def _hold_norm(self, active: Tensor) -> None:
         """Rescale each run that holds a norm to it; one that follows a paired run takes its norm, just updated."""

@@ -28,6 +28,7 @@ __all__ = ["DESCRIPTION", "TABLES", "Collection", "open_collection"]
 
 TABLES = ("cells", "runs", "curves", "checkpoints", "readings")
 DESCRIPTION = "croissant.json"
+DIGITS = 7  # significant, as packed records have
 PLACE = Path("results", "{}", "collection")
 
 
@@ -101,10 +102,7 @@ class Collection:
                 part = read.slice(start, end - start).drop_columns(["run"])
                 known = [name for name in part.column_names if part.column(name).null_count < len(part)]
                 values = {name: part.column(name).to_pylist() for name in known}
-                yield (
-                    names[start],
-                    {name: [nan if one is None else one for one in own] for name, own in values.items()},
-                )
+                yield names[start], {name: [*map(_number, own)] for name, own in values.items()}
 
 
 def open_collection(name: str | Path) -> Collection:
@@ -127,6 +125,11 @@ def open_collection(name: str | Path) -> Collection:
         f"there is no collection {shown(str(name))}: a folder with runs.parquet, as `grokscope reproduce STUDY "
         "--collection --from RECORDS --out FOLDER` writes it"
     )
+
+
+def _number(value: int | float | None) -> int | float:
+    """A value as a record has it: float32 has seven digits, and 0.95 is 0.95 again; null is what was undefined."""
+    return nan if value is None else value if isinstance(value, int) else float(f"{value:.{DIGITS}g}")
 
 
 def _record(row: dict[str, Any], evaluations: Columns, checkpoints: Columns) -> RunRecord:

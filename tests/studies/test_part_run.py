@@ -1,0 +1,86 @@
+"""A part trained and packed by the module that needs the core packages only; stopped in time, and continued."""
+
+from pathlib import Path
+
+import pytest
+import small_study
+
+from grokscope.errors import InputError
+from grokscope.jobs.worker import TRY_AGAIN
+from grokscope.runs.packing import read_head
+from grokscope.studies import part_run
+from grokscope.studies.part_run import main, read_part, write_part
+from grokscope.studies.parts import Part, missing_parts, parts_of
+
+WITHOUT = """
+import sys
+class Blocked:
+    def find_spec(self, name, path, target=None):
+        if name.split(".")[0] in ("tyro", "rich", "matplotlib", "scipy", "pyarrow", "pandas"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Blocked())
+from grokscope.studies.part_run import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def part(tmp_path: Path) -> Part:
+    [found] = parts_of(small_study.STUDY, "float32", "cpu", str(tmp_path / "runs"))
+    write_part(tmp_path / "part.json", found.head, found.plan)
+    return found
+
+
+def test_a_part_is_trained_and_packed_without_anything_but_the_core(part: Part, tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    out = tmp_path / "part-01.records.gz"
+    command = [sys.executable, "-c", WITHOUT, "--spec", str(tmp_path / "part.json"), "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 control forks equal their parent in every evaluation" in done.stdout
+    head = read_head(out)
+    assert (head["finished"], head["run_steps"], head["forks"]["differing"]) == (4, 36, [])
+    assert missing_parts([part], tmp_path) == {}
+
+
+def test_what_has_finished_is_packed_when_time_is_up_and_the_rest_continues(
+    part: Part, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        part_run, "run_locally", lambda plan, report, workers: False
+    )  # stopped before the first run ended
+    out = tmp_path / "part-01.records.gz"
+    arguments = ["--spec", str(tmp_path / "part.json"), "--out", str(out), "--limit", "500"]
+    assert main(arguments) == TRY_AGAIN
+    assert read_head(out)["finished"] == 0
+    assert missing_parts([part], tmp_path) == {1: "lacks 4 runs of 4"}
+    monkeypatch.undo()
+    assert main(arguments[:4]) == 0
+    assert missing_parts([part], tmp_path) == {}
+
+
+def test_a_limit_interrupts_as_ctrl_c_does() -> None:
+    from time import sleep
+
+    with pytest.raises(KeyboardInterrupt), part_run._Alarm(0.1):
+        sleep(20)
+    with part_run._Alarm(1000.0):
+        pass
+    with part_run._Alarm(None):
+        pass
+
+
+def test_a_part_comes_back_as_it_was_written(part: Part, tmp_path: Path) -> None:
+    assert read_part(tmp_path / "part.json") == (part.head, part.plan)
+    with pytest.raises(InputError, match="exists already"):
+        write_part(tmp_path / "part.json", part.head, part.plan)
+
+
+@pytest.mark.parametrize("content", ["{}", '{"about": 3, "plan": {}}', '{"runs": []}'])
+def test_what_is_no_part_is_named(content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "other.json").write_text(content)
+    assert main(["--spec", str(tmp_path / "other.json"), "--out", str(tmp_path / "out.gz")]) == 2
+    assert "is no part as" in capsys.readouterr().err
+    assert not (tmp_path / "out.gz").exists()
