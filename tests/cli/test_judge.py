@@ -35,7 +35,8 @@ def test_json_has_every_run_of_a_file(here: Path, capsys: pytest.CaptureFixture[
     assert run(["judge", "log.jsonl", "--json", "--weight-decay", "1", "--learning-rate", "0.001"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [(one["run"], one["grokked"], one["last_step"]) for one in found] == [("a", None, 100), ("b", None, 100)]
-    assert 0 < found[0]["forecast"]["probability"] < 1
+    assert found[0]["forecast"] is None
+    assert "validation loss" in found[0]["why_no_forecast"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from grokscope.forecast.advice import Advice, stopping_advice
 from grokscope.forecast.clock import ClockForecaster, decay_clock
 from grokscope.forecast.forecast import LEVELS, TIERS, Forecast, Forecaster
-from grokscope.forecast.load import forecast_runs, forecast_to, load_forecaster
+from grokscope.forecast.load import doubts_of, forecast_runs, forecast_to, load_forecaster
 from grokscope.forecast.prefix import CONFIGURATION, Prefix, run_configuration, run_prefix
 from grokscope.forecast.signals import SIGNALS, signals_at
 
@@ -18,6 +18,7 @@ __all__ = [
     "Forecaster",
     "Prefix",
     "decay_clock",
+    "doubts_of",
     "forecast_runs",
     "forecast_to",
     "load_forecaster",

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isnan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from grokscope.errors import InputError
+from grokscope.errors import InputError, plural
 from grokscope.forecast.cases import Case
 from grokscope.forecast.forecast import Forecast
 from grokscope.forecast.prefix import Prefix
@@ -30,6 +30,30 @@ KINDS = {  # values that were the same in all runs fitted to, or not: what a run
     "is_squared_error": ("trained on the squared error", "trained on cross-entropy"),
     "changes_gradients": ("trained with changed gradients", "trained with plain gradients"),
 }
+LABELS = {
+    "weight_decay": "λ",
+    "learning_rate": "η",
+    "train_fraction": "share of the rows that is trained on",
+    "is_transformer": "kind of model",
+    "is_squared_error": "loss function",
+    "changes_gradients": "whether gradients are changed",
+}
+COLUMNS = {  # what a signal is made of, beside λ and η
+    "is_memorized": ("train_accuracy",),
+    "log_memorized": ("train_accuracy",),
+    "log_train_loss": ("train_loss",),
+    "train_spread": ("train_loss",),
+    "log_norm": ("norm",),
+    "norm_slope": ("norm",),
+    "log_loss": ("validation_loss",),
+    "loss_slope": ("validation_loss",),
+    "loss_fall": ("validation_loss",),
+    "log_odds": ("validation_accuracy",),
+    "odds_slope": ("validation_accuracy",),
+}
+BASES = {0: "", 1: "training loss and accuracy", 2: "norms of weights and updates", 5: "validation loss and accuracy"}
+NOT_MEMORIZED = "it has not memorised its training data, and all runs fitted to did"
+UNKNOWN_IF_MEMORIZED = "whether it memorised its training data is not known, and all runs fitted to did"
 
 
 @dataclass(frozen=True)
@@ -54,24 +78,48 @@ class HazardForecaster:
     """What a table calls it."""
 
     def predict(self, prefixes: Sequence[Prefix], horizon: int) -> list[Forecast]:
-        """A forecast of each run; what was not measured counts as average."""
+        """A forecast of each run; what was not measured counts as average, and `missing` names it."""
         if not prefixes:
             return []
         found = np.stack([signals_at(run, self.signals) for run in prefixes])
         survival = self.fit.survival(self._standardized(found), LEFT)
-        return forecasts_from(prefixes, survival, horizon, self.tier, [self.outside(run) for run in prefixes])
+        ahead = forecasts_from(prefixes, survival, horizon, self.tier, [self.outside(run) for run in prefixes])
+        return [replace(one, basis=self.basis) for one in ahead]
+
+    @property
+    def basis(self) -> str:
+        """What it reads, and the runs that it was fitted to."""
+        read = ["λ, η and the step", *(BASES[tier] for tier in sorted({SIGNALS[name][0] for name in self.signals}))]
+        runs, cells = (self.provenance.get(name) for name in ("runs", "cells"))
+        fitted = (
+            f"{runs:,} runs of grokscope in {plural(cells, 'configuration')}"
+            if runs and cells
+            else "runs that are not named"
+        )
+        return f"tier {self.tier} ({', '.join(filter(None, read))}), fitted to {fitted} that all memorised"
 
     def outside(self, run: Prefix) -> tuple[str, ...]:
-        """Why a run is unlike those fitted to; empty if it is not."""
+        """Why a run is unlike those fitted to, or is not known to be like them; empty if it is as they were."""
+        unknown = [_label(name) for name in self.ranges if name != "step" and isnan(run.value(name))]
+        return (*self.unlike(run), *((f"not known are {', '.join(unknown)}",) if unknown else ()))
+
+    def missing(self, run: Prefix) -> tuple[str, ...]:
+        """What it reads of every run and this one lacks: λ, η, and losses, accuracies or norms of its tier."""
+        rates = [_label(name) for name in ("weight_decay", "learning_rate") if isnan(run.value(name))]
+        columns = dict.fromkeys(column for name in self.signals for column in COLUMNS.get(name, ()))
+        absent = [name.replace("_", " ") for name in columns if np.all(np.isnan(run.column(name)))]
+        return (*rates, *absent)
+
+    def unlike(self, run: Prefix) -> tuple[str, ...]:
+        """In what a run is known to differ from those fitted to."""
         found = []
         for name, (low, high) in self.ranges.items():
             value = float(run.step) if name == "step" else run.value(name)
-            if isnan(value):
-                found.append(f"{_label(name)} is not known")
-            elif not low * (1 - MARGIN) <= value <= high * (1 + MARGIN):
-                known = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-                is_kind = name in KINDS
-                found.append(KINDS[name][value == 0] if is_kind else f"{_label(name)} = {value:g}, fitted to {known}")
+            if not isnan(value) and not low * (1 - MARGIN) <= value <= high * (1 + MARGIN):
+                found.append(_difference(name, value, low, high))
+        if run.grokked is None and run.memorized is None:
+            is_measured = not np.all(np.isnan(run.column("train_accuracy")))
+            found.append(NOT_MEMORIZED if is_measured else UNKNOWN_IF_MEMORIZED)
         return tuple(found)
 
     def to_json(self) -> str:
@@ -200,6 +248,14 @@ def _rounded(values: Float[np.ndarray, " any"]) -> list[float]:
     return [float(f"{value:.6g}") for value in values]
 
 
+def _difference(name: str, value: float, low: float, high: float) -> str:
+    if name in KINDS:
+        return KINDS[name][value == 0]
+    if name == "step":
+        return f"it is at step {value:,.0f}, fitted to steps up to {high:,.0f}"
+    return f"{_label(name)} = {value:g}, fitted to {f'{low:g}' if low == high else f'{low:g} to {high:g}'}"
+
+
 def _label(name: str) -> str:
     """A value of the configuration as a sentence names it."""
-    return {"weight_decay": "λ", "learning_rate": "η"}.get(name, name.replace("_", " "))
+    return LABELS.get(name, name.replace("_", " "))

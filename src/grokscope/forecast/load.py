@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from grokscope.errors import require
-from grokscope.forecast.forecast import TIERS, Forecast, Forecaster
+from grokscope.forecast.forecast import TIERS, Forecast
 from grokscope.forecast.hazard import HazardForecaster
 from grokscope.forecast.prefix import Prefix
 
-__all__ = ["FITTED", "available_tier", "forecast_runs", "forecast_to", "load_forecaster"]
+__all__ = ["FITTED", "available_tier", "doubts_of", "forecast_runs", "forecast_to", "load_forecaster"]
 
 FITTED = Path(__file__).with_name("fitted")
 """Parameters with their provenance; `python -m grokscope.forecast.refitting` writes them."""
@@ -23,7 +23,7 @@ NEEDED = {  # of each tier, the columns of which one must have been measured
 }
 
 
-def load_forecaster(tier: int = 5) -> Forecaster:
+def load_forecaster(tier: int = 5) -> HazardForecaster:
     """The forecaster fitted for a tier: the best that reads no more than this.
 
     >>> load_forecaster(tier=3).tier
@@ -74,6 +74,18 @@ def available_tier(run: Prefix) -> int:
         if any(not np.all(np.isnan(run.column(name))) for name in names):
             return tier
     return 0
+
+
+def doubts_of(run: Prefix) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a run's forecaster reads and the run lacks, and in what the run is known to differ from those fitted to.
+
+    Where either is not empty, a number for a run of which nothing else is known would only be a guess.
+
+    >>> doubts_of(Prefix(np.array([0, 1000]), {}, {"weight_decay": 30.0}))[0]
+    ('η',)
+    """
+    forecaster = load_forecaster(available_tier(run))
+    return forecaster.missing(run), forecaster.unlike(run)
 
 
 @lru_cache(maxsize=8)

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from grokscope.errors import InputError
-from grokscope.forecast import Forecast, Prefix, forecast_runs
+from grokscope.forecast import Forecast, Prefix, doubts_of, forecast_runs
 from grokscope.runs.foreign_logs import ForeignLog
 from grokscope.timeline import Outcome, Stability, first_step, judged_columns, outcome, stability
+from grokscope.runs.outcome import describe_ending
 from grokscope.view.outcomes import describe_stability
 
 __all__ = ["Judgment", "judge_log"]
 
 LATER = "Later its validation accuracy fell below one half."
+OPTIONS = {"λ": "--weight-decay", "η": "--learning-rate"}  # that give what a forecast needs and logs often lack
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,9 @@ class Judgment:
     stable: Stability
     """Whether it stayed so for 2,000 steps, with dips."""
     forecast: Forecast | None
-    """Where it is heading; None of a run that has ended by grokking or failing."""
+    """Where it is heading; None of a run that has grokked or failed, and where a forecast would be a guess."""
+    why_no_forecast: str
+    """Why there is none of a run that has neither grokked nor failed; else empty."""
     notes: tuple[str, ...]
     """What was decided when the log was read, and what it lacks."""
 
@@ -54,7 +58,9 @@ class Judgment:
         grokked = "It has not grokked."
         if self.grokked is not None:
             grokked = f"It grokked at step {self.grokked:,}. {describe_stability(self.stable)}"
-        forecast = "" if self.forecast is None else f"Forecast: {self.forecast.sentence}."
+        forecast = f"No forecast: {self.why_no_forecast}." if self.why_no_forecast else ""
+        if self.forecast is not None:
+            forecast = f"Forecast: {self.forecast.sentence}. Basis: {self.forecast.basis}."
         notes = f"Read: {'; '.join(self.notes)}." if self.notes else ""
         parts = (known, memorized, grokked, fallen.get(self.outcome, ""), forecast, notes)
         return tuple(part for part in parts if part)
@@ -66,11 +72,12 @@ class Judgment:
             "run": self.name,
             "first_step": self.first,
             "last_step": self.last,
-            "outcome": self.outcome.name.lower(),
+            "outcome": describe_ending(self.outcome.name.lower(), self.memorized),
             "memorized": self.memorized,
             "grokked": self.grokked,
             "stable": self.stable.to_dict(),
             "forecast": None if ahead is None else ahead.to_dict(),
+            "why_no_forecast": self.why_no_forecast or None,
             "notes": [*self.notes],
         }
 
@@ -101,12 +108,13 @@ def judge_log(log: ForeignLog, configuration: Mapping[str, float] | None = None,
         np.array(steps), {name: np.array(values, float) for name, values in columns.items() if name != "step"},
         _configuration(columns, configuration or {}),
     )  # fmt: skip
-    ahead = None
+    ahead, why = None, ""
     if grokked is None and ending is not Outcome.DIVERGED:
-        [ahead] = forecast_runs([run], horizon)
+        why = _why_no_forecast(run)
+        [ahead] = [None] if why else forecast_runs([run], horizon)
     return Judgment(
         log.name, steps[0], steps[-1], ending, first_step(steps, train, 0.99), grokked,
-        stability(steps, validation, failed_at=log.failed_at), ahead, tuple(notes),
+        stability(steps, validation, failed_at=log.failed_at), ahead, why, tuple(notes),
     )  # fmt: skip
 
 
@@ -117,6 +125,15 @@ def _carried(train: list[float]) -> list[float]:
     """
     known = [value for value in train if not isnan(value)]
     return [*train[:-1], known[-1] if known else 1.0]
+
+
+def _why_no_forecast(run: Prefix) -> str:
+    """What is not known of a run and would be needed, or in what it differs from all runs that were fitted to."""
+    missing, unlike = doubts_of(run)
+    options = [OPTIONS[name] for name in missing if name in OPTIONS]
+    needed = f"it needs {' and '.join(missing)}, which the log does not have" if missing else ""
+    given = f" (give {' and '.join(options)})" if options else ""
+    return "; ".join(filter(None, [needed + given, *unlike]))
 
 
 def _configuration(columns: Mapping[str, Any], given: Mapping[str, float]) -> dict[str, float]:
