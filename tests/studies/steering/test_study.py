@@ -192,7 +192,7 @@ def test_hindsight_takes_the_fastest_decay_that_is_as_reliable_or_else_the_most_
         return 400.0 if arm == "AdamW at λ = 5" and place else 3000.0 if "5" not in arm else inf
 
     found = finished(final, mixed)
-    assert found.measure(claim.quantity).number() == pytest.approx(3.0)
+    assert found.measure(claim.estimand).number() == pytest.approx(3.0)
 
     def poor(cell: str, arm: str, place: int) -> float:
         return {"Muon, let go": 500.0}.get(arm, inf)
@@ -200,7 +200,7 @@ def test_hindsight_takes_the_fastest_decay_that_is_as_reliable_or_else_the_most_
     def sometimes(cell: str, arm: str, place: int) -> float:
         return 1000.0 if arm == "AdamW at λ = 2" and place else inf
 
-    assert finished(poor, sometimes).measure(claim.quantity).number() > 1
+    assert finished(poor, sometimes).measure(claim.estimand).number() > 1
 
 
 @given(st.lists(st.tuples(st.floats(10, 1e4), st.floats(10, 1e4)), min_size=1, max_size=6))
@@ -226,7 +226,7 @@ def test_every_table_and_figure_is_made_of_what_is_there(choice_file: Path, tmp_
     assert len(rows) == 6 * len(CELLS)
     assert {row[2].ours for row in rows} == {"yes", "no"}
     numeric = [cell for row in rows for cell in row[3:] if isinstance(cell.ours, float)]
-    assert all(cell.quantity for cell in numeric)
+    assert all(cell.estimand for cell in numeric)
     assert len(STUDY.items["fig-decay"].build(full).panels) == len(UNSEEN) + len(TUNING_TASKS)
 
 
