@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
 
 from grokscope.forecast.forecast import Forecast
 from grokscope.forecast.prefix import Prefix
@@ -38,6 +37,8 @@ class ClockForecaster:
         return forecasts_from(prefixes, np.array([self._survival(run) for run in prefixes]), horizon, self.tier)
 
     def _survival(self, run: Prefix) -> Float[np.ndarray, " left"]:
+        from scipy.stats import norm  # where it is used: the core must import without scipy
+
         clock = decay_clock(run)
         rate = run.value("learning_rate") * _decay_now(run)
         if not rate > 0:  # without decay, or where it is not known, the clock says nothing
