@@ -35,7 +35,7 @@ class SurvivalFit:
         >>> fit.survival(np.zeros((1, 0)), np.array([0.0, 1000.0])).tolist()
         [[1.0, 0.5]]
         """
-        from scipy.special import expit  # where it is used: the core must import without scipy
+        from scipy.special import expit  # here, so that reading a forecaster does not load scipy
 
         x = np.column_stack([np.ones(len(features)), features])
         share, sigma = expit(x @ self.grokking)[:, None], np.exp(np.clip(x @ self.spread, -3, 2))[:, None]
