@@ -104,12 +104,12 @@ HOSTS = {
         10_000,
     ),
     "parity": Host(
-        "parity_n40_k3",
+        "parity_n30_k3",
         0.25,
         Parity,
         lambda parameters: torch.optim.AdamW(parameters, lr=1e-3, weight_decay=1.0),
         128,
-        20_000,
+        10_000,
     ),
 }
 

@@ -57,7 +57,7 @@ def test_until_it_decides_it_is_muon_and_adamw_with_decay_of_one_thousandth_lamb
     train(steered, Steering(steered, weight_decay=3.0, own_muon=own), 8)
     groups = group_parameters(plain)
     muon = (Muon if own else torch.optim.Muon)([*groups["matrix"].values()], lr=0.02, weight_decay=3e-3 / 0.02)
-    rest = [parameter for group in ("head", "vector") for parameter in groups[group].values()]
+    rest = [parameter for group in ("embedding", "head", "vector") for parameter in groups[group].values()]
     adamw = torch.optim.AdamW(rest, lr=1e-3, weight_decay=3.0)
     inputs, labels = data()
     for _ in range(8):
@@ -267,7 +267,7 @@ def test_a_stack_of_matrices_is_moved_as_each_of_them_alone(own: bool) -> None:
         def __init__(self, weights: list[Tensor], head: Tensor) -> None:
             super().__init__()
             self.each = nn.ParameterList([nn.Parameter(one.clone()) for one in weights])
-            self.lm_head = nn.Parameter(head.clone())
+            self.embed, self.lm_head = nn.Parameter(head.clone()), nn.Parameter(head.clone())
 
     draws = torch.randn(3, 4, 6, generator=torch.Generator().manual_seed(0))
     gradients = torch.randn(3, 4, 6, generator=torch.Generator().manual_seed(1))

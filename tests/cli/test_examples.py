@@ -83,9 +83,11 @@ def runs_that_grok(folder: Path) -> None:
 
     from grokscope.runs import RunOutcome, RunRecord
 
-    specs = [RunSpec().with_seed(seed) for seed in range(4)]
-    logs = [planted_log(2000 + 500 * seed, noise=seed) for seed in range(4)]
-    outcomes = [RunOutcome("grokked", memorized=300, grokked=2000 + 500 * seed) for seed in range(4)]
+    trainings = [replace(RunSpec().training, weight_decay=decay) for decay in (1.0, 1.5, 2.0, 3.0)]
+    specs = [replace(RunSpec(), training=one).with_seed(seed) for one in trainings for seed in range(3)]
+    times = [2000 + 100 * place for place in range(len(specs))]
+    logs = [planted_log(time, noise=time) for time in times]
+    outcomes = [RunOutcome("grokked", memorized=300, grokked=time) for time in times]
     save_records(
         folder / "made-up.records.gz", [RunRecord(*one, {}) for one in zip(specs, outcomes, logs, strict=True)]
     )

@@ -47,7 +47,7 @@ class PlainMuonRun(PlainRun):
         shapes = layout_of(run.architecture, sizes_of(self.task)).shapes
         own = dict(self.reference.named_parameters())
         for name, shape in shapes.items():
-            parameters.setdefault(parameter_group(name, shape), []).append(own[module_place(name)])
+            parameters.setdefault(parameter_group(name, shape, sizes_of(self.task)), []).append(own[module_place(name)])
         groups = [{"params": parameters[name], "name": name} for name in ("embedding", "vector", "head")]
         betas = (training.beta1, training.beta2)
         self.adamw = torch.optim.AdamW(groups, betas=betas, eps=training.epsilon, foreach=True)
@@ -214,7 +214,7 @@ def test_matrices_have_no_second_moment_and_everything_else_has() -> None:
     state, cohort = fresh(RUNS[:1])
     advance(state, cohort, 3)
     for name, view in cohort.layout.views(state.second).items():
-        is_matrix = parameter_group(name, cohort.layout.shapes[name]) == "matrix"
+        is_matrix = parameter_group(name, cohort.layout.shapes[name], cohort.key.sizes) == "matrix"
         assert (view.abs().max() == 0) == is_matrix, name
 
 
@@ -240,7 +240,7 @@ def test_each_group_decays_by_its_own_factor() -> None:
         views = [cohort.layout.views(buffer) for buffer in (begin, plain.weights, decayed.weights)]
         for name, shape in cohort.layout.shapes.items():
             was, without, with_decay = (view[name] for view in views)
-            expected = without - 6e-3 * was if parameter_group(name, shape) == chosen else without
+            expected = without - 6e-3 * was if parameter_group(name, shape, cohort.key.sizes) == chosen else without
             assert torch.allclose(with_decay, expected, atol=1e-15), name
 
 

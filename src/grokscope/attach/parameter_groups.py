@@ -16,9 +16,9 @@ def group_parameters(model: nn.Module) -> dict[str, dict[str, nn.Parameter]]:
     """The trainable parameters by group: `matrix`, `embedding`, `head` and `vector`, each by name.
 
     Matrices have two axes, or three: a stack, such as one for each head. Embeddings are the weights of `nn.Embedding`s
-    and what is named like one; the head is the module's own output embeddings, or what is named like a head, or else
-    its last matrix. Everything else is a vector: what has one axis, and what has more than three, as the kernels of
-    convolutions, of which Muon knows nothing.
+    and what is named like one, or, where there are none, the first matrix, which reads the inputs. The head is the
+    module's own output embeddings, or what is named like a head, or else its last matrix. Everything else is a vector:
+    what has one axis, and what has more than three, as the kernels of convolutions, of which Muon knows nothing.
 
     >>> model = nn.Sequential(nn.Embedding(7, 8), nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 7))
     >>> {group: [*own] for group, own in group_parameters(model).items()}
@@ -28,10 +28,17 @@ def group_parameters(model: nn.Module) -> dict[str, dict[str, nn.Parameter]]:
     embedded = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     groups: dict[str, dict[str, nn.Parameter]] = {"matrix": {}, "embedding": {}, "head": {}, "vector": {}}
     head = _heads(model, {name: p for name, p in named.items() if p.ndim == 2 and id(p) not in embedded})
+    is_embedding = {
+        name: id(parameter) in embedded or (parameter.ndim >= 2 and EMBEDDING.search(name) is not None)
+        for name, parameter in named.items()
+    }
+    if not any(is_embedding[name] for name, parameter in named.items() if id(parameter) not in head):
+        first = next((name for name, one in named.items() if one.ndim == 2 and id(one) not in head), None)
+        is_embedding |= {} if first is None else {first: True}
     for name, parameter in named.items():
         if id(parameter) in head:
             group = "head"
-        elif id(parameter) in embedded or (parameter.ndim >= 2 and EMBEDDING.search(name)):
+        elif is_embedding[name]:
             group = "embedding"
         else:
             group = "matrix" if parameter.ndim in (2, 3) else "vector"

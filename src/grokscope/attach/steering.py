@@ -35,14 +35,14 @@ class Steering(Optimizer):
     where they are given. It lets go at generalisation; without any validation when the norm, which fell, hardly falls
     any more; and in any case, with a warning, when what is memorised breaks.
 
-    >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
     >>> steering = Steering(model)
     >>> loss = model(torch.ones(3, 4)).square().mean()
     >>> loss.backward()
     >>> steering.observe(loss, validation_accuracy=0.2)
     >>> steering.step()
     >>> steering.weight_decay, [*steering.parameter_names["matrix"]]
-    (5.0, ['0.weight'])
+    (5.0, ['2.weight'])
     """
 
     def __init__(

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from grokscope.cli.columns import print_columns
-from grokscope.cli.options import File, Flag, JsonFlag, reject
+from grokscope.cli.options import File, Flag, Force, JsonFlag, reject
 from grokscope.errors import InputError, did_you_mean, plural, shown
+from grokscope.files import write_atomically
 
 if TYPE_CHECKING:
     from grokscope.forecast.benchmark import Scores
@@ -39,6 +40,8 @@ def benchmark(
     split: Literal["cell", "family", "architecture"] = "cell",
     sealed: File = None,
     ledger: File = None,
+    out: File = None,
+    force: Force = False,
     laws: Annotated[Flag, tyro.conf.arg(help_behavior_hint="")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -56,6 +59,7 @@ def benchmark(
         split: What is held out together when a baseline is fitted.
         sealed: A seal; only its test cells are scored, and every score is noted in the ledger.
         ledger: Where that is; LEDGER.jsonl beside the seal if not given.
+        out: Write all scores as a page, FILE.md.
         laws: Score timing laws instead, which say at the start when a run groks.
 
     Examples:
@@ -66,7 +70,10 @@ def benchmark(
     reject(
         {
             "--ledger has no effect without --sealed": ledger is not None and sealed is None,
-            "--laws takes no forecasters and no seal": laws and (forecasters or sealed is not None),
+            "--laws takes no forecasters, no seal and no --out": laws and (forecasters or sealed or out),
+            f"{out} exists already; nothing was overwritten (--force replaces it)": out is not None
+            and out.exists()
+            and not force,
         }
     )
     from grokscope.forecast.benchmark import BASELINES, Seal
@@ -90,6 +97,10 @@ def benchmark(
     found = [_scores(name, scored, known, split, seal is not None) for name in forecasters or BASELINES]
     if seal is not None and sealed is not None:
         _note(found, forecasters or tuple(BASELINES), seal, ledger or sealed.with_name("LEDGER.jsonl"))
+    if out is not None:
+        from grokscope.view.forecasters_page import forecasters_page
+
+        write_atomically(out, forecasters_page(found, len({case.cell for case in scored}), split).encode())
     if as_json:
         print(json.dumps([_plain(asdict(one)) for one in found]))
         return
@@ -126,6 +137,8 @@ def _scores(name: str, scored: "list[Case]", known: "list[Case]", split: str, is
         return score_forecaster(read_own_forecaster(Path(name)), scored)
     if name.endswith(".json"):
         return score_forecaster(HazardForecaster.load(Path(name)), scored)
+    if not is_sealed and len({_fold(case, split) for case in scored}) < 2:
+        raise InputError(f"baselines are fitted to other folds than they are scored on, and the {split} makes only one")
     if is_sealed:
         return score_forecaster(fit_baseline(name, known), scored)
     return score_folds(

@@ -105,7 +105,7 @@ def _follow_unfinished(runs: Runs, rows: list[dict[str, Any]]) -> None:
         for event, (column, threshold) in REACHED.items():
             steps = (one["step"] for one in log if (one.get(column) or 0.0) >= threshold)
             row[event] = min(steps, default=None)
-        if row["grokked"] is None and log:
+        if row["grokked"] is None and len(log) > 1:  # nothing can be said of a run that has just begun
             row["forecast"] = _forecast(run.spec, columns_from(log))
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
 
 from grokscope.forecast.forecast import Forecast
 from grokscope.forecast.prefix import Prefix
@@ -38,12 +37,14 @@ class ClockForecaster:
         return forecasts_from(prefixes, np.array([self._survival(run) for run in prefixes]), horizon, self.tier)
 
     def _survival(self, run: Prefix) -> Float[np.ndarray, " left"]:
+        from scipy.special import log_ndtr  # imported where used: whoever only attaches a monitor does not wait for it
+
         clock = decay_clock(run)
         rate = run.value("learning_rate") * _decay_now(run)
         if not rate > 0:  # without decay, or where it is not known, the clock says nothing
             return np.ones(len(LEFT))
         logs = np.log(np.maximum(clock[-1] + rate * LEFT, 1e-12) / self.median) / self.deviation
-        return np.exp(norm.logsf(logs) - norm.logsf(logs[0]))
+        return np.exp(log_ndtr(-logs) - log_ndtr(-logs[0]))
 
 
 def decay_clock(run: Prefix) -> Float[np.ndarray, " evaluations"]:

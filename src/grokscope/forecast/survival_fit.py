@@ -9,8 +9,6 @@ constants, are drawn to 0 by a ridge.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit
 
 from grokscope.shapes import Bool, Float
 
@@ -37,6 +35,8 @@ class SurvivalFit:
         >>> fit.survival(np.zeros((1, 0)), np.array([0.0, 1000.0])).tolist()
         [[1.0, 0.5]]
         """
+        from scipy.special import expit  # here, so that reading a forecaster does not load scipy
+
         x = np.column_stack([np.ones(len(features)), features])
         share, sigma = expit(x @ self.grokking)[:, None], np.exp(np.clip(x @ self.spread, -3, 2))[:, None]
         logs = np.log(np.maximum(left, 1e-9))[None] - (x @ self.time)[:, None]
@@ -58,6 +58,9 @@ def fit_survival(
     >>> np.round([found.time[0], np.exp(found.spread[0])], 1).tolist()
     [7.0, 0.3]
     """
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
     x = np.column_stack([np.ones(len(features)), features])
     logs, size = np.log(np.maximum(left, 1.0)), x.shape[1]
     penalty = np.concatenate([[0.0], np.full(size - 1, ridge)])

@@ -66,8 +66,9 @@ def _orthogonalization(spec: RunSpec) -> int:
     """What Muon's five steps multiply, in the same unit: of a matrix 5 (2r²c + r³); a pass back costs two forward."""
     if spec.training.optimizer != "muon":
         return 0
-    shapes = layout_of(spec.architecture, sizes_of(named_task(spec.task))).shapes
-    own = [sorted(shape) for name, shape in shapes.items() if parameter_group(name, shape) == "matrix"]
+    sizes = sizes_of(named_task(spec.task))
+    shapes = layout_of(spec.architecture, sizes).shapes
+    own = [sorted(shape) for name, shape in shapes.items() if parameter_group(name, shape, sizes) == "matrix"]
     return sum(5 * (2 * r * r * c + r**3) for r, c in own) // 3
 
 

@@ -80,7 +80,9 @@ def _muon(key: CohortKey) -> int:
     if key.optimizer != "muon":
         return 0
     shapes = layout_of(key.architecture, key.sizes).shapes
-    matrices = [tuple(sorted(shape)) for name, shape in shapes.items() if parameter_group(name, shape) == "matrix"]
+    matrices = [
+        tuple(sorted(shape)) for name, shape in shapes.items() if parameter_group(name, shape, key.sizes) == "matrix"
+    ]
     largest = max(
         (count * (5 * prod(shape) + 4 * shape[0] ** 2) for shape, count in Counter(matrices).items()), default=0
     )

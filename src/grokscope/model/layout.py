@@ -228,18 +228,20 @@ def _layout_of_mlp(architecture: Architecture, sizes: Sizes) -> Layout:
     return Layout(shapes)
 
 
-def parameter_group(name: str, shape: tuple[int, ...]) -> Group:
-    """Which kind of parameter one is: embeddings are rows that tokens choose, a map of one-hot vectors included.
+def parameter_group(name: str, shape: tuple[int, ...], sizes: Sizes) -> Group:
+    """Which kind of parameter one is: embeddings are what reads the inputs, be it tokens, one-hot vectors or vectors.
 
-    >>> layout = layout_of(Architecture(layers=1), Sizes(8, 8))
-    >>> [parameter_group(name, layout.shapes[name]) for name in ("embed.W_E", "blocks.0.mlp.W_in", "unembed.W_U")]
+    >>> sizes, names = Sizes(8, 8), ("embed.W_E", "blocks.0.mlp.W_in", "unembed.W_U")
+    >>> shapes = layout_of(Architecture(layers=1), sizes).shapes
+    >>> [parameter_group(name, shapes[name], sizes) for name in names]
     ['embedding', 'matrix', 'head']
     """
     if len(shape) == 1:
         return "vector"
     if name.startswith("unembed"):
         return "head"
-    return "embedding" if name in ("embed.W_E", "pos_embed.W_pos") or len(shape) == 3 else "matrix"
+    reads_inputs = name in ("embed.W_E", "pos_embed.W_pos") or len(shape) == 3
+    return "embedding" if reads_inputs or (sizes.features and name == "layers.0.W_in") else "matrix"
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -172,7 +172,7 @@ class Training(Spec):
     weight_decay_schedule: tuple[tuple[int, float], ...] = ()
     """(step, λ) pairs in order: from that step on, λ is this."""
     embedding_decay: float = 1.0
-    """What λ is multiplied by for token and position embeddings, and for maps of one-hot vectors."""
+    """What λ is multiplied by for what reads the inputs: token and position embeddings, an MLP's map of vectors."""
     matrix_decay: float = 1.0
     """The same for the matrices between embeddings and head."""
     vector_decay: float = 1.0

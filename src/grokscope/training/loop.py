@@ -133,7 +133,7 @@ class Trainer:
         self.learning_rate, self.warmup = cohort.column("learning_rate"), cohort.column("warmup_steps")
         self.betas = (cohort.column("beta1"), cohort.column("beta2"), cohort.column("epsilon"))
         everything = [float(spec.training.decay_parameters == "all") for spec in cohort.specs]
-        self.groups = [parameter_group(name, shape) for name, shape in cohort.layout.shapes.items()]
+        self.groups = [parameter_group(name, shape, self.key.sizes) for name, shape in cohort.layout.shapes.items()]
         factors = {group: cohort.column(f"{group}_decay") for group in ("embedding", "matrix", "vector", "head")}
         self.decay_factors = factors
         self.decays_vectors = torch.tensor(everything, dtype=cohort.exact, device=self.device) * factors["vector"]

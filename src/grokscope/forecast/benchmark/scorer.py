@@ -96,7 +96,12 @@ def score_folds(
     name: str,
     tier: int,
 ) -> Scores:
-    """All scores of a forecaster that is fitted to the runs of the other folds; with one fold, to none."""
+    """All scores of a forecaster that is fitted to the runs of the other folds; with one fold, to none.
+
+    >>> from grokscope.forecast.clock import ClockForecaster
+    >>> score_folds(lambda others: ClockForecaster(), [], lambda case: case.cell, "clock", 0).runs
+    0
+    """
     folds = sorted({fold(case) for case in cases})
     medians = cell_medians(cases)
     cuts: dict[float, Pairs] = {share: [] for share in SHARES}

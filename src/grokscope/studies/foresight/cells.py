@@ -71,8 +71,15 @@ def _spec(
     steps = int(min(max(TIMES * expected, LEAST), MOST))
     every = EVERY if expected < 3000 else 100
     training = Training(steps=steps, learning_rate=rate, weight_decay=decay, batch_size=batch)
-    cadences = {"measurements": Cadence(every=every), "checkpoints": Cadence(every=None)}
-    return RunSpec(task, fraction, architecture=architecture, training=training, shuffled_labels=shuffled, **cadences)
+    return RunSpec(
+        task,
+        fraction,
+        architecture=architecture,
+        training=training,
+        shuffled_labels=shuffled,
+        measurements=Cadence(every=every),
+        checkpoints=Cadence(every=None),
+    )
 
 
 def _quick() -> Iterator[CollectionCell]:

@@ -1,0 +1,85 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from planted_ends import planted_log
+from small_commands import rejected, words
+
+from grokscope.cli import run
+from grokscope.forecast.benchmark import Ledger, seal_cells
+from grokscope.runs import RunOutcome, RunRecord
+from grokscope.runs.packing import save_records
+from grokscope.specs import RunSpec
+
+SPECS = [
+    replace(RunSpec(), training=replace(RunSpec().training, weight_decay=decay)).with_seed(seed)
+    for decay in (1.0, 1.5, 2.0, 3.0)
+    for seed in range(3)
+]
+
+
+@pytest.fixture
+def packed(here: Path) -> Path:
+    """Twelve runs of four cells in one packed file, and a forecaster that knows nothing."""
+    times = [2000 + 100 * place for place in range(len(SPECS))]
+    outcomes = [RunOutcome("grokked", memorized=300, grokked=time) for time in times]
+    logs = [planted_log(time, noise=time) for time in times]
+    save_records(here / "runs.records.gz", [RunRecord(*one, {}) for one in zip(SPECS, outcomes, logs, strict=True)])
+    Path("mine.py").write_text("def predict(runs, horizon):\n    return [(0.5, {0.5: 1000}) for _ in runs]\n")
+    return here
+
+
+def test_own_forecasters_and_baselines_stand_in_one_table(packed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words("benchmark runs.records.gz mine.py clock --json")) == 0
+    mine, clock = json.loads(capsys.readouterr().out)
+    assert (mine["name"], mine["tier"], mine["runs"], clock["tier"]) == ("mine.py", 5, 12, 0)
+    assert mine["values"]["concordance at 25%"]["value"] == 0.5
+    assert mine["values"]["AUROC across at 25%"]["low"] is None
+    assert run(words("benchmark runs.records.gz mine.py")) == 0
+    assert "12 runs in 4 cells" in capsys.readouterr().out
+
+
+def test_a_page_has_every_score(packed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words("benchmark runs.records.gz mine.py --out page.md")) == 0
+    page = Path("page.md").read_text()
+    assert "| mine.py | 5 | 0.50" in page
+    capsys.readouterr()
+    rejected(words("benchmark runs.records.gz mine.py --out page.md"), "exists already", packed, capsys)
+
+
+def test_laws_are_scored_beside_the_floor(packed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words("benchmark runs.records.gz --laws --json")) == 0
+    found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
+    assert found["median"]["runs"] == 12
+    assert run(words("benchmark runs.records.gz --laws")) == 0
+    assert "over floor" in capsys.readouterr().out
+
+
+def test_sealed_cells_are_scored_apart_and_every_score_is_noted(
+    packed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seal_cells([spec for spec in SPECS if spec.training.weight_decay == 3.0], {}).save(Path("seal.json"))
+    line = words("benchmark runs.records.gz mine.py clock --sealed seal.json")
+    assert run(line) == 0
+    assert "3 runs in 1 cell" in capsys.readouterr().out
+    assert run(line) == 0
+    assert "mine.py was scored 2 times on these sealed cells" in capsys.readouterr().out
+    assert [one["forecaster"] for one in Ledger(Path("LEDGER.jsonl")).entries()] == ["mine.py", "clock"] * 2
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("benchmark runs.records.gz clok", "did you mean 'clock'"),
+        ("benchmark runs.records.gz gone.py", "there is no file 'gone.py'"),
+        ("benchmark runs.records.gz clock --split family", "the family makes only one"),
+        ("benchmark runs.records.gz clock --laws", "--laws takes no forecasters"),
+        ("benchmark runs.records.gz clock --ledger x", "--ledger has no effect without --sealed"),
+        ("benchmark gone clock", "there is no folder 'gone'"),
+    ],
+)
+def test_rejects_what_cannot_be_scored(
+    line: str, sentence: str, packed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rejected(words(line), sentence, packed, capsys)
