@@ -225,7 +225,7 @@ def _reduce(part: Reduction, values: Values) -> Array:
             return _correlation(*(np.concatenate(side, axis=-1) for side in zip(*pairs, strict=True)))
         relate = _correlation if part.how == "correlation" else _beyond_chance
         return _mean(np.stack([relate(*pair) for pair in pairs], axis=-1))
-    return _REDUCE[part.how](np.concatenate(chosen, axis=-1))
+    return _REDUCE[part.how](np.concatenate(chosen, axis=-1))  # type: ignore[no-untyped-call]
 
 
 def _is_meant(part: Reduction, stratum: str, columns: Mapping[str, Array]) -> bool:
