@@ -72,7 +72,7 @@ def test_verdicts_by_other_rules_are_reported(
 
 
 def test_its_results_are_made_again_from_records_or_runs(own: Path) -> None:
-    exact = ("claims.json", "tables/tab-norm.csv", "figures/fig-norm.svg")  # records keep seven digits of a run's numbers
+    exact = ("claims.json", "tables/tab-norm.csv", "figures/fig-norm.svg")  # from records, which keep seven digits
     for source, names in {"results": exact, "results/small.records.gz": exact, "results/runs": ()}.items():
         assert run(["reproduce", str(own), "--remake", "--from", str(own / source), "--out", "again"]) == 0
         for name in ("tables/tab-norm.md", *names):
