@@ -29,7 +29,7 @@ def test_the_sentence_says_never_and_why_not():
     assert never.sentence.endswith("λ = 9")
     assert not never.is_inside
     assert Forecast(100, 1.0, 1000, {}, 5, grokked=50).sentence == "grokked at step 50"
-    assert "half of such runs by step 1,000 (80 % interval: 600 to never)" in never.sentence
+    assert "half of such runs by step 1,000 (80 %: 600 to never)" in never.sentence
     assert "half" not in Forecast(100, 0.0, 1000, {0.5: inf}, 5).sentence
 
 

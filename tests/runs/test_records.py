@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from math import isnan, nan
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from grokscope.runs import (
 )
 from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
+from grokscope.specs import RunSpec
 from grokscope.timeline import Outcome, outcome
 from recorded_runs import ADD, S3, STEPS, folder
 
@@ -32,6 +34,24 @@ def test_a_record_has_its_timeline_and_values(recorded: Store) -> None:
     assert record.at(4, "paper_restricted") == folder(recorded, ADD).log("measures")[1]["paper_restricted"]
     assert isnan(record.at(5, "norm"))
     assert isnan(record.at(4, "nothing"))
+
+
+@pytest.mark.parametrize(
+    ("values", "columns"),
+    [
+        ([0.0, 1.0, 1.0, 1.0, 1.0, 1.0], (1000, 1000, "stable", 1000)),
+        ([0.0, 1.0, 0.3, 1.0, 1.0, 1.0], (1000, None, "not_stable", 3000)),
+        ([0.0, 0.0, 0.0, 0.0, 1.0, 1.0], (4000, None, "censored", None)),
+    ],
+)
+def test_stable_is_a_step_of_stable_runs_alone(values: list[float], columns: tuple[object, ...]) -> None:
+    log = {"step": [1000 * i for i in range(6)], "train_accuracy": [1.0] * 6, "validation_accuracy": values}
+    ended = RunOutcome.from_evaluations(log)
+    former = replace(ended, stability={"status": columns[2], "step": columns[3]})  # as earlier versions stored it
+    for stored, evaluations in ((RunOutcome(), log), (ended, {}), (former, {})):
+        row = RunRecord(RunSpec(), stored, evaluations, {}).summary()
+        found = tuple(row[name] for name in ("grokked", "stable", "stability", "stable_from"))
+        assert found == columns
 
 
 def test_restricted_loss_and_group_thresholds_reach_the_timeline() -> None:

@@ -19,7 +19,7 @@ def log(validation, **columns):
 def test_events_are_those_of_our_own_runs():
     train = [0.1, *[1.0] * 10]
     found = judge_log(log([0.0] * 4 + [1.0, 0.3] + [1.0] * 5, train_accuracy=train))
-    assert (found.memorized, found.grokked, found.stable.step, found.stable.dips) == (500, 2000, 3000, 1)
+    assert (found.memorized, found.grokked, found.stable.stable_from, found.stable.dips) == (500, 2000, 3000, 1)
     assert found.outcome is Outcome.UNSTABLE_AFTER
     assert found.forecast is None
     assert "Later its validation accuracy fell below one half." in found.sentences
@@ -89,11 +89,11 @@ def test_a_forecast_names_its_basis_and_what_is_not_known(run):
     [said] = [sentence for sentence in found.sentences if sentence.startswith("Forecast: ")]
     assert "Basis: tier 5 (λ, η and the step, validation loss and accuracy), fitted to " in said
     assert "not known are share of the rows that is trained on, batch size" in said
-    assert "half of such runs by step " in said
     assert found.to_dict()["forecast"]["outside"]
 
 
 def test_a_run_about_to_grok_is_forecast_so_and_an_early_one_is_left_open():
+    assert "half of such runs by step " in judge_log(RISING, RATES).forecast.sentence
     rising, early = judge_log(RISING, RATES).forecast, judge_log(EARLY, RATES).forecast
     assert rising.probability > 0.9
     assert 0.01 < early.probability < 0.95

@@ -130,7 +130,7 @@ def _add_stability(runs: Runs, rows: list[dict[str, Any]]) -> None:
         if not log:
             continue
         found = stability([int(step) for step in log["step"]], log["validation_accuracy"], failed_at=row["failed_at"])
-        row |= {"stable": found.step, "stability": found.status.name.lower()}
+        row |= {"stable": found.step, "stable_from": found.stable_from, "stability": found.status.name.lower()}
 
 
 def _cell(row: dict[str, Any], column: str) -> str:

@@ -69,14 +69,14 @@ class Forecast:
         """The forecast as a person reads it.
 
         >>> print(Forecast(1000, 0.9, 5000, {0.1: 800.0, 0.5: 2000.0, 0.9: 9000.0}, tier=1).sentence)
-        groks within 5,000 more steps with probability 90 %; half of such runs by step 3,000 (80 % interval: 1,800 to 10,000)
+        groks within 5,000 more steps with probability 90 %; half of such runs by step 3,000 (80 %: 1,800 to 10,000)
         """
         if self.grokked is not None:
             return f"grokked at step {self.grokked:,}"
         text = f"groks within {self.horizon:,} more steps with probability {_percent(self.probability)}"
         if isfinite(self.median):
             low, high = self.quantiles.get(0.1), self.quantiles.get(0.9)
-            band = "" if low is None or high is None else f" (80 % interval: {self._at(low)} to {self._at(high)})"
+            band = "" if low is None or high is None else f" (80 %: {self._at(low)} to {self._at(high)})"
             text += f"; half of such runs by step {self._at(self.median)}{band}"
         if self.outside:
             text += f"; this may not hold for it: {'; '.join(self.outside)}"

@@ -87,7 +87,8 @@ class RunOutcome:
         if wrong := [name for name in MAPPINGS if not isinstance(parts.get(name), Mapping | None)]:
             raise ValueError(f"an outcome's {wrong[0]!r} is not an object with named fields")
         stays = parts.get("stability") or {"status": ""}
-        if not isinstance(stays.get("status"), str) or not _is_step(stays.get("step")):
+        are_steps = all(_is_step(stays.get(name)) for name in ("step", "stable_from"))
+        if not isinstance(stays.get("status"), str) or not are_steps:
             raise ValueError("an outcome's 'stability' does not say whether and from which step on it was stable")
         trigger = parts.get("trigger") or {"fired_at": None}
         if "fired_at" not in trigger or not all(_is_step(trigger.get(name)) for name in FIRED):

@@ -128,8 +128,7 @@ class RunRecord:
             "memorized": events.memorized if events else ended.memorized,
             "synchronized": events.sync.step if events else None,
             "grokked": events.grokked if events else ended.grokked,
-            "stable": events.stable.step if events else (ended.stability or {}).get("step"),
-            "stability": events.stable.status.name.lower() if events else (ended.stability or {}).get("status"),
+            **_stability_columns(events.stable.to_dict() if events else ended.stability or {}),
             "lead": events.sync.lead.steps if events else None,
             "spec": spec.to_json(),
             "details": json.dumps(ended.to_dict()),
@@ -159,6 +158,12 @@ class RunRecord:
             return columns
         known = dict(zip(self.checkpoints["step"], self.checkpoints["paper_restricted"], strict=True))
         return {**columns, "restricted_loss": [known.get(step, nan) for step in columns["step"]]}
+
+
+def _stability_columns(stays: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns of `timeline.Stability.to_dict()`; outcomes of earlier versions have `stable_from` as their step."""
+    status, stable_from = stays.get("status"), stays.get("stable_from", stays.get("step"))
+    return {"stable": stable_from if status == "stable" else None, "stability": status, "stable_from": stable_from}
 
 
 @lru_cache(maxsize=8192)  # every table and claim asks for the same

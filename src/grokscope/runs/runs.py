@@ -47,7 +47,7 @@ TABLE = (
 STORED_AS_JSON = ("spec", "details", "made_for")  # columns of facts from which a record is read again
 OUTCOMES = (*ENDINGS, DAMAGED)
 # What only its log says of an unfinished run.
-LOGGED = {"last_step", "memorized", "synchronized", "grokked", "stable", "stability", "lead"}
+LOGGED = {"last_step", "memorized", "synchronized", "grokked", "stable", "stability", "stable_from", "lead"}
 
 
 class DamagedRunWarning(UserWarning):

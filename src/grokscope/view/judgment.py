@@ -10,8 +10,8 @@ import numpy as np
 from grokscope.errors import InputError
 from grokscope.forecast import Forecast, Prefix, doubts_of, forecast_runs
 from grokscope.runs.foreign_logs import ForeignLog
-from grokscope.timeline import Outcome, Stability, first_step, judged_columns, outcome, stability
 from grokscope.runs.outcome import describe_ending
+from grokscope.timeline import Outcome, Stability, first_step, judged_columns, outcome, stability
 from grokscope.view.outcomes import describe_stability
 
 __all__ = ["Judgment", "judge_log"]

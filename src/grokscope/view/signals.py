@@ -39,7 +39,11 @@ COLUMNS: tuple[tuple[str, int | None, str], ...] = (
         4,
         "FSD or rank by one reading (measure `readings`), by inputs",
     ),
-    ("memorized|grokked|synchronized|stable|stability", 5, "first step at which it happened, or its status"),
+    (
+        "memorized|grokked|synchronized|stable|stability|stable_from",
+        5,
+        "first step at which it happened, or its status",
+    ),
     ("split_seed|initialization_seed|order_seed", 0, "a seed"),
     ("outcome|failed_at|stopped_early|last_step", 5, "how and where the run ended"),
     ("parent|fork_step", 0, "the run it continues, and from which step"),

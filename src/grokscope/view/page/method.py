@@ -53,9 +53,9 @@ def method_of(source: Source) -> dict[str, Any]:
             ],
             [
                 "stable",
-                f"first evaluation that has grokked and is followed by {reading.stable_steps:,} steps in which every "
-                "evaluation has; no: grokked, and not seen to be so; open: ended too early to tell. A dip between two "
-                "evaluations is not seen",
+                f"validation accuracy ≥ {reading.grokked:g} at grokking and at every evaluation of the next "
+                f"{reading.stable_steps:,} steps; its step is that of grokking. no: fell below it within these "
+                "steps, or failed; open: ended too early to tell. A dip between two evaluations is not seen",
             ],
             ["lead", "step grokked − step synchronised; each is known to the interval between two evaluations"],
             ["Δt", "time to grok: step grokked − step of the fork"],
