@@ -3,7 +3,7 @@
 `python docs/make_concepts.py`: run it when records were added.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import nan
 from pathlib import Path
 
@@ -26,6 +26,7 @@ DOCS, README = ROOT / "docs", ROOT / "README.md"
 PAGE, QUESTIONS, PICTURES = DOCS / "concepts.md", DOCS / "faq.md", DOCS / "images" / "concepts"
 STUDY = "synchronization"
 RUN = "add_mod97_s42"  # the run that the paper shows
+EXAMPLE = "add_mod97"  # of the README's words
 TASKS = ("add_mod53", "add_mod71", "add_mod97", "add_mod113", "add_mod131")
 ENDS = (5, 95)  # percentiles of a band that holds 90 % of the networks
 READING = ReadingSpec()
@@ -155,22 +156,21 @@ GLOSSARY = """\
   what chance gives, in the MLP of block 0, the first one. A run *synchronises* when FSD reaches {sync:.2f} (on a group,
   FSD_gen over irreps: {gen:.2f}). The *answer share* is how much of these activations' variance depends on the answer.
 - **Lead**: steps from synchronising to grokking, negative where grokking comes first. **Null**: what to expect without
-  the effect; 90 % of untrained networks, for example, have an FSD between {low:.2f} and {high:.2f}.
+  the effect. Of {count} untrained networks of addition mod {prime} with {neurons} neurons, for example, 90 % have an FSD
+  between {low:.2f} and {high:.2f}; smaller networks and other primes have
+  [other bands](docs/concepts.md#what-untrained-networks-show).
 - **λ** is weight decay. A **fork** continues a copy of a run with another λ; **Δt** is the steps from fork to grokking.
 """
 
 
 def glossary_block(evidence: Evidence) -> str:
     """The words that the README uses, in four entries."""
-    low, high = _widest(base_runs(evidence))
+    runs = base_runs(evidence)[EXAMPLE]
+    _, low, high = untrained(runs)
+    spec = runs[0].spec
     levels = {"sync": READING.fsd_sync, "gen": READING.fsd_gen_sync, "low": low, "high": high}
+    levels |= {"count": len(runs), "prime": EXAMPLE.removeprefix("add_mod"), "neurons": spec.architecture.mlp_width}
     return GLOSSARY.format(grokked=READING.grokked, memorized=READING.memorized, **levels)
-
-
-def _widest(runs: Mapping[str, Sequence[RunRecord]]) -> tuple[float, float]:
-    """The lowest and the highest end of the bands of untrained networks over the primes."""
-    bands = [untrained(one) for one in runs.values()]
-    return min(low for _, low, _ in bands), max(high for _, _, high in bands)
 
 
 def untrained_block(evidence: Evidence) -> str:

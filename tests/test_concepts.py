@@ -56,3 +56,11 @@ def test_untrained_networks_are_read_before_the_first_step(made: ModuleType, evi
     assert {record.evaluations["step"][0] for record in runs} == {0}
     assert values[0] <= low <= middle <= high <= values[-1]
     assert middle == pytest.approx((values[len(values) // 2 - 1] + values[len(values) // 2]) / 2)
+
+
+def test_the_glossary_names_the_networks_whose_band_it_gives(made: ModuleType, evidence: Evidence) -> None:
+    runs = made.base_runs(evidence)["add_mod97"]
+    _, low, high = made.untrained(runs)
+    said = " ".join(made.glossary_block(evidence).split())
+    assert f"Of {len(runs)} untrained networks of addition mod 97 with 512 neurons, for example, 90 %" in said
+    assert f"between {low:.2f} and {high:.2f};" in said

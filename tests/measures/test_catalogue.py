@@ -587,3 +587,7 @@ def test_the_pictures_show_columns_that_are_promised(script: ModuleType) -> None
 @pytest.mark.skipif(not (DOCS / "measures.md").exists(), reason="the page has not been written yet")
 def test_the_page_is_what_the_catalogue_has(script: ModuleType) -> None:
     assert (DOCS / "measures.md").read_text(encoding="utf-8") == script.page()
+
+
+def test_the_null_of_fsd_is_no_number_of_another_network() -> None:
+    assert not re.search(r"\d\.\d", MEASURES["fsd"].null)  # it depends on the modes and neurons; see docs/concepts.md

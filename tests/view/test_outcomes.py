@@ -6,7 +6,13 @@ import pytest
 
 from grokscope.runs import RunOutcome, RunRecord
 from grokscope.specs import RunSpec
-from grokscope.view.outcomes import memorized_before, why_without_fsd
+from grokscope.timeline import stability
+from grokscope.view.outcomes import describe_stability, memorized_before, why_without_fsd
+
+
+def test_a_dip_that_has_not_ended_has_no_length() -> None:
+    found = stability([0, 1000, 3000], [0.0, 1.0, 0.5])
+    assert describe_stability(found).endswith("it fell below 95 % in 1 dip, at the last evaluation of these.")
 
 
 def test_a_fork_memorised_before_it_if_not_after() -> None:

@@ -146,7 +146,8 @@ ENTRIES = {
         formula="FSD = (max_k par(k) − c) / (1 − c), par(k) = share of neurons whose strongest mode is k, c = 1/modes",
         source="the paper, Definition 2 and Algorithm 1",
         cost=BLOCK_0,
-        null=UNTRAINED + "; at p = 97 with 512 neurons about 0.06 to 0.30",
+        null=UNTRAINED
+        + "; how far depends on the numbers of modes and neurons: fsd_null computes it for a network at hand",
         undefined=MOSTLY_CONSTANT + "; there is a single mode",
         columns={
             "fsd": "FSD, in [0, 1]",

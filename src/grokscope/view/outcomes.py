@@ -35,11 +35,12 @@ def describe_stability(found: "Stability") -> str:
     span, level = f"{reading.stable_steps:,} steps", f"{100 * reading.grokked:g} %"
     again = "" if found.stable_from is None else f" From step {found.stable_from:,} on it stayed so for {span}."
     which = ", the longest of" if found.dips > 1 else " of"
-    fell = f"within {span} after grokking it fell below {level} in {plural(found.dips, 'dip')}{which}"
+    fell = f"within {span} after grokking it fell below {level} in {plural(found.dips, 'dip')}"
+    length = f"{which} {found.longest_dip:,} steps" if found.longest_dip else ", at the last evaluation of these"
     return {
         "STABLE": f"It was stable: it had {level} at every evaluation of the next {span}, made at least every "
         f"{found.cadence or 0:,} steps.",
-        "NOT_STABLE": f"It was not stable: {fell} {found.longest_dip:,} steps.{again}"
+        "NOT_STABLE": f"It was not stable: {fell}{length}.{again}"
         if found.dips
         else f"It was not stable: it failed within {span} after grokking.",
         "CENSORED": f"Whether it was stable is not known: it was not evaluated over {span} after grokking.{again}",

@@ -50,6 +50,27 @@ def test_every_format_gives_the_same_log(tmp_path: Path) -> None:
         assert board.columns[name] == pytest.approx(table.columns[name])
 
 
+@pytest.mark.parametrize("bad", ["x,y,z,u", "300,1.0,high,0.1", "late,1.0,0.5,0.1"])
+def test_a_line_with_text_for_a_number_is_left_out_whole_and_counted(bad: str, tmp_path: Path) -> None:
+    [whole] = read(as_table(ROWS), tmp_path)
+    [found] = read(f"{as_table(ROWS)}\n{bad}", tmp_path)
+    assert found.columns == whole.columns
+    [note] = set(found.notes) - set(whole.notes)
+    assert note.startswith("1 line that could not be read left out (the column ")
+
+
+def test_values_of_at_most_1_among_percents_are_counted(tmp_path: Path) -> None:
+    [log] = read("step,val_acc\n0,0\n1,0.99\n2,1.0\n3,100\n", tmp_path)
+    assert log.notes == ("accuracies are read as percent, also 2 values of at most 1",)
+
+
+def test_a_folder_of_our_own_runs_names_the_command_that_reads_them(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "spec.json").write_text("{}")
+    with pytest.raises(InputError, match="grokscope show "):
+        read_foreign_logs(tmp_path)
+
+
 def test_rows_of_one_step_are_joined_and_of_two_values_the_last_counts(tmp_path: Path) -> None:
     rows = [{"_step": 0, "train_acc": 0.1}, {"_step": 0, "val_acc": 0.2}, {"_step": 5, "val_acc": 0.3}]
     rows += [{"_step": 5, "val_acc": 0.4}]
@@ -107,7 +128,11 @@ def test_a_loss_that_stays_no_number_is_a_failure_and_one_that_recovers_is_not(t
         ("step,val_acc\n1.5,0.5\n", "got '1.5'"),
         ("step,val_acc\n1e99,0.5\n", "got '1e99'"),
         ("step,val_acc\nnan,0.5\n", "got 'nan'"),
-        ("step,val_acc\n1,high\n", "'val_acc' must hold numbers, got 'high'"),
+        (
+            "step,val_acc\n1,high\n",
+            "1 line of 1 of .* cannot be read: the column 'val_acc' must hold numbers, got 'high'",
+        ),
+        ("step;val_acc\n1;0,5\n", "'val_acc' must have decimal points, not commas, got '0,5'"),
         ("step,val_acc\n1,-0.5\n", r"\[0, 1\], got -0.5"),
         ("step,val_acc\n1,101\n", r"\[0, 100\], got 101"),
         ("step,val_acc\n1\n2\n3,0.1\n", "2 lines of 3 of .* cannot be read"),

@@ -4,12 +4,13 @@ Rows are streamed. At most `MOST_VALUES` values are kept of a file; beyond that 
 while the first steps at which a run memorised and grokked stay exact.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any, Literal
 
-from grokscope.errors import InputError, did_you_mean, plural, require, shown
+from grokscope.errors import InputError, did_you_mean, for_shell, plural, require, shown
 from grokscope.files import named
 from grokscope.runs.foreign_logs.column_names import READ, STEP, column_meaning, run_and_column
 from grokscope.runs.foreign_logs.event_rows import event_rows, is_event_file
@@ -27,6 +28,8 @@ LEVELS = (0.95, 0.99, 95.0, 99.0)  # at which a run has grokked or memorised, as
 ABOVE_ONE = 1.001  # what rounding may make of 1
 RUN_COLUMNS = ("run", "run_id", "run_name", "Run", "run id", "run name")
 LARGEST_STEP = 2**53
+MOST_BAD = 0.5  # share of lines that may be unreadable
+DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 NO_NUMBERS = {"", "none", "null", "na", "n/a", "-", "–"}
 Key = tuple[str, str]  # run, column as the file calls it
 
@@ -53,8 +56,9 @@ def read_foreign_logs(path: Path, columns: Mapping[str, str] | None = None, unit
     if unknown := [raw for raw in given.values() if raw not in counts.names]:
         raise InputError(f"{named(path)} has no column {shown(unknown[0])}{did_you_mean(unknown[0], counts.names)}")
     require(counts.rows, f"{named(path)} has no rows that can be read")
-    share = counts.bad / counts.rows
-    require(share <= 0.5, f"{plural(counts.bad, 'line')} of {counts.rows:,} of {named(path)} cannot be read")
+    why = f": {counts.why}" if counts.why else ""
+    is_readable = counts.bad <= MOST_BAD * counts.rows
+    require(is_readable, f"{plural(counts.bad, 'line')} of {counts.rows:,} of {named(path)} cannot be read{why}")
     runs: dict[str, dict[str, Series]] = {}
     for (run, raw), values in series.items():
         runs.setdefault(run, {})[raw] = values
@@ -66,10 +70,15 @@ def read_foreign_logs(path: Path, columns: Mapping[str, str] | None = None, unit
     return [_log(run or path.stem, one, meant, unit, counts) for run, one in sorted(runs.items())]
 
 
+class _Unreadable(Exception):
+    """A line holds text where a number is needed; it is left out and counted."""
+
+
 class _Counts:
     """What was met while rows were read."""
 
     def __init__(self) -> None:
+        self.why = ""  # the first line with text in place of a number could not be read
         self.rows = self.bad = self.without_step = 0
         self.names: dict[str, None] = {}
         self.has_steps = True
@@ -79,7 +88,10 @@ class _Counts:
 def _rows_of(path: Path) -> Iterator[Row]:
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if is_event_file(file) and file.is_file())
-        require(files, f"the folder {named(path)} has no event files; name one file of another kind")
+        other = "name one file of another kind"
+        if any(path.glob("*/spec.json")):  # runs of our own
+            other = f"its runs are grokscope's own: grokscope show {for_shell(path)}"
+        require(files, f"the folder {named(path)} has no event files; {other}")
         for file in files:
             run = "" if file.parent == path else str(file.parent.relative_to(path))
             yield from ({**row, "run": run} for row in event_rows(file))
@@ -105,20 +117,25 @@ def _collect(rows: Iterable[Row], given: Mapping[str, str]) -> tuple[dict[Key, S
             counts.names |= dict.fromkeys(key)
             if len(layouts) < MOST_SERIES:
                 layouts[key] = layout
-        step = _step(row, layout.step, counts)
+        try:
+            step = _step(row, layout.step, counts)
+            values = {raw: _number(raw, row[raw]) for raw, _, _ in layout.read if not _is_missing(row[raw])}
+        except _Unreadable as error:
+            counts.bad += 1
+            counts.why = counts.why or str(error)
+            continue
         if step is None:
             counts.without_step += 1
             continue
         label = str(row[layout.label]) if layout.label and row[layout.label] is not None else ""
         for raw, run, is_accuracy in layout.read:
-            value = row[raw]
-            if value is None or (isinstance(value, str) and value.strip().lower() in NO_NUMBERS):
+            if (value := values.get(raw)) is None:
                 continue
             place = (run or label, raw)
             if (one := series.get(place)) is None:
                 require(len(series) < MOST_SERIES, f"at most {MOST_SERIES:,} columns of all runs are read")
                 one = series[place] = Series(LEVELS if is_accuracy else ())
-            one.add(step, _number(raw, value))
+            one.add(step, value)
         if counts.rows % CHECKED_EVERY == 0:
             _thin(series)
     _thin(series)
@@ -160,12 +177,16 @@ def _step(row: Row, name: str | None, counts: _Counts) -> int | None:
         counts.has_steps = False
         return counts.rows - 1
     counts.step_name, value = name, row[name]
-    if value is None or (isinstance(value, str) and value.strip().lower() in NO_NUMBERS):
+    if _is_missing(value):
         return None
     step = _number(name, value)
     is_step = isfinite(step) and step == int(step) and 0 <= step < LARGEST_STEP
     require(is_step, f"steps must be whole numbers of at least 0; the column {shown(name)} holds another", value)
     return int(step)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value.strip().lower() in NO_NUMBERS)
 
 
 def _number(name: str, value: Any) -> float:
@@ -174,7 +195,10 @@ def _number(name: str, value: Any) -> float:
             raise ValueError
         return float(value)
     except (ValueError, OverflowError):
-        raise InputError(f"the column {shown(name)} must hold numbers, got {shown(value)}") from None
+        if isinstance(value, str) and DECIMAL_COMMA.fullmatch(value.strip()):
+            rule = f"the column {shown(name)} must have decimal points, not commas"
+            raise InputError(f"{rule}, got {shown(value)}") from None
+        raise _Unreadable(f"the column {shown(name)} must hold numbers, got {shown(value)}") from None
 
 
 def _chosen(series: Mapping[str, Series], given: Mapping[str, str], notes: list[str]) -> dict[str, Series]:
@@ -194,15 +218,20 @@ def _log(run: str, found: Mapping[str, Series], given: Mapping[str, str], unit: 
     notes: list[str] = []
     chosen = _chosen(found, given, notes)
     accuracies = {name: one for name, one in chosen.items() if name.endswith("accuracy") and one.most >= one.least}
-    divisor = _divisor(accuracies, unit, notes)
+    divisor = _divisor(accuracies, unit)
     points = {name: one.points() for name, one in chosen.items()}
+    if divisor > 1 and unit == "auto":
+        small = sum(0 < value <= 1 for name in accuracies for value in points[name].values())
+        among = f", also {plural(small, 'value')} of at most 1" if small else ""
+        notes.append(f"accuracies are read as percent{among}")
     steps = sorted({step for values in points.values() for step in values})
     columns: dict[str, list[int | float]] = {STEP: [*steps]}
     for name, values in points.items():
         scale = divisor if name in accuracies else 1.0
         columns[name] = [values[step] / scale if step in values else nan for step in steps]
     if counts.bad:
-        notes.append(f"{plural(counts.bad, 'line')} that could not be read left out")
+        why = f" ({counts.why})" if counts.why else ""
+        notes.append(f"{plural(counts.bad, 'line')} that could not be read left out{why}")
     if counts.without_step:
         notes.append(f"{plural(counts.without_step, 'row')} without a step left out")
     if not counts.has_steps:
@@ -217,7 +246,7 @@ def _log(run: str, found: Mapping[str, Series], given: Mapping[str, str], unit: 
     return ForeignLog(run, columns, _failed_at(points.get("train_loss", {})), tuple(notes))
 
 
-def _divisor(accuracies: Mapping[str, Series], unit: Unit, notes: list[str]) -> float:
+def _divisor(accuracies: Mapping[str, Series], unit: Unit) -> float:
     """100 where accuracies are percent: if any of them is above 1."""
     most = max((one.most for one in accuracies.values()), default=0.0)
     least = min((one.least for one in accuracies.values()), default=0.0)
@@ -226,8 +255,6 @@ def _divisor(accuracies: Mapping[str, Series], unit: Unit, notes: list[str]) -> 
     rule = f"accuracies must lie in [0, {'100' if is_percent else '1'}]"
     require(least >= 0, rule, least)
     require(most <= limit, rule, most)
-    if is_percent and unit == "auto":
-        notes.append("accuracies are read as percent")
     return 100.0 if is_percent else 1.0
 
 
