@@ -131,7 +131,8 @@ def _why_no_forecast(run: Prefix) -> str:
     """What is not known of a run and would be needed, or in what it differs from all runs that were fitted to."""
     missing, unlike = doubts_of(run)
     options = [OPTIONS[name] for name in missing if name in OPTIONS]
-    needed = f"it needs {' and '.join(missing)}, which the log does not have" if missing else ""
+    named = " and ".join(filter(None, [", ".join(missing[:-1]), *missing[-1:]]))
+    needed = f"it needs {named}, which the log does not have" if missing else ""
     given = f" (give {' and '.join(options)})" if options else ""
     return "; ".join(filter(None, [needed + given, *unlike]))
 

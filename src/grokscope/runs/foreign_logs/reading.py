@@ -70,7 +70,7 @@ def read_foreign_logs(path: Path, columns: Mapping[str, str] | None = None, unit
     return [_log(run or path.stem, one, meant, unit, counts) for run, one in sorted(runs.items())]
 
 
-class _Unreadable(Exception):
+class _UnreadableError(Exception):
     """A line holds text where a number is needed; it is left out and counted."""
 
 
@@ -120,7 +120,7 @@ def _collect(rows: Iterable[Row], given: Mapping[str, str]) -> tuple[dict[Key, S
         try:
             step = _step(row, layout.step, counts)
             values = {raw: _number(raw, row[raw]) for raw, _, _ in layout.read if not _is_missing(row[raw])}
-        except _Unreadable as error:
+        except _UnreadableError as error:
             counts.bad += 1
             counts.why = counts.why or str(error)
             continue
@@ -198,7 +198,7 @@ def _number(name: str, value: Any) -> float:
         if isinstance(value, str) and DECIMAL_COMMA.fullmatch(value.strip()):
             rule = f"the column {shown(name)} must have decimal points, not commas"
             raise InputError(f"{rule}, got {shown(value)}") from None
-        raise _Unreadable(f"the column {shown(name)} must hold numbers, got {shown(value)}") from None
+        raise _UnreadableError(f"the column {shown(name)} must hold numbers, got {shown(value)}") from None
 
 
 def _chosen(series: Mapping[str, Series], given: Mapping[str, str], notes: list[str]) -> dict[str, Series]:
