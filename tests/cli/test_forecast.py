@@ -26,7 +26,8 @@ def test_forecasts_an_unfinished_run_and_says_that_it_is_unlike_others(
     said = capsys.readouterr().out
     assert name in said
     assert "go on: unlike the runs that the forecaster was fitted to" in said
-    assert "beyond what the forecaster was fitted to: width = 16, fitted to 128" in said
+    assert "(?) width = 16, fitted to 128\n" in said
+    assert "basis: tier 5 (" in said
     assert run(words("forecast runs --json --horizon 500")) == 0
     [found] = json.loads(capsys.readouterr().out)
     assert (found["run"], found["step"], found["horizon"]) == (name, 4, 500)

@@ -18,7 +18,7 @@ def test_a_folder_is_cancelled_and_resumed(capsys: pytest.CaptureFixture[str]) -
     assert run(words("cancel runs")) == 0
     assert Store("runs").is_cancelled
     assert run(words("status runs")) == 0
-    assert "1 run: 0 finished, 0 in progress, 1 pending\ncancelled; continue with" in capsys.readouterr().out
+    assert "1 run: 0 finished, 0 begun, 1 pending\ncancelled; continue with" in capsys.readouterr().out
     assert run(words("resume runs")) == 0
     assert not Store("runs").is_cancelled
     assert Store("runs").is_finished(TINY)
@@ -91,4 +91,4 @@ def test_a_run_that_waits_for_its_turn_is_pending_and_one_with_a_log_in_progress
         store.add(TINY.with_seed(seed))
     store.locate(TINY.with_seed(2)).append({"step": 0, "train_accuracy": 0.1, "validation_accuracy": 0.1})
     assert run(words("status runs")) == 0
-    assert capsys.readouterr().out == "3 runs: 0 finished, 1 in progress, 2 pending\n"
+    assert capsys.readouterr().out == "3 runs: 0 finished, 1 begun, 2 pending\n"

@@ -76,8 +76,10 @@ def forecast(
         stopped = [row for row in rows if row.advice.stops]
         saved = sum(row.advice.saves for row in stopped)
         print(f"\n{plural(len(rows), 'run')}; stopping {len(stopped)} of them now would save {plural(saved, 'step')}")
+        for basis in dict.fromkeys(row.ahead.basis for row in rows if row.ahead.grokked is None):
+            print(f"basis: {basis}")
         for reason in dict.fromkeys(reason for row in rows for reason in row.ahead.outside):
-            print(f"beyond what the forecaster was fitted to: {reason}")
+            print(f"(?) {reason}")
     if damage := describe_damage(damaged, folder):
         print(f"\n{damage}")
 

@@ -22,7 +22,7 @@ BEFORE_ITS_TURN = {"format", "spec.json", MADE_FOR, "lock"}  # what a run's fold
 
 
 def status(folder: Place, as_json: JsonFlag = False) -> None:
-    """Print how many runs of a folder are finished, in progress and pending.
+    """Print how many runs of a folder are finished, begun and pending.
 
     The processes that train them are named, and so are runs and plans that are damaged.
 
@@ -56,7 +56,7 @@ def status(folder: Place, as_json: JsonFlag = False) -> None:
     counts = "; ".join(f"{count:,} {words}" for words, count in sorted(outcomes.items()))
     ended = f"{facts['finished']:,} finished{f' ({counts})' if counts else ''}"
     broken = f", {len(damaged)} damaged" if damaged else ""
-    going = f"{facts['begun']:,} in progress, {facts['waiting']:,} pending"
+    going = f"{facts['begun']:,} begun, {facts['waiting']:,} pending"
     print(f"{plural(facts['planned'], 'run')}: {ended}, {going}{broken}")
     if facts["stopped_early"]:
         print(f"{facts['stopped_early']} ended early after grokking (--stop-after-grokking)")
