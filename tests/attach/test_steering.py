@@ -14,7 +14,7 @@ from grokscope import InputError, Steering
 from grokscope.attach import group_parameters
 from grokscope.model import reference_module, sizes_of
 from grokscope.specs import Architecture, Release, RunSpec, Training
-from grokscope.steering import FAST, Muon, released
+from grokscope.steering import FAST, Grokfast, Muon, released
 from grokscope.tasks import split
 from grokscope.training import Cohort, advance, initial_state
 
@@ -118,6 +118,39 @@ def test_around_another_optimizer_only_its_decay_changes_and_spared_groups_stay_
     steering.decide()
     norm = float(weights(steered).norm())
     assert steering.log[-1]["norm"] == pytest.approx(norm, rel=1e-6)
+
+
+OPTIMIZERS = {
+    "AdamW": lambda own: torch.optim.AdamW(own, lr=0.01),
+    "Adam": lambda own: torch.optim.Adam(own, lr=0.01),
+    "decoupled Adam": lambda own: torch.optim.Adam(own, lr=0.01, decoupled_weight_decay=True),
+    "RMSprop": lambda own: torch.optim.RMSprop(own, lr=0.01, momentum=0.9),
+    "SGD": lambda own: torch.optim.SGD(own, lr=0.1),
+    "SGD with momentum": lambda own: torch.optim.SGD(own, lr=0.1, momentum=0.9),
+    "Grokfast around Adam": lambda own: Grokfast(torch.optim.Adam(own, lr=0.01)),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_each_step_decays_by_one_thousandth_lambda_whatever_the_optimizer(name: str) -> None:
+    model = mlp()
+    before = weights(model)
+    steering = Steering(model, OPTIMIZERS[name](model.parameters()), weight_decay=5.0)
+    decay = [group["weight_decay"] for group in steering.param_groups]
+    for _ in range(10):
+        for parameter in model.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        steering.observe(0.1)
+        steering.step()
+    assert torch.allclose(weights(model), before * 0.995**10, rtol=1e-5, atol=0)
+    assert [group["weight_decay"] for group in steering.param_groups] == decay
+
+
+def test_around_adam_it_is_adamw() -> None:
+    coupled, decoupled = mlp(), mlp()
+    train(coupled, Steering(coupled, torch.optim.Adam(coupled.parameters(), lr=0.01)), 20)
+    train(decoupled, Steering(decoupled, torch.optim.AdamW(decoupled.parameters(), lr=0.01)), 20)
+    assert (weights(coupled) - weights(decoupled)).abs().max() < 1e-6
 
 
 def test_what_it_decided_follows_from_its_log_alone() -> None:
@@ -299,6 +332,10 @@ def test_a_copy_goes_its_own_way() -> None:
         (lambda: Steering(mlp(), weight_decay=-1.0), "weight_decay must be at least 0, got -1.0"),
         (lambda: Steering(mlp(), validation=0.3), "validation must be a function without arguments"),
         (lambda: Steering(m := mlp(), torch.optim.Rprop(m.parameters())), "Rprop has no weight decay to steer"),
+        (
+            lambda: Steering(m := mlp(), torch.optim.SGD(m.parameters(), lr=0.0)),
+            "lr must be positive where steering begins, for it divides λ, got 0.0",
+        ),
         (lambda: Steering(mlp()).observe(validation_accuracy=97.0), "must be a share, from 0 to 1, got 97.0"),
         (lambda: Steering(mlp()).load_state_dict({}), "is not one of Steering: it has no entry 'optimizers'"),
         (

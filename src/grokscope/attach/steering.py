@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from grokscope.attach.decoupled_decay import step_decoupled
 from grokscope.attach.parameter_groups import group_parameters
 from grokscope.errors import InputError, require
 from grokscope.specs import Release
@@ -29,7 +30,9 @@ class Steering(Optimizer):
     In place of your optimiser, `steering = Steering(model)`: Muon moves the matrices, AdamW everything else. Around
     yours, `Steering(model, optimizer)`: its updates stay as they are, and only its weight decay is steered. λ is
     written so that each step multiplies a decayed parameter by 1 − 10⁻³λ, whatever the learning rate: the weight decay
-    of a group is 10⁻³λ / lr, with the lr that the group has when steering begins.
+    of a group is 10⁻³λ / lr, with the lr that the group has when steering begins; a schedule of lr scales decay with
+    it. So does every optimiser: where its own decay would go through its moments (Adam, SGD with momentum), the
+    parameters are multiplied by 1 − lr · weight_decay here, before its step, as AdamW does.
 
     Every `every` steps it decides by what it has seen: the mean train loss, the norm, and train and validation accuracy
     where they are given. It lets go at generalisation; without any validation when the norm, which fell, hardly falls
@@ -89,9 +92,10 @@ class Steering(Optimizer):
         self._share()
         has_decay = any(float(group["weight_decay"]) > 0 for group in decayed)
         for group in decayed:  # a group that is spared decay stays so, unless all are
-            require(float(group["lr"]) > 0, "lr must be positive where steering begins, for it divides λ", group["lr"])
+            rate = group.get("lr") or 0.0
+            require(float(rate) > 0, "lr must be positive where steering begins, for it divides λ", group.get("lr"))
             is_steered = optimizer is None or not has_decay or float(group["weight_decay"]) > 0
-            group["decay_per_unit"] = UNIT / float(group["lr"]) if is_steered else 0.0
+            group["decay_per_unit"] = UNIT / float(rate) if is_steered else 0.0
         self._set(self.strong)
 
     @property
@@ -131,7 +135,7 @@ class Steering(Optimizer):
             if loss is not None and self._losses == counted:
                 self.observe(loss)
         for one in self.optimizers:
-            one.step()
+            step_decoupled(one)
         self.steps += 1
         if self.steps % self.release.every == 0:
             self.decide()
