@@ -2,6 +2,8 @@
 
 import copy
 import io
+import re
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -262,6 +264,42 @@ def test_steering_that_sees_nothing_says_so() -> None:
     steering = Steering(mlp(), release=replace(FAST.release, every=1))
     with pytest.warns(UserWarning, match=r"seen the norm alone: call observe\(loss\) before step"):
         steering.step()
+
+
+def test_a_model_that_leaves_nothing_to_muon_is_named() -> None:
+    shallow = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+    with pytest.warns(UserWarning, match=r"no matrix between what reads the inputs and the head, so that Muon moves"):
+        Steering(shallow)
+    Steering(shallow, torch.optim.AdamW(shallow.parameters()))
+
+
+def test_decay_that_is_weaker_than_the_optimizers_own_is_named() -> None:
+    model = mlp()
+    with pytest.warns(UserWarning, match=r"decays by λ = 10 .*begins with less, λ = 5; .*weight_decay=10\)"):
+        Steering(model, torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=1.0))
+    own = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=1.0)
+    assert Steering(model, own, weight_decay=10.0).param_groups[0]["weight_decay"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("seen", "warns"),
+    [
+        ({"loss": 1.0}, "step 2000: the training set is not learnt .train loss 1.; .* λ = 5 is too strong"),
+        ({"train_accuracy": 0.75}, "step 2000: the training set is not learnt .train accuracy 0.75.; "),
+        ({"loss": 0.05}, ""),
+        ({"loss": 0.2, "train_accuracy": 1.0}, ""),
+        ({"validation_accuracy": 0.1}, ""),
+    ],
+)
+def test_a_training_set_that_is_not_learnt_is_named_once(seen: dict[str, float], warns: str) -> None:
+    steering = Steering(mlp())
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for step in range(500, 5000, 500):
+            steering.observe(**seen, step=step)
+            steering.decide()
+    assert len(found) == bool(warns)
+    assert not warns or re.match(warns, str(found[0].message))
 
 
 def test_parameters_are_found_by_kind_in_other_peoples_models() -> None:
