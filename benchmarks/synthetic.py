@@ -76,14 +76,7 @@ def hostile(record: RunRecord, task: str) -> RunRecord:
 
 def synthetic_claims() -> list[dict[str, Any]]:
     """One claim for each verdict."""
-    verdicts = (
-        "reproduced",
-        "partly",
-        "not reproduced",
-        "paper inconsistent",
-        "not testable as written",
-        "too few runs",
-    )
+    verdicts = ("reproduced", "unlikely", "refuted", "not testable")
     return [
         {
             "name": f"drawn {i + 1}",

@@ -10,14 +10,14 @@ from typing import Any
 from grokscope.law import count_foreign_forks
 from grokscope.runs.packing import unpack_records
 from grokscope.runs.records import RunRecord
-from grokscope.studies import Claim, Evidence, Finding, Study, Verdict, find_study, judge
+from grokscope.studies import Evidence, Finding, Study, Verdict, find_study, judge
 from grokscope.studies.bakeoff.configurations import CONFIGURATIONS
 from grokscope.studies.bakeoff.notes import describe_logs, describe_winner
 from grokscope.studies.bakeoff.quantities import outcome, tasks_run
-from grokscope.studies.page import RUNS_JUDGED, SHARED_RUNS, claims_summary
+from grokscope.studies.page import HOW_JUDGED, SHARED_RUNS, claims_summary, message_line, message_lines
 from grokscope.studies.results import write_results
 from grokscope.studies.sources import PACKED, read_evidence, read_records
-from grokscope.view.table import Table
+from grokscope.studies.synchronization.sentences import enumerate_parts
 
 ROOT = Path(__file__).parents[1]
 RESULTS, README, DOCS = ROOT / "results", ROOT / "README.md", ROOT / "docs"
@@ -26,29 +26,6 @@ PAPER = "synchronization"
 DEMO, QUICK_START = RESULTS / "demo.txt", DOCS / "quick-start.md"
 PAPER_PAGE, BAKEOFF_PAGE = DOCS / "studies" / "synchronization.md", DOCS / "studies" / "bakeoff.md"
 REPETITION = RESULTS / PAPER / "repetition.md"
-# The claims that the page of the study opens with, by name.
-HEADLINES = (
-    "lead-signs",
-    "lead-share-by-prime",
-    "no-false-alarms",
-    "fork-order",
-    "law-constant-falls",
-    "law-censored",
-    "threshold-variation",
-    "accelerator-saves",
-    "early-triggers-faster",
-    "s5-leads",
-    "s5-never-groks",
-    "attention-is-necessary",
-)
-MECHANISM = "sup-thresholds-mechanism"
-SAID = {  # verdicts within a sentence
-    "reproduced": "are reproduced",
-    "partly": "in part",
-    "not reproduced": "are not",
-    "paper inconsistent": "contradict another place of the paper",
-    "not testable as written": "cannot be tested as written",
-}
 Row = Mapping[str, Any]
 FIGURES = {
     "fig-exloss": "Leads over the addition configurations",
@@ -57,91 +34,47 @@ FIGURES = {
 }
 
 
-def findings_block(study: Study, evidence: Evidence, claims: Sequence[Row], provenance: Row) -> str:
-    """Three findings in sentences, for the README."""
+def findings_block(message: Sequence[Row], claims: Sequence[Row], provenance: Row) -> str:
+    """Six sentences of the study's message with their numbers, how sure they are, and three figures, for the README."""
+    page = (RESULTS / PAPER / "RESULTS.md").relative_to(ROOT).as_posix()
     lines = [
-        f"From {provenance['runs']:,} runs on {provenance['runs_made_with'][0]['device']}; "
-        f"`grokscope reproduce {study.name}` trains the same experiments, with fewer seeds unless `--n-seeds` asks for more:",
+        f"{provenance['runs']:,} runs on {provenance['runs_made_with'][0]['device']} say of the paper's signal, FSD, "
+        "and of what it says about grokking (λ is weight decay; numbers are with 95 % intervals):",
         "",
-        f"- {_lead_finding(study, evidence)}",
-        f"- {_group_finding(study, evidence)}",
-        f"- {_fork_finding(study, evidence)}",
+        *(message_line(row, page) for row in message if row["headline"]),
         "",
-        f"Of the paper's {len(claims)} claims, {_verdicts(claims)}. [The study](docs/studies/{study.name}.md) has "
-        f"every claim, table and figure; [rerunning]({REPETITION.relative_to(ROOT)}) says how many verdicts change "
-        "when the same runs are trained again.",
+        f"{_verdicts(claims)} [All results]({page}) have every sentence, claim, table and figure, "
+        f"[the study](docs/studies/{PAPER}.md) how to read them, and [rerunning]({REPETITION.relative_to(ROOT)}) which "
+        "verdicts change when the same runs are trained again.",
+        "",
+        *(f"![{title}](results/{PAPER}/figures/{name}.svg)" for name, title in FIGURES.items()),
         "",
     ]
     return "\n".join(lines)
 
 
-def _claim(study: Study, name: str) -> Claim:
-    return next(claim for claim in study.claims if claim.name == name)
-
-
-def _lead_finding(study: Study, evidence: Evidence) -> str:
-    claim = _claim(study, "lead-signs")
-    assert claim.all_seeds is not None
-    reported, found = claim.reported.partition(",")[0], evidence.measure(claim.all_seeds)
-    before, after, tied = (f"{found.number(part):.0f}" for part in ("positive", "negative", "ties"))
-    return (
-        f"**FSD comes first about as often as not.** In {found.n} runs of modular addition it crosses its threshold "
-        f"before grokking in {before}, after it in {after}, and at the same evaluation in {tied} (one every "
-        f"{claim.all_seeds.cadence} steps, as in the paper, which reports that it comes first in {reported})."
-    )
-
-
-def _group_finding(study: Study, evidence: Evidence) -> str:
-    groks, never = _claim(study, "s5-leads").all_seeds, evidence.measure(_claim(study, "s5-never-groks").quantity)
-    assert groks is not None
-    signs = evidence.measure(groks)
-    grokked = sum(signs.number(part) for part in ("positive", "negative", "ties"))
-    return (
-        f"**On the group S5 it comes first, and it also comes without grokking.** FSD_gen crosses before grokking in "
-        f"{signs.number('positive'):.0f} of the {grokked:.0f} runs that grok, and it crosses in "
-        f"{never.number('value') * never.n:.0f} of the {never.n} that had not grokked when training ended."
-    )
-
-
-def _fork_finding(study: Study, evidence: Evidence) -> str:
-    table = study.build(study.items["tab-wd"], evidence, Table)
-    cells = {decay: table.cell(decay, "Δt, all seeds") for decay in ("1", "2", "3")}
-    times = ", ".join(f"{cell.ours:,.0f} (λ = {decay})" for decay, cell in cells.items())
-    exponents = evidence.measure(_claim(study, "law-censored").quantity)
-    return (
-        f"**Weight decay sets the pace.** Forks of {cells['1'].n} runs of add_mod97, all at one step, grok after a "
-        f"median of {times} steps. In Δt ∝ λ^−α, the paper has α = 1, and we find {exponents.text}."
-    )
-
-
 def _verdicts(claims: Sequence[Row]) -> str:
-    counted = Counter(row["verdict"] for row in claims)
-    return ", ".join(f"{counted[verdict]} {words}" for verdict, words in SAID.items())
+    """How many of the paper's claims have which verdict, and how many verdicts are firm."""
+    paper = [row for row in claims if row["origin"] == "paper"]
+    counted = Counter(row["verdict"] for row in paper)
+    firm = sum(row["firm"] for row in paper)
+    counts = enumerate_parts([f"{counted[str(verdict)]} are {verdict}" for verdict in Verdict])
+    return f"Of {len(paper)} claims of the paper, {counts}; {firm} of these verdicts are firm."
 
 
-def paper_block(claims: Sequence[Row], provenance: Row, mechanism: str) -> str:
-    """Verdicts, the headline claims, one supplementary analysis, and three figures, for the page of the study."""
-    by_name = {row["name"]: row for row in claims}
-    rows = [by_name[name] for name in HEADLINES]
+def paper_block(message: Sequence[Row], claims: Sequence[Row], provenance: Row) -> str:
+    """The message, the verdicts and three figures, for the page of the study."""
     lines = [
-        f"{provenance['runs']:,} runs on {provenance['runs_made_with'][0]['device']}, {len(claims)} claims, each "
-        "judged by a machine-readable rule:",
+        f"{provenance['runs']:,} runs on {provenance['runs_made_with'][0]['device']}.",
+        "",
+        *_without_links(message),
+        "### Verdicts",
         "",
         claims_summary(claims),
         "",
-        f"{_undefined(claims)} of the claims that are not reproduced hang on one event: in the run that the paper "
-        "shows, Phase 2, which begins when the Fourier rank has reached its final value, did not begin before "
-        "grokking, so that its length, norms and accuracy are undefined. Read them as one finding.",
-        "",
-        "| claim | paper | ours | n | all seeds | verdict |",
-        "|---|---|---|---|---|---|",
-        *(f"| {' | '.join(_cells(row))} |" for row in rows),
-        "",
-        RUNS_JUDGED,
+        HOW_JUDGED,
         "",
         f"Seeds of each configuration, by experiment: {_seeds(provenance)}. {SHARED_RUNS}",
-        "",
-        f"Supplementary analyses go beyond the paper, for example on the norm. {mechanism}",
         "",
         *(f"![{title}](../../results/{PAPER}/figures/{name}.svg)" for name, title in FIGURES.items()),
         "",
@@ -149,19 +82,15 @@ def paper_block(claims: Sequence[Row], provenance: Row, mechanism: str) -> str:
     return "\n".join(lines)
 
 
-def _undefined(claims: Sequence[Row]) -> int:
-    """Claims about a phase that the run does not have."""
-    return sum(row["value"] == "undefined" and row["verdict"] == "not reproduced" for row in claims)
+def _without_links(message: Sequence[Row]) -> list[str]:
+    """The message one heading lower; its claims are on another page."""
+    parts = message_lines([{**row, "claims": []} for row in message])
+    return [line for part in parts for line in (f"#{part}" if part.startswith("#") else part, "")]
 
 
 def _seeds(provenance: Row) -> str:
     found = provenance["experiments"]
     return ", ".join(f"{name.replace('_', ' ')} {counts['seeds']}" for name, counts in found.items())
-
-
-def _cells(row: Row) -> list[str]:
-    ours = (row["value"], str(row["n"]), row["all_seeds"])
-    return [cell.replace("|", "\\|") for cell in (row["statement"], row["reported"], *ours, row["verdict"])]
 
 
 def repetition_page(study: Study) -> str:
@@ -175,6 +104,7 @@ def repetition_page(study: Study) -> str:
     before, after = (_judge_all(study, some) for some in (first.values(), newest))
     moved = [claim.name for claim in study.claims if _has_moved(before[claim.name].verdict, after[claim.name].verdict)]
     rows = (_moved(name, before[name], after[name]) for name in moved)
+    firm = sum(before[name].is_firm or after[name].is_firm for name in moved)
     lines = [
         "# What a rerun changes",
         "",
@@ -182,7 +112,7 @@ def repetition_page(study: Study) -> str:
         "and seeds, in stacks of another size, which round differently. Rounding differences grow during training, so "
         "two trainings of one spec differ like two seeds. "
         f"The results show the newer ones; by the older ones, {len(moved)} of {len(study.claims)} claims have another "
-        "verdict. Verdicts that rest on one or nine runs are this uncertain; verdicts over all seeds are more certain.",
+        f"verdict; of {firm} of these one of the two is firm, which is meant to say that a rerun does not change it.",
         "",
         _branched(newest),
         "",
@@ -210,11 +140,11 @@ def _branched(records: list[RunRecord]) -> str:
 
 def _has_moved(before: Verdict, after: Verdict) -> bool:
     """Whether two verdicts differ, and not because a run or a measure was missing."""
-    return before is not after and Verdict.TOO_FEW not in (before, after)
+    return before is not after and Verdict.NOT_TESTABLE not in (before, after)
 
 
 def _moved(name: str, before: Finding, after: Finding) -> list[str]:
-    cells = [name, before.value, before.verdict, after.value, after.verdict]
+    cells = [name, before.effect_text, str(before.verdict), after.effect_text, str(after.verdict)]
     return [cell.replace("|", "\\|") for cell in cells]
 
 
@@ -252,14 +182,13 @@ def bakeoff_block(evidence: Evidence) -> str:
 
 def blocks() -> dict[Path, tuple[str, str]]:
     """Each page that has a block made of stored results: the block's name and its text."""
-    paper, bakeoff = find_study(PAPER), find_study("bakeoff")
-    evidence = read_evidence(paper, RESULTS / PAPER)
-    claims, provenance = (
-        json.loads((RESULTS / PAPER / f"{name}.json").read_text()) for name in ("claims", "provenance")
+    bakeoff = find_study("bakeoff")
+    message, claims, provenance = (
+        json.loads((RESULTS / PAPER / f"{name}.json").read_text()) for name in ("message", "claims", "provenance")
     )
     return {
-        README: ("results", findings_block(paper, evidence, claims, provenance)),
-        PAPER_PAGE: ("results", paper_block(claims, provenance, mechanism_sentence(paper, evidence))),
+        README: ("results", findings_block(message, claims, provenance)),
+        PAPER_PAGE: ("results", paper_block(message, claims, provenance)),
         BAKEOFF_PAGE: ("bakeoff", bakeoff_block(read_evidence(bakeoff, RESULTS / "bakeoff"))),
         QUICK_START: ("demo", demo_block()),
     }
@@ -273,13 +202,6 @@ def main() -> None:
     REPETITION.write_text(repetition_page(find_study(PAPER)))
     for page, (name, block) in blocks().items():
         page.write_text(placed(page.read_text(), name, block))
-
-
-def mechanism_sentence(study: Study, evidence: Evidence) -> str:
-    """What the supplementary analysis of the norm says."""
-    item = study.items[MECHANISM]
-    assert item.sentence is not None
-    return item.sentence(item.build(evidence))
 
 
 if __name__ == "__main__":

@@ -214,9 +214,9 @@ def test_how_to_add_a_claim(tmp_path: Path) -> None:
     assert len(study.claims) == len(STUDY.claims) + 1
     assert rules_digest(study.claims) != rules_digest(STUDY.claims)
     followed, contradicted = (judge(claim, evidence(follows)) for follows in (True, False))
-    assert (followed.value, followed.verdict) == ("300", Verdict.REPRODUCED)
-    assert (contradicted.value, contradicted.verdict) == ("2,000", Verdict.NOT)
-    assert judge(claim, Evidence({name: {} for name in study.experiments})).verdict is Verdict.TOO_FEW
+    assert (followed.own, followed.verdict) == ("300", Verdict.REPRODUCED)
+    assert (contradicted.own, contradicted.verdict) == ("2,000", Verdict.UNLIKELY)
+    assert judge(claim, Evidence({name: {} for name in study.experiments})).verdict is Verdict.NOT_TESTABLE
 
 
 def test_how_to_write_your_own_study() -> None:

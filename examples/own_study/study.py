@@ -4,12 +4,27 @@ grokscope reproduce examples/own_study --out runs/own_study
 """
 
 from collections.abc import Mapping
-from math import isfinite
+from math import inf
+from typing import Any
 
 from grokscope.runs.records import RunRecord
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
 from grokscope.stats import kaplan_meier
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, Study, cell, rule
+from grokscope.studies import (
+    Claim,
+    Estimand,
+    Evidence,
+    Item,
+    Measured,
+    Quantity,
+    Rule,
+    Selection,
+    Stratum,
+    Study,
+    cell,
+    rule,
+)
+from grokscope.studies.reduction import median
 from grokscope.studies.study import Precision, Runs
 from grokscope.view.charts.figure import Figure, Panel, Series
 from grokscope.view.numbers import format_step
@@ -49,22 +64,25 @@ def grok_step(value: float) -> Quantity:
     return Quantity("median grok step", Selection(("decay",), weight_decays=(value,)), _median_grok_step)
 
 
-def _ratio(medians: Mapping[str, Measured]) -> Measured:
+def read_grok_step(record: RunRecord) -> Mapping[str, float]:
+    """What the claim reads of one run; infinite where it has not grokked."""
+    grokked = record.timeline.grokked
+    return {"grok step": inf if grokked is None else float(grokked)}
+
+
+def derive_ratio(parts: Mapping[str, Any]) -> Mapping[str, Any]:
     """How many times sooner the median run groks at the higher λ."""
-    low, high = medians["low"], medians["high"]
-    if low.missing or high.missing:
-        return Measured(missing=low.missing or high.missing)
-    if not (isfinite(low.number()) and isfinite(high.number())):
-        return Measured(missing="At one λ fewer than half of the runs have grokked.")
-    ratio = low.number() / high.number()
-    return Measured.of(ratio, f"{ratio:.1f} times", low.n + high.n)
+    return {"ratio": parts["low"] / parts["high"]}
 
 
-RATIO = Quantity(
+RATIO = Estimand(
     "ratio of median grok steps",
-    Selection(("decay",), weight_decays=(0.5, 1.0)),
-    _ratio,
-    members={"low": grok_step(0.5), "high": grok_step(1.0)},
+    strata=tuple(Stratum(f"λ = {value:g}", Selection(("decay",), weight_decays=(value,))) for value in (0.5, 1.0)),
+    read=read_grok_step,
+    parts={"low": median("grok step", "λ = 0.5"), "high": median("grok step", "λ = 1")},
+    text="{ratio:.1f} times",
+    effect=("ratio", ".1f"),
+    derive=derive_ratio,
 )
 CLAIMS = (
     Claim(
@@ -73,7 +91,7 @@ CLAIMS = (
         "our own question",
         "twice",
         RATIO,
-        Rule(reproduced=rule.within(0.2, of=2), partly=rule.above(1)),
+        Rule.of_many(rule.within(0.2, of=2, part="ratio")),
         "tab-decay",
     ),
 )

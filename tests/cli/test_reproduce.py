@@ -53,7 +53,7 @@ def test_its_claims_are_printed_for_people_and_programs(own: Path, capsys: pytes
     assert "1 claim: 1 reproduced" in capsys.readouterr().out
     assert run(["reproduce", str(own), "--claims", "--json"]) == 0
     [row] = json.loads(capsys.readouterr().out)
-    assert row.keys() == {"name", "statement", "where", "reported", "shown_in", "rule", "quantity"}
+    assert row.keys() == {"name", "origin", "statement", "where", "reported", "shown_in", "rule", "quantity"}
 
 
 @pytest.mark.parametrize("stored", [{"rules": "0123456789abcdef"}, {}, None])
@@ -72,10 +72,10 @@ def test_verdicts_by_other_rules_are_reported(
 
 
 def test_its_results_are_made_again_from_records_or_runs(own: Path) -> None:
-    exact = ("tables/tab-norm.csv", "figures/fig-norm.svg")  # records keep seven digits of a run's numbers
+    exact = ("claims.json", "tables/tab-norm.csv", "figures/fig-norm.svg")  # from records, which keep seven digits
     for source, names in {"results": exact, "results/small.records.gz": exact, "results/runs": ()}.items():
         assert run(["reproduce", str(own), "--remake", "--from", str(own / source), "--out", "again"]) == 0
-        for name in ("claims.json", "tables/tab-norm.md", *names):
+        for name in ("tables/tab-norm.md", *names):
             assert Path("again", name).read_bytes() == (own / "results" / name).read_bytes()
 
 

@@ -4,7 +4,21 @@ from collections.abc import Mapping
 
 from grokscope.runs.records import RunRecord
 from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Rule, Selection, Study, cell, rule
+from grokscope.studies import (
+    Claim,
+    Estimand,
+    Evidence,
+    Item,
+    Measured,
+    Quantity,
+    Rule,
+    Selection,
+    Stratum,
+    Study,
+    cell,
+    rule,
+)
+from grokscope.studies.reduction import mean
 from grokscope.studies.study import Precision, Runs
 from grokscope.view.charts.figure import Figure, Panel, Series
 from grokscope.view.numbers import format_number
@@ -38,6 +52,18 @@ def _norm(records: Mapping[str, RunRecord]) -> Measured:
     return Measured.of(mean, format_number(mean, 1), len(values))
 
 
+def read_norm(record: RunRecord) -> Mapping[str, float]:
+    return {"norm": record.evaluations["norm"][-1]}
+
+
+LAST_NORM = Estimand(
+    "mean last norm",
+    (Stratum("tiny runs", Selection(("tiny",))),),
+    read_norm,
+    {"norm": mean("norm")},
+    "{norm:.1f}",
+    ("norm", ".1f"),
+)
 NORM = Quantity("mean last norm", Selection(("tiny",)), _norm)
 
 
@@ -64,7 +90,11 @@ STUDY = Study(
     name="small",
     title="A small study",
     experiments={"tiny": tiny, "forks": forks},
-    claims=(Claim("norm-positive", "The norm is positive.", "§1", "yes", NORM, Rule(rule.above(0)), "tab-norm"),),
+    claims=(
+        Claim(
+            "norm-positive", "The norm is positive.", "§1", "yes", LAST_NORM, Rule(rule.above(0, "norm")), "tab-norm"
+        ),
+    ),
     tables=(Item("tab-norm", ("tiny",), _table),),
     supplements=(Item("sup-norm", ("tiny",), _supplement, _sentence),),
     figures=(Item("fig-norm", ("tiny",), _figure),),

@@ -49,7 +49,7 @@ def test_every_number_of_table_figure_claim_and_sentence_is_the_quantitys(eviden
     assert b"30" in csv_of(table)
     page = (tmp_path / "RESULTS.md").read_text()
     assert f"The norm is {value.text}." in page
-    assert f"| [The norm is positive.](tables/tab-norm.md) (§1) | yes | {value.text} |" in page
+    assert f"[The norm is positive.](tables/tab-norm.md) (§1) | yes | {value.text} \\[" in page
     assert "## Supplementary analyses" in page
 
 

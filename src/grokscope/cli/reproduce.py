@@ -51,7 +51,7 @@ def reproduce(
         only: Tables, figures, supplementary analyses or experiments of the study; all if not given.
         without: Names to exclude.
         n_seeds: Number of seeds of every configuration; the study's own if not given.
-        quick: A reduced version for two cores; most claims then have too few runs.
+        quick: A reduced version for two cores; its verdicts are provisional, and most claims then have too few runs.
         precision: Arithmetic; float32 on a CPU and tf32 on CUDA if not given.
         damaged: What to do with a damaged run: stop and name it, rerun it (the old one is kept), or skip it.
         part: Train this part alone, as --list-parts numbers them, and pack its records into one file in --out.

@@ -23,6 +23,7 @@ from grokscope.runs.doctor import set_aside
 from grokscope.runs.packing import save_records, unpack_records
 from grokscope.studies import Evidence, Study, rules_digest
 from grokscope.studies.claim import claim_rows
+from grokscope.studies.page import describe_verdict
 from grokscope.studies.results import write_results
 from grokscope.studies.sources import read_evidence, stored_records
 from grokscope.version import __version__
@@ -219,8 +220,9 @@ def _print_rows(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
         return
     is_judged = "verdict" in rows[0]
     for row in rows:
-        found = f"ours, n = {row['n']}: {row['value']}" if is_judged else f"rule: {row['rule']}"
-        _print_folded(f"{row['name']}: {row['verdict']}" if is_judged else str(row["name"]), "")
+        found = f"ours, n = {row['n']}: {row['value']}. {row.get('why', '')}" if is_judged else f"rule: {row['rule']}"
+        verdict = describe_verdict(row) if "share" in row else row.get("verdict")
+        _print_folded(f"{row['name']}: {verdict}" if is_judged else str(row["name"]), "")
         for text in (str(row["statement"]), f"paper: {row['reported']}", found):
             _print_folded(text, "  ")
     if is_judged:

@@ -6,7 +6,8 @@ from grokscope.lazy import exports
 from grokscope.studies.names import reject_unknown_study
 
 if TYPE_CHECKING:  # a study's name can be checked without loading torch
-    from grokscope.studies.claim import Claim, Finding, judge, rules_digest
+    from grokscope.studies.claim import Claim, Contradiction, Finding, judge, rules_digest
+    from grokscope.studies.estimand import Estimand, Stratum
     from grokscope.studies.evidence import Evidence, cell
     from grokscope.studies.quantity import Bound, Measured, Part, Quantity, Records
     from grokscope.studies.rule import Rule, Verdict
@@ -16,7 +17,8 @@ else:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "claim": ["Claim", "Finding", "judge", "rules_digest"],
+            "claim": ["Claim", "Contradiction", "Finding", "judge", "rules_digest"],
+            "estimand": ["Estimand", "Stratum"],
             "evidence": ["Evidence", "cell"],
             "quantity": ["Bound", "Measured", "Part", "Quantity", "Records"],
             "rule": ["Rule", "Verdict"],
@@ -28,6 +30,8 @@ else:
 __all__ = [
     "Bound",
     "Claim",
+    "Contradiction",
+    "Estimand",
     "Evidence",
     "Finding",
     "Item",
@@ -37,6 +41,7 @@ __all__ = [
     "Records",
     "Rule",
     "Selection",
+    "Stratum",
     "Study",
     "Verdict",
     "cell",

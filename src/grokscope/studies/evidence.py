@@ -1,13 +1,15 @@
 """A study's runs with what became of them: all that its quantities, and the cells that show them, come from."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite, isnan
 from pathlib import Path
+from typing import Any
 
 from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.runs.records import RunRecord
 from grokscope.stats import Estimate
+from grokscope.studies.estimand import Estimand, Sample
 from grokscope.studies.quantity import Bound, Measured, Part, Quantity, Records
 from grokscope.view.table import Cell, Value
 
@@ -28,8 +30,8 @@ class Evidence:
     """Runs that belong to no experiment of the study, by name."""
     folder: Path | None = None
     """Where the records were read; what was measured beside the runs (speed) is there too."""
-    _measured: dict[Hashable, Measured] = field(default_factory=dict, init=False, repr=False)
-    """Quantities that were computed already, by identity."""
+    _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
+    """What was computed already, by identity."""
 
     def experiment(self, name: str) -> Records:
         """An experiment's records by name; empty if none was trained."""
@@ -39,10 +41,19 @@ class Evidence:
 
     def measure(self, quantity: Quantity) -> Measured:
         """A quantity's value, computed once; missing where runs that it names are not there."""
-        key = quantity.identity
-        if key not in self._measured:
-            self._measured[key] = self._compute(quantity)
-        return self._measured[key]
+        found: Measured = self.remember(quantity.identity, lambda: self._compute(quantity))
+        return found
+
+    def sample(self, estimand: Estimand) -> Sample:
+        """What an estimand reads of every unit that is there, read once."""
+        found: Sample = self.remember(("sample", *estimand.identity), lambda: estimand.sample(self.records))
+        return found
+
+    def remember(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """What was computed under this key before, or is now."""
+        if key not in self._known:
+            self._known[key] = compute()
+        return self._known[key]
 
     def _compute(self, quantity: Quantity) -> Measured:
         if quantity.members:

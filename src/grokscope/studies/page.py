@@ -1,4 +1,4 @@
-"""The page that opens a folder of results: verdicts, supplementary analyses, claims, tables, figures, provenance."""
+"""The page that opens a folder of results: what it says in sentences, then verdicts, analyses, figures and tables."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,29 @@ from grokscope.view.numbers import format_range
 from grokscope.view.render import markdown_of, markdown_text
 from grokscope.view.table import Table
 
-__all__ = ["RUNS_JUDGED", "SHARED_RUNS", "claims_summary", "coverage", "coverage_table", "results_page"]
+__all__ = [
+    "HOW_JUDGED",
+    "SHARED_RUNS",
+    "claims_summary",
+    "coverage",
+    "coverage_table",
+    "describe_verdict",
+    "message_line",
+    "message_lines",
+    "results_page",
+]
 
 Row = Mapping[str, Any]
-RUNS_JUDGED = (
-    "Each verdict uses the n runs that its rule names. Usually these are the paper's runs, and the column 'all seeds' "
-    "repeats the test on every seed we trained. Where the claim is about many seeds, or the paper did not test it, the "
-    "verdict uses all our runs."
+ORIGINS = {"paper": "claims of the paper", "new": "asked here"}
+HOW_JUDGED = (
+    "A verdict answers one question: if all our runs are the world, how often would the paper's design (its tasks, its "
+    "number of seeds, its cadence) have shown what it reports? That design is drawn 10,000 times from all our runs. A "
+    "claim is *reproduced* if at least 20 % of these designs show it, *refuted* if fewer than 1 % do, and *unlikely* "
+    "in between; *not testable* if no run decides it or none is stored yet. A verdict is *firm* if at least 95 % of "
+    "bootstraps over our runs give the same one and each configuration has at least 32 runs, else *open*; with fewer "
+    "than 16 it is *provisional*, and refutes nothing. Of a claim about many seeds, or one that is asked here for the "
+    "first time, a design has as many runs as there are, and half of the designs must show it. Intervals are 95 %: "
+    "Clopper–Pearson for shares of single runs, else percentiles of bootstraps over our runs."
 )
 SHARED_RUNS = (
     "A range means that the configurations of an experiment have different numbers of seeds; a configuration that is "
@@ -32,10 +48,10 @@ def coverage(study: Study, evidence: Evidence) -> dict[str, dict[str, Any]]:
     planned = study.runs(quick=evidence.is_quick)
     return {
         experiment: {
-            "here": len(names.keys() & evidence.records[experiment].keys()),
+            "here": len(names.keys() & evidence.records.get(experiment, {}).keys()),
             "of": len(names),
-            "runs": len(evidence.records[experiment]),
-            "seeds": _seeds([*names], [*evidence.records[experiment]]),
+            "runs": len(evidence.records.get(experiment, {})),
+            "seeds": _seeds([*names], [*evidence.records.get(experiment, {})]),
         }
         for experiment, names in planned.items()
     }
@@ -60,43 +76,81 @@ def coverage_table(experiments: Mapping[str, Mapping[str, Any]]) -> str:
 def results_page(
     study: Study,
     claims: Sequence[Row],
+    message: Sequence[Row],
     sentences: Mapping[str, str],
     tables: Mapping[str, Table],
     figures: Mapping[str, Figure],
     provenance: Mapping[str, Any],
 ) -> str:
     """The page as Markdown; the figures' pictures are in `figures/`. A part without content has no heading."""
-    parts = [
-        f"# {study.title}",
-        study.source,
-        f"{_runs_used(provenance)} Every number below is computed from `*.records.gz` by `grokscope reproduce "
-        f"{study.name}`; each table is in `tables` or `supplements` as CSV, Markdown and LaTeX, each figure in "
-        "`figures` with its data.",
-    ]
+    parts = [f"# {study.title}", study.source, *message_lines(message)]
     if claims:
-        parts += ["## Verdicts", claims_summary(claims)]
+        parts += [
+            "## Verdicts",
+            claims_summary(claims),
+            f"{HOW_JUDGED} `claims.json` has each rule in full, `provenance.json` the digest of all of them, of the "
+            "code that reads the runs and of the code that judges.",
+            _claims_table(claims, study),
+        ]
+    if study.contradictions:
+        parts += ["## Where the paper contradicts itself", _contradictions(study)]
+    if sentences:
+        lines = [f"- {markdown_text(text)} ([table](supplements/{name}.md))" for name, text in sentences.items()]
+        parts += ["## Supplementary analyses", "\n".join(lines)]
     parts += [
         "## Runs",
+        f"{_runs_used(provenance)} Every number on this page is computed from `*.records.gz` by `grokscope reproduce "
+        f"{study.name}`; each table is in `tables` or `supplements` as CSV, Markdown and LaTeX, each figure in "
+        "`figures` with its data.",
         "Experiments share runs, so the columns add up to more than the number of runs. Some configurations have few "
         f"seeds (last column). {SHARED_RUNS}",
         coverage_table(provenance["experiments"]),
     ]
-    if sentences:
-        lines = [f"- {markdown_text(text)} ([table](supplements/{name}.md))" for name, text in sentences.items()]
-        parts += ["## Supplementary analyses", "\n".join(lines)]
-    if claims:
-        parts += [
-            "## Claims",
-            "A verdict follows from a machine-readable rule (`claims.json` has each rule in full, `provenance.json` "
-            f"the digest of all of them). {RUNS_JUDGED} Where a claim and a table or figure show the same quantity, it "
-            "is computed once.",
-            _claims_table(claims, study),
-        ]
     if figures:
         parts += ["## Figures", *(_figure(name, figure) for name, figure in figures.items())]
     if tables:
         parts += ["## Tables", *(markdown_of(table).decode().rstrip() for table in tables.values())]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def message_lines(message: Sequence[Row], page: str = "") -> list[str]:
+    """Headings and sentences, each linked to the claims whose numbers it states, on this page or another.
+
+    >>> message_lines([{"topic": "What holds", "text": "It groks.", "claims": ["groks"], "headline": True}])
+    ['## What holds', '- It groks. ([numbers](#claim-groks))']
+    """
+    lines = []
+    for topic in dict.fromkeys(str(row["topic"]) for row in message):
+        rows = [row for row in message if row["topic"] == topic]
+        lines += [f"## {topic}", "\n".join(message_line(row, page) for row in rows)]
+    return lines
+
+
+def message_line(row: Row, page: str = "") -> str:
+    """One sentence with its links.
+
+    >>> message_line({"text": "It groks.", "claims": ["groks"]}, "RESULTS.md")
+    '- It groks. ([numbers](RESULTS.md#claim-groks))'
+    """
+    links = ", ".join(
+        f"[{'numbers' if place == 0 else 'and these'}]({page}#claim-{name})" for place, name in enumerate(row["claims"])
+    )
+    return f"- {_escaped(row['text'])}{f' ({links})' if links else ''}"
+
+
+def _escaped(text: str) -> str:
+    """A sentence in Markdown, in which only ** is markup."""
+    return markdown_text(text).replace("\\*\\*", "**")
+
+
+def _contradictions(study: Study) -> str:
+    """What no run can decide; each reading that runs can decide is judged as a claim of its own."""
+    lines = []
+    for one in study.contradictions:
+        links = ", ".join(f"[{place}](#claim-{name})" for place, name in enumerate(one.claims, 1))
+        judged = f" Each reading is judged for itself: {links}." if one.claims else ""
+        lines.append(f"- {markdown_text(one.statement)} ({markdown_text(one.where)}){judged}")
+    return "\n".join(lines)
 
 
 def _figure(name: str, figure: Figure) -> str:
@@ -105,11 +159,21 @@ def _figure(name: str, figure: Figure) -> str:
 
 
 def claims_summary(claims: Sequence[Row]) -> str:
-    """How many claims have which verdict."""
-    counted = Counter(row["verdict"] for row in claims)
-    cells = [(str(verdict), str(counted[verdict])) for verdict in Verdict if counted[verdict]]
-    heads, numbers = (" | ".join(part) for part in zip(*cells, strict=True))
-    return f"| {heads} |\n|{'---|' * len(cells)}\n| {numbers} |"
+    """How many claims have which verdict, those of the paper and those asked here apart, and how many are firm."""
+    heads = " | ".join(map(str, Verdict))
+    lines = [f"| | {heads} |", f"|---|{'---|' * len(Verdict)}"]
+    for origin, title in ORIGINS.items():
+        rows = [row for row in claims if row["origin"] == origin]
+        if rows:
+            cells = (_count(rows, str(verdict)) for verdict in Verdict)
+            lines.append(f"| {title} ({len(rows)}) | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _count(rows: Sequence[Row], verdict: str) -> str:
+    found = [row for row in rows if row["verdict"] == verdict]
+    firm = sum(bool(row["firm"]) for row in found)
+    return f"{len(found)}, {firm} firm" if firm else str(len(found))
 
 
 def _runs_used(provenance: Mapping[str, Any]) -> str:
@@ -129,16 +193,40 @@ def _claims_table(claims: Sequence[Row], study: Study) -> str:
         for folder, items in folders.items()
         for item in items
     }
-    lines = ["| claim | paper | ours | n | verdict | why | all seeds |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        "| claim | paper | all our runs | n | share of designs | verdict | the paper's own seeds |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for row in claims:
         text, file = markdown_text(row["statement"]), files.get(row["shown_in"])
-        statement = f"{f'[{text}]({file})' if file else text} ({markdown_text(row['where'])})"
-        cells = [row["reported"], row["value"], str(row["n"]), row["verdict"], row["why"], _all_seeds(row)]
+        anchor = f'<a id="claim-{row["name"]}"></a>'
+        statement = f"{anchor}{f'[{text}]({file})' if file else text} ({markdown_text(row['where'])})"
+        cells = [row["reported"], row["value"], str(row["n"]), _share(row), describe_verdict(row), _own(row)]
         lines.append(f"| {statement} | {' | '.join(map(markdown_text, cells))} |")
     return "\n".join(lines)
 
 
-def _all_seeds(row: Row) -> str:
-    """The value over all seeds, and what the rule says of it."""
-    verdict = row["all_seeds_verdict"]
-    return f"{row['all_seeds']}: {verdict}" if verdict else str(row["all_seeds"])
+def _share(row: Row) -> str:
+    """The share of designs that show it; where there is none, why."""
+    if row["share"] is None:
+        return str(row["why"])
+    value, low, high = (f"{100 * end:.3g}" for end in row["share"])
+    return f"{value} % [{low}, {high}]"
+
+
+def describe_verdict(row: Row) -> str:
+    """The verdict, and how sure it is.
+
+    >>> describe_verdict({"verdict": "refuted", "firm": False, "provisional": True, "share": [0, 0, 1]})
+    'refuted, provisional'
+    """
+    if row["share"] is None:
+        return str(row["verdict"])
+    return f"{row['verdict']}, {'firm' if row['firm'] else 'provisional' if row['provisional'] else 'open'}"
+
+
+def _own(row: Row) -> str:
+    """The value over the paper's own seeds, and whether these show the claim."""
+    if row["own_shown"] is None:
+        return ""
+    return f"{row['own']}: {'shown' if row['own_shown'] else 'not shown'}"

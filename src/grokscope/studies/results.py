@@ -11,6 +11,7 @@ from grokscope.files import write_atomically, write_json
 from grokscope.runs.records import RunRecord
 from grokscope.studies.claim import Finding, claim_rows, judge, rules_digest
 from grokscope.studies.evidence import Evidence
+from grokscope.studies.message import write_message
 from grokscope.studies.page import coverage, results_page
 from grokscope.studies.study import Study, own_code
 from grokscope.view.charts.figure import Figure
@@ -54,10 +55,12 @@ def write_results(
             findings[claim.name] = judge(claim, evidence)
     claims = claim_rows(study.claims, findings)
     write_json(folder / "claims.json", claims)
+    message = write_message(study.message, study.claims, findings, evidence)
+    write_json(folder / "message.json", message)
     done("claims")
     provenance = describe_provenance(study, evidence, **facts)
     write_json(folder / "provenance.json", provenance)
-    page = results_page(study, claims, sentences, tables, figures, provenance)
+    page = results_page(study, claims, message, sentences, tables, figures, provenance)
     write_atomically(folder / "RESULTS.md", page.encode())
     return claims
 

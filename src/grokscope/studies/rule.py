@@ -1,19 +1,19 @@
-"""Rules as data: what a quantity must be for a claim to count as reproduced.
+"""Rules as data: what a design must show, and which share of designs gives which verdict.
 
-A condition is a small frozen object; its sentence, its verdict and its part of the digest come from the same fields.
+A condition is a small frozen object; its sentence, its truth and its part of the digest come from the same fields. It
+is decided for one design or for many at once.
 """
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from itertools import pairwise
-from math import isnan
 from operator import eq, ge, gt, le, lt
 from typing import Any, Literal
 
-from grokscope.errors import InputError, did_you_mean, shown
-from grokscope.stats import Estimate
-from grokscope.studies.quantity import Measured
+import numpy as np
+
+from grokscope.errors import InputError, did_you_mean, require, shown
 from grokscope.view.numbers import format_number
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "at_most",
     "below",
     "between",
-    "contains",
     "equals",
     "every",
     "falling",
@@ -35,109 +34,110 @@ __all__ = [
     "within",
 ]
 
-End = Literal["value", "low", "high"]
-OPERATORS: dict[str, Callable[[Any, Any], bool]] = {">": gt, "≥": ge, "<": lt, "≤": le, "=": eq}
-APART = " with intervals that do not overlap"
-ENDS = {"value": "", "low": "lower end of ", "high": "upper end of "}
+Parts = Mapping[str, Any]  # a number, or one for each of many designs
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {">": gt, "≥": ge, "<": lt, "≤": le, "=": eq}
+ENOUGH = 16  # units in every stratum: fewer cannot refute a claim
 
 
 class Verdict(StrEnum):
     """What became of a claim; each value is what a person reads."""
 
     REPRODUCED = "reproduced"
-    """Its rule is met."""
-    PARTLY = "partly"
-    """The weaker half of its rule is met."""
-    NOT = "not reproduced"
-    """It is not."""
-    INCONSISTENT = "paper inconsistent"
-    """The paper says two things of which one at most can hold."""
-    NOT_TESTABLE = "not testable as written"
-    """What is said cannot come out false, or names nothing that can be measured."""
-    TOO_FEW = "too few runs"
-    """The runs its rule asks for are not there."""
+    """The paper's design would often have shown it."""
+    UNLIKELY = "unlikely"
+    """Sometimes."""
+    REFUTED = "refuted"
+    """Hardly ever."""
+    NOT_TESTABLE = "not testable"
+    """No run decides it, or the runs that would are not there."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A statement about the parts of a quantity that holds or does not; NaN and missing parts satisfy nothing."""
+    """A statement about numbers that holds or does not; NaN satisfies nothing."""
 
-    kind: Literal["compare", "share", "within", "contains", "falling", "all", "any", "every"]
+    kind: Literal["compare", "share", "within", "falling", "all", "any", "every"]
     """How it is decided."""
     part: str = "value"
-    """Which part it is about."""
+    """Which number it is about."""
     operator: str = ""
     """Of a comparison."""
     bound: float | int = 0.0
     """What is compared with; of a share, the share of `of`; of `within`, the tolerance."""
-    end: End = "value"
-    """Whether the value or an end of its interval is compared."""
     of: str | float | int = ""
-    """Another part (of a share), or the number that the part must be near to, or the upper bound."""
+    """Another part (of a share), or the number that the part must be near to."""
     parts: tuple[str, ...] = ()
     """The parts of a sequence."""
     conditions: tuple["Condition", ...] = ()
     """What is joined."""
 
-    def holds(self, measured: Measured) -> bool:
-        """Whether the quantity satisfies it."""
-        return _HOLDS[self.kind](self, measured)
+    def holds(self, parts: Parts) -> Any:
+        """Whether numbers satisfy it: one truth, or one for each design.
+
+        >>> above(0).holds({"value": np.array([1.0, -1.0, np.nan])})
+        array([ True, False, False])
+        """
+        if unknown := sorted(self.named_parts - parts.keys()):
+            raise InputError(
+                f"the rule names the part {shown(unknown[0])}, which is not there{did_you_mean(unknown[0], parts)}"
+            )
+        return _HOLDS[self.kind](self, parts)
 
     @property
     def named_parts(self) -> set[str]:
-        """The parts that a quantity must have for it to be decided; `n` is the number of runs."""
+        """The numbers that it is about."""
         if self.kind in ("all", "any"):
             return {part for one in self.conditions for part in one.named_parts}
         if self.kind == "every":
             return {*self.parts} | (self.conditions[0].named_parts - {"value"})
         found = {*self.parts} if self.kind == "falling" else {self.part}
-        return (found | {str(self.of)} if self.kind == "share" else found) - {"n"}
+        return found | {str(self.of)} if self.kind == "share" else found
 
     def describe(self) -> str:
         """The condition as a person reads it."""
         return _SENTENCES[self.kind](self)
 
 
-def above(bound: float | int, part: str = "value", end: End = "value") -> Condition:
-    """A part, or an end of its interval, is above a number.
+def above(bound: float | int, part: str = "value") -> Condition:
+    """A part is above a number.
 
-    >>> above(0, "mean lead", "low").describe()
-    'lower end of mean lead > 0'
+    >>> above(0, "mean lead").describe()
+    'mean lead > 0'
     """
-    return Condition("compare", part, ">", bound, end)
+    return Condition("compare", part, ">", bound)
 
 
-def at_least(bound: float | int, part: str = "value", end: End = "value") -> Condition:
+def at_least(bound: float | int, part: str = "value") -> Condition:
     """A part is at least a number.
 
-    >>> at_least(0.8).holds(Measured.of(0.8))
+    >>> bool(at_least(0.8).holds({"value": 0.8}))
     True
     """
-    return Condition("compare", part, "≥", bound, end)
+    return Condition("compare", part, "≥", bound)
 
 
-def below(bound: float | int, part: str = "value", end: End = "value") -> Condition:
+def below(bound: float | int, part: str = "value") -> Condition:
     """A part is below a number.
 
-    >>> below(0.8).holds(Measured.of(0.8))
+    >>> bool(below(0.8).holds({"value": 0.8}))
     False
     """
-    return Condition("compare", part, "<", bound, end)
+    return Condition("compare", part, "<", bound)
 
 
-def at_most(bound: float | int, part: str = "value", end: End = "value") -> Condition:
+def at_most(bound: float | int, part: str = "value") -> Condition:
     """A part is at most a number.
 
-    >>> at_most(0.8).holds(Measured.of(0.9))
+    >>> bool(at_most(0.8).holds({"value": 0.9}))
     False
     """
-    return Condition("compare", part, "≤", bound, end)
+    return Condition("compare", part, "≤", bound)
 
 
 def equals(bound: float | int, part: str = "value") -> Condition:
     """A part is exactly a number.
 
-    >>> equals(0).holds(Measured.of(0))
+    >>> bool(equals(0).holds({"value": 0}))
     True
     """
     return Condition("compare", part, "=", bound)
@@ -146,7 +146,7 @@ def equals(bound: float | int, part: str = "value") -> Condition:
 def between(low: float | int, high: float | int, part: str = "value") -> Condition:
     """A part lies in a closed interval.
 
-    >>> between(0.8, 1.2).holds(Measured.of(1.0))
+    >>> bool(between(0.8, 1.2).holds({"value": 1.0}))
     True
     """
     return all_of(at_least(low, part), at_most(high, part))
@@ -155,23 +155,14 @@ def between(low: float | int, high: float | int, part: str = "value") -> Conditi
 def within(tolerance: float, of: float | int, part: str = "value") -> Condition:
     """A part is within a share of a reported number.
 
-    >>> within(0.2, of=1722).holds(Measured.of(1500)), within(0.2, of=1722).describe()
+    >>> bool(within(0.2, of=1722).holds({"value": 1500})), within(0.2, of=1722).describe()
     (True, 'the value is within 20 % of 1,722')
     """
     return Condition("within", part, bound=tolerance, of=of)
 
 
-def contains(bound: float | int, part: str = "value") -> Condition:
-    """A part's interval contains a number.
-
-    >>> contains(1).holds(Measured.of(Estimate(1.1, 0.9, 1.3, 16)))
-    True
-    """
-    return Condition("contains", part, bound=bound)
-
-
 def more_than(share: float | int, part: str, of: str = "n", operator: str = ">") -> Condition:
-    """A count is more than a share of another; `n` is the number of runs.
+    """A count is more than a share of another; `n` is the number of drawn units.
 
     >>> more_than(1 / 2, "grokked").describe(), more_than(1, "positive", operator="=").describe()
     ('grokked > 0.5 × n', 'positive = n')
@@ -182,25 +173,25 @@ def more_than(share: float | int, part: str, of: str = "n", operator: str = ">")
 def every(condition: Condition, *parts: str) -> Condition:
     """A condition on one part that all of these parts satisfy.
 
-    >>> every(at_least(0), "a", "b").holds(Measured({"a": 1, "b": -1}))
+    >>> bool(every(at_least(0), "a", "b").holds({"a": 1, "b": -1}))
     False
     """
     return Condition("every", parts=parts, conditions=(condition,))
 
 
-def falling(*parts: str, apart: bool = False) -> Condition:
-    """Each of these parts is smaller than the one before it; `apart`, with intervals that do not overlap.
+def falling(*parts: str) -> Condition:
+    """Each of these parts is smaller than the one before it.
 
-    >>> falling("p = 53", "p = 97", apart=True).describe()
-    'p = 53 > p = 97 with intervals that do not overlap'
+    >>> falling("p = 53", "p = 97").describe()
+    'p = 53 > p = 97'
     """
-    return Condition("falling", parts=parts, end="low" if apart else "value")
+    return Condition("falling", parts=parts)
 
 
 def all_of(*conditions: Condition) -> Condition:
     """All conditions hold.
 
-    >>> all_of(at_least(0), below(1)).holds(Measured.of(2))
+    >>> bool(all_of(at_least(0), below(1)).holds({"value": 2}))
     False
     """
     return Condition("all", conditions=conditions)
@@ -209,7 +200,7 @@ def all_of(*conditions: Condition) -> Condition:
 def any_of(*conditions: Condition) -> Condition:
     """At least one condition holds.
 
-    >>> any_of(below(0), at_least(1)).holds(Measured.of(2))
+    >>> bool(any_of(below(0), at_least(1)).holds({"value": 2}))
     True
     """
     return Condition("any", conditions=conditions)
@@ -217,97 +208,91 @@ def any_of(*conditions: Condition) -> Condition:
 
 @dataclass(frozen=True)
 class Rule:
-    """Which conditions give which verdict, or why none can."""
+    """What a design must show, and which shares of designs give which verdict; or why no run can decide."""
 
-    reproduced: Condition | None = None
-    """What must hold; None where no run can decide."""
-    partly: Condition | None = None
-    """The weaker half."""
-    contradiction: str = ""
-    """Why the paper contradicts itself here, whatever runs give."""
+    shown: Condition | None = None
+    """What a design must show."""
+    reproduced: float | int = 0.2
+    """From this share of designs on it is reproduced."""
+    refuted: float | int = 0.01
+    """Below this share it is refuted, if there are enough units; between the two it is unlikely."""
     untestable: str = ""
     """Why nothing that can be measured would make it false."""
 
-    def judge(self, measured: Measured) -> Verdict:
-        """The verdict on a quantity."""
-        if self.contradiction:
-            return Verdict.INCONSISTENT
-        if self.untestable:
-            return Verdict.NOT_TESTABLE
-        if measured.missing:
-            return Verdict.TOO_FEW
-        self._check_parts(measured)
-        if self.reproduced is not None and self.reproduced.holds(measured):
-            return Verdict.REPRODUCED
-        return Verdict.PARTLY if self.partly is not None and self.partly.holds(measured) else Verdict.NOT
+    def __post_init__(self) -> None:
+        """Reject shares that are none, or that are not in order."""
+        require(
+            0 < self.refuted < self.reproduced <= 1,
+            "shares of a rule must be in order, 0 < refuted < reproduced ≤ 1",
+            (self.refuted, self.reproduced),
+        )
 
-    def _check_parts(self, measured: Measured) -> None:
-        """Reject a part that the quantity does not have; one without any part is undefined, and satisfies nothing."""
-        named = {part for one in (self.reproduced, self.partly) if one is not None for part in one.named_parts}
-        if measured.parts and (unknown := sorted(named - measured.parts.keys())):
-            raise InputError(
-                f"the rule names the part {shown(unknown[0])}, which the quantity does not have"
-                f"{did_you_mean(unknown[0], measured.parts)}"
-            )
+    @classmethod
+    def of_many(cls, shown: Condition) -> "Rule":
+        """The rule of a claim about many seeds, of which no design is reported: most bootstraps over them show it.
+
+        >>> Rule.of_many(above(0)).reproduced
+        0.5
+        """
+        return cls(shown, reproduced=0.5)
+
+    def judge(self, share: float | int, fewest: int) -> Verdict:
+        """The verdict on a share of designs; `fewest` is the number of units in the smallest stratum.
+
+        >>> rule = Rule(above(0))
+        >>> [str(rule.judge(share, 32)) for share in (0.5, 0.05, 0.0)], str(rule.judge(0.0, 3))
+        (['reproduced', 'unlikely', 'refuted'], 'unlikely')
+        """
+        if share >= self.reproduced:
+            return Verdict.REPRODUCED
+        return Verdict.REFUTED if share < self.refuted and fewest >= ENOUGH else Verdict.UNLIKELY
 
     def describe(self) -> str:
         """The rule as a person reads it."""
-        if self.reproduced is None:
-            return f"No verdict: {self.contradiction or self.untestable}"
-        partly = f"; partly if {self.partly.describe()}" if self.partly else ""
-        return f"Reproduced if {self.reproduced.describe()}{partly}; else not reproduced."
+        if self.shown is None:
+            return f"Not testable: {self.untestable}"
+        return (
+            f"A design shows it if {self.shown.describe()}. Reproduced if at least {100 * self.reproduced:g} % of "
+            f"resampled designs show it, refuted if fewer than {100 * self.refuted:g} %, else unlikely."
+        )
 
     @property
     def data(self) -> dict[str, Any]:
         """All of it as plain values."""
-        return asdict(self)
+        return asdict(self) | {"enough": ENOUGH}
 
 
-def _end(measured: Measured, part: str, end: End) -> float:
-    found = measured.parts.get(part)
-    if part == "n" and found is None:
-        return float(measured.n)
-    if isinstance(found, Estimate):
-        return float(getattr(found, end))
-    return measured.number(part) if end == "value" else float("nan")
-
-
-def _compare(one: Condition, measured: Measured) -> bool:
+def _compare(one: Condition, parts: Parts) -> Any:
     """Whether a part stands so to a number, or to a share of another part."""
-    value, whole = _end(measured, one.part, one.end), _end(measured, str(one.of), "value") if one.of else 1
-    return not isnan(value) and OPERATORS[one.operator](value, one.bound * whole)
+    whole = parts[str(one.of)] if one.of else 1
+    return OPERATORS[one.operator](parts[one.part], one.bound * whole)
 
 
-def _within(one: Condition, measured: Measured) -> bool:
+def _within(one: Condition, parts: Parts) -> Any:
     target = float(one.of)
-    return abs(_end(measured, one.part, "value") - target) <= one.bound * abs(target)
+    return abs(parts[one.part] - target) <= one.bound * abs(target)
 
 
-def _contains(one: Condition, measured: Measured) -> bool:
-    return _end(measured, one.part, "low") <= one.bound <= _end(measured, one.part, "high")
+def _falling(one: Condition, parts: Parts) -> Any:
+    return _all(parts[before] > parts[after] for before, after in pairwise(one.parts))
 
 
-def _falling(one: Condition, measured: Measured) -> bool:
-    other: End = "high" if one.end == "low" else "value"
-    return all(_end(measured, a, one.end) > _end(measured, b, other) for a, b in pairwise(one.parts))
+def _every(one: Condition, parts: Parts) -> Any:
+    return _all(one.conditions[0].holds({**parts, "value": parts[part]}) for part in one.parts)
 
 
-def _every(one: Condition, measured: Measured) -> bool:
-    return all(
-        one.conditions[0].holds(replace(measured, parts={**measured.parts, "value": measured.parts.get(part)}))
-        for part in one.parts
-    )
+def _all(truths: Any) -> Any:
+    return np.logical_and.reduce(np.broadcast_arrays(*truths))
 
 
-_HOLDS: dict[str, Callable[[Condition, Measured], bool]] = {
+_HOLDS: dict[str, Callable[[Condition, Parts], Any]] = {
     "compare": _compare,
     "share": _compare,
     "within": _within,
-    "contains": _contains,
     "falling": _falling,
     "every": _every,
-    "all": lambda one, measured: all(part.holds(measured) for part in one.conditions),
-    "any": lambda one, measured: any(part.holds(measured) for part in one.conditions),
+    "all": lambda one, parts: _all(part.holds(parts) for part in one.conditions),
+    "any": lambda one, parts: np.logical_or.reduce(np.broadcast_arrays(*(c.holds(parts) for c in one.conditions))),
 }
 
 
@@ -320,11 +305,10 @@ def _bound(value: float | int) -> str:
 
 
 _SENTENCES: dict[str, Callable[[Condition], str]] = {
-    "compare": lambda one: f"{ENDS[one.end]}{_part(one.part)} {one.operator} {_bound(one.bound)}",
+    "compare": lambda one: f"{_part(one.part)} {one.operator} {_bound(one.bound)}",
     "share": lambda one: f"{one.part} {one.operator} {'' if one.bound == 1 else f'{one.bound:.3g} × '}{one.of}",
     "within": lambda one: f"{_part(one.part)} is within {100 * one.bound:g} % of {_bound(float(one.of))}",
-    "contains": lambda one: f"the interval of {_part(one.part)} contains {_bound(one.bound)}",
-    "falling": lambda one: " > ".join(one.parts) + APART * (one.end == "low"),
+    "falling": lambda one: " > ".join(one.parts),
     "every": lambda one: f"{one.conditions[0].describe()} for each of {', '.join(one.parts)}",
     "all": lambda one: " and ".join(part.describe() for part in one.conditions),
     "any": lambda one: "(" + " or ".join(part.describe() for part in one.conditions) + ")",

@@ -22,8 +22,9 @@ from grokscope.runs.records import RunRecord
 from grokscope.runs.run_folder import run_name
 from grokscope.runs.store import Store
 from grokscope.specs import Membership, Plan, RunSpec
-from grokscope.studies.claim import Claim
+from grokscope.studies.claim import Claim, Contradiction
 from grokscope.studies.evidence import QUICK, Evidence, place_records
+from grokscope.studies.message import Sentence
 from grokscope.studies.names import BUILT_IN, reject_unknown_study
 from grokscope.studies.run_set import Precision, Runs, RunSet
 from grokscope.studies.selection import configuration
@@ -64,6 +65,10 @@ class Study:
     """Named sets of runs, each a function of how many seeds are wanted and of the precision."""
     claims: tuple[Claim, ...] = ()
     """What is judged."""
+    contradictions: tuple[Contradiction, ...] = ()
+    """What the paper says twice, so that one at most can hold: listed, and not counted as claims."""
+    message: tuple[Sentence, ...] = ()
+    """What it says, in plain sentences whose numbers are those of its claims."""
     tables: tuple[Item, ...] = ()
     """The paper's tables."""
     supplements: tuple[Item, ...] = ()
@@ -225,7 +230,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def gather(sections: Iterable[ModuleType]) -> dict[str, Any]:
-    """What the sections of a study define: their CLAIMS, TABLES, SUPPLEMENTS and FIGURES, in the sections' order.
+    """What the sections of a study define, in their order: CLAIMS, CONTRADICTIONS, TABLES, SUPPLEMENTS and FIGURES.
 
     >>> from grokscope.studies.synchronization import over_time
     >>> [item.name for item in gather([over_time])["figures"]]
@@ -234,7 +239,7 @@ def gather(sections: Iterable[ModuleType]) -> dict[str, Any]:
     modules = tuple(sections)
     return {
         name: tuple(one for module in modules for one in getattr(module, name.upper(), ()))
-        for name in ("claims", "tables", "supplements", "figures")
+        for name in ("claims", "contradictions", "tables", "supplements", "figures")
     }
 
 

@@ -20,6 +20,7 @@ def total_memory(device: str) -> int:
     >>> total_memory("cpu") > 2**20
     True
     """
-    if device == "cpu":
+    kind = torch.device(device).type  # of "cpu:0" too
+    if kind == "cpu":
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return torch.mps.recommended_max_memory() if device == "mps" else torch.cuda.mem_get_info(device)[1]
+    return torch.mps.recommended_max_memory() if kind == "mps" else torch.cuda.mem_get_info(device)[1]

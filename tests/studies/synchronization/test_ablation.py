@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from judged import CLAIMS, finding, is_decisive, only
+from judged import only
 from paper_runs import evidence as followed
-from planted import EMPTY, run
+from planted import run
 
-from grokscope.studies import Evidence, Verdict, judge
+from grokscope.studies import Evidence
 from grokscope.studies.synchronization.ablation import TABLES
 from grokscope.studies.synchronization.experiments import EXPERIMENTS
 from grokscope.view.table import Cell, Table
@@ -37,24 +37,3 @@ def test_all_seeds_have_medians() -> None:
     found = table(followed(True))
     assert found.cell("Zero block 0 MLP", "Drop (pp), all seeds").ours == pytest.approx(12)
     assert found.cell("Zero block 0 MLP", "Drop (pp), all seeds").n == 10
-    assert CLAIMS["ablation-drops"].quantity.key == found.cell("Zero block 0 MLP", "Drop (pp)").quantity
-
-
-def test_without_runs_every_cell_is_empty_and_a_note_says_so() -> None:
-    found = table(EMPTY)
-    assert found.notes[-1] == f"Not trained, so left empty: {OWN}."
-    assert all(cell.ours is None for row in found.rows for cell in row[1:])
-    bare = {name: replace(one, checkpoints={}) for name, one in followed(True).records["base"].items()}
-    for name in ("ablation-order", "ablation-drops", "block-1-after-block-0"):
-        assert judge(CLAIMS[name], only("base", **bare)).verdict is Verdict.TOO_FEW, name
-
-
-@pytest.mark.parametrize("name", ["ablation-order", "ablation-drops", "block-1-after-block-0"])
-def test_claims_hold_on_runs_that_follow_the_paper_and_fail_on_others(name: str) -> None:
-    assert is_decisive(name)
-    assert finding(name).all_seeds_verdict is Verdict.REPRODUCED
-
-
-def test_the_value_is_the_order_and_the_sizes() -> None:
-    assert finding("ablation-order").value == "mlp0 0.120 < mlp1 0.880 < attn0 0.890 < attn1 0.944"
-    assert "4 of 4 drops are within 10 points" in finding("ablation-drops").why

@@ -7,13 +7,11 @@ from math import isnan
 import numpy as np
 import pytest
 from built import figure, labelled
-from judged import CLAIMS, finding, is_decisive, only
 from lifelike import lifelike
 from paper_runs import evidence as followed
-from planted import EMPTY
 
 from grokscope.runs.records import RunRecord
-from grokscope.studies import Evidence, Verdict, judge
+from grokscope.studies import Evidence
 
 
 @cache
@@ -61,46 +59,3 @@ def test_a_title_names_no_more_seeds_than_the_triggers_have() -> None:
     one_more = next(name for name in wide() if name.startswith("fsd_x3") and name not in few)
     made = figure("fig-accelerator", Evidence({"accelerator": few | fixed | {one_more: wide()[one_more]}}))
     assert "3 to 4 per trigger" in made.panels[1].title
-
-
-def test_triggers_that_fired_too_late_are_named_under_the_figure_and_the_claims() -> None:
-    runs = dict(followed(True).records["accelerator"])
-    for name, fired in {"fsd_x3_s42": 4800, "fsd_x3_s0": None, "fsd_x3_s1": 900, "fsd_x5_s42": 2400}.items():
-        runs[name] = triggered(runs[name], fired)
-    found = only("accelerator", **runs)
-    late = "λ rose only after grokking, or never, in: fsd_x3 2 of 3, fsd_x5 1 of 3."
-    assert late in figure("fig-accelerator", found).notes
-    assert judge(CLAIMS["accelerator-saves"], found).why == f"Over the seeds at which both grok. {late}"
-    assert judge(CLAIMS["accelerator-stable"], found).why.endswith(late)
-    assert "rose" not in judge(CLAIMS["early-triggers-fail"], found).why
-
-
-def test_of_late_triggers_the_others_are_counted_apart() -> None:
-    runs = {name: r for name, r in followed(True).records["accelerator"].items() if name.startswith("fsd_x10")}
-    late, n = next(iter(runs)), len(runs)
-    found = judge(CLAIMS["accelerator-safe-at-10"], only("accelerator", **runs | {late: triggered(runs[late], 14_900)}))
-    assert found.verdict is Verdict.INCONSISTENT
-    assert found.value == f"{n} of {n} grok; of the {n - 1} in which λ was raised before grokking, {n - 1} grok"
-
-
-@pytest.mark.parametrize(
-    "name", ["accelerator-saves", "accelerator-stable", "early-triggers-fail", "early-triggers-faster"]
-)
-def test_claims_hold_where_runs_follow_the_paper_and_fail_where_they_contradict_it(name: str) -> None:
-    assert is_decisive(name)
-
-
-def test_all_seeds_are_judged_beside_the_reported_ones() -> None:
-    found = judge(CLAIMS["accelerator-saves"], Evidence({"accelerator": wide()}))
-    assert found.n == 6
-    assert found.all_seeds.endswith(" over 14 runs")
-    assert found.all_seeds_verdict is not None
-    assert finding("accelerator-saves").all_seeds == ""
-
-
-def test_without_runs_the_paper_is_not_drawn_either() -> None:
-    made = figure("fig-accelerator", EMPTY)
-    assert not any(panel.series for panel in made.panels)
-    assert made.title.endswith("no runs")
-    assert made.notes[-1].startswith("Not trained, so left empty:")
-    assert judge(CLAIMS["accelerator-stable"], EMPTY).verdict is Verdict.TOO_FEW

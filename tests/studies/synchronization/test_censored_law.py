@@ -5,14 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from built import numbers, sentence, table
+from built import sentence, table
 from exact import same_clustered_share, same_share
-from judged import CLAIMS, finding
-from lifelike import lifelike
 from planted import EMPTY, evidence
 
 from grokscope.law import fit_censored, forked_run
-from grokscope.studies import Verdict, judge
 from grokscope.studies.synchronization.experiments import EXPERIMENTS
 
 ROW = "add_mod97, from the fork"
@@ -89,28 +86,6 @@ def test_a_time_from_the_crossing_is_shorter_by_the_steps_to_it() -> None:
     assert found.cell("add_mod97, from the FSD crossing", "Grokked before").ours == before
     never = table("sup-law", evidence("crossprime", forks(1, 8000, crossed=10**6), 12))
     assert never.cell("add_mod97, from the FSD crossing", "Forks").ours == "no runs"
-
-
-def test_the_exponent_of_forks_that_obey_the_law_is_one_and_of_others_is_not() -> None:
-    runs = {
-        name.replace("mod97", f"mod{prime}"): what | {"grok": what["grok"] and what["grok"] + 1000 * (prime == 53)}
-        for prime in (53, 97, 131)
-        for name, what in forks(prime, 9000).items()
-    }
-    claim = CLAIMS["law-censored"]
-    assert judge(claim, evidence("crossprime", runs, 12)).verdict is Verdict.REPRODUCED
-    assert finding("law-censored", follows=False).verdict is Verdict.NOT  # Δt does not fall with λ
-    assert judge(claim, evidence("crossprime", forks(1, 9000), 12)).verdict is Verdict.TOO_FEW
-
-
-def test_the_claim_has_the_exponents_of_the_supplement() -> None:
-    found = lifelike(6, ("crossprime", "open_questions"))
-    made, value = table("sup-law", found), judge(CLAIMS["law-censored"], found).value
-    for prime in ("53", "97", "131"):
-        cell = made.cell(f"add_mod{prime}, from the fork", "α, censored runs in")
-        assert cell.interval is not None
-        assert f"p = {prime}: {cell.ours:.2f} [{cell.interval[0]:.2f}, {cell.interval[1]:.2f}]" in value
-    assert len(numbers(sentence(made))) > 10
 
 
 def test_without_runs_every_row_says_so_and_the_sentence_too() -> None:

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 from built import figure, labelled, table
-from judged import CLAIMS, finding, is_decisive
 from lifelike import lifelike
 from paper_runs import evidence as followed
 from planted import EMPTY, evidence
 
-from grokscope.studies import Evidence, Verdict, judge
-from grokscope.studies.synchronization.crossprime import LAWS
+from grokscope.studies import Evidence
+from grokscope.studies.synchronization.crossprime import task_law
 from grokscope.view.table import Cell
 from paper_tables import CROSSPRIME
 
@@ -88,7 +87,7 @@ def test_the_figure_draws_the_law_of_the_table() -> None:
             assert (high - low) / 2 == pytest.approx(ours.cell(modulus, f"std(λ = {decay:g})").ours)
         fit = next(one for one in panel.series if one.label.startswith(f"p = {modulus}: C = "))
         assert fit.y[0] == ours.cell(modulus, "C_p").ours
-        assert fit.quantity == ours.cell(modulus, "C_p").quantity == LAWS[f"p = {modulus}"].key
+        assert fit.quantity == ours.cell(modulus, "C_p").quantity == task_law(f"add_mod{modulus}").key
 
 
 def test_a_title_says_how_many_draws_a_prime_has() -> None:
@@ -97,44 +96,3 @@ def test_a_title_says_how_many_draws_a_prime_has() -> None:
     title = figure("fig-crossprime", Evidence({"crossprime": draws})).title
     assert title.endswith(" replicates per prime")
     assert "forks, 1 to " in title
-
-
-@pytest.mark.parametrize("name", ["law-fits-three-primes", "law-constant-falls", "law-131-fails"])
-def test_claims_hold_where_runs_follow_the_paper_and_fail_where_they_contradict_it(name: str) -> None:
-    assert is_decisive(name)
-
-
-def test_a_time_that_does_not_depend_on_the_decay_falls_more_slowly_than_its_inverse() -> None:
-    """Both kinds of planted runs flatten; of forks that obey C/λ exactly the claim is not reproduced."""
-    assert finding("law-flattens").verdict is finding("law-flattens", follows=False).verdict is Verdict.REPRODUCED
-    obeying = {
-        f"add_mod97_d{draw}_x{decay}": {"grok": 1000 + 3000 // decay, "last": 9000}
-        for draw in (42, 123, 0, 1, 2)
-        for decay in (1, 2, 3, 5)
-    }
-    assert judge(CLAIMS["law-flattens"], evidence("crossprime", obeying)).verdict is Verdict.NOT
-
-
-def test_single_draws_vary_where_their_times_do() -> None:
-    assert finding("law-per-draw").verdict is Verdict.NOT  # the planted draws are all alike
-    draws = {name: what for name, what in reported_draws().items() if what["grok"]}
-    for modulus in (53, 97):
-        draws[f"add_mod{modulus}_d42_x1"] = {"grok": 2600, "last": 9000}
-    found = evidence("crossprime", reported_draws() | draws)
-    assert judge(CLAIMS["law-per-draw"], found).verdict is Verdict.REPRODUCED
-
-
-def test_fewer_forks_than_reported_leave_the_claims_undecided_and_the_table_filled() -> None:
-    draws = {name: what for name, what in reported_draws().items() if "mod53_d2_" not in name}
-    found = evidence("crossprime", draws)
-    for name in ("law-fits-three-primes", "law-constant-falls", "law-per-draw"):
-        assert judge(CLAIMS[name], found).verdict is Verdict.TOO_FEW
-        assert judge(CLAIMS[name], found).why == "16 of the 20 forks that it needs are there."
-    assert table("tab-crossprime", found).cell("53", "C_p").ours is not None
-
-
-def test_the_paper_contradicts_itself_on_the_number_of_draws() -> None:
-    found = finding("five-draws")
-    assert found.verdict is Verdict.INCONSISTENT
-    assert found.value.startswith("p = 53: 5 of 5 grok at λ = 5, ")
-    assert finding("law-constant-falls").n == finding("law-fits-three-primes").n == 60

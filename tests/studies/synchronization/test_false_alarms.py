@@ -5,16 +5,13 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import numpy as np
 import pytest
 import scipy.stats
 from exact import same_share
-from judged import CLAIMS, is_decisive, only
-from paper_runs import evidence as followed
-from paper_runs import record_of
+from judged import only
 from planted import EMPTY, evidence, run, together
 
-from grokscope.studies import Evidence, judge
+from grokscope.studies import Evidence
 from grokscope.studies.synchronization.experiments import EXPERIMENTS
 from grokscope.studies.synchronization.false_alarms import SUPPLEMENTS
 from grokscope.view.table import Cell, Table
@@ -162,17 +159,3 @@ def test_without_runs_every_row_and_the_sentence_say_so() -> None:
     rows = table(EMPTY).rows
     assert all(row[1].ours == "not measured" and all(cell.ours is None for cell in row[2:]) for row in rows)
     assert "not known" in sentence(EMPTY)
-
-
-def test_a_predictor_raises_no_alarm_where_nothing_groks() -> None:
-    assert is_decisive("no-false-alarms")
-
-
-def test_false_alarms_are_counted_by_configuration() -> None:
-    names = ("weak_decay_s42", "weak_decay_s0", "shuffled_s42")
-    specs = {name: followed(True).records["negatives"][name].spec for name in names}
-    syncs = (900, None, 4000)
-    runs = {name: record_of(spec, None, sync) for (name, spec), sync in zip(specs.items(), syncs, strict=True)}
-    found = judge(CLAIMS["no-false-alarms"], only("negatives", **runs))
-    assert found.why.endswith(": 1 of 2 of weak_decay, 1 of 1 of shuffled; the first at step 900.")
-    assert np.isclose(found.estimate.value if found.estimate else 0, 2 / 3)

@@ -1,10 +1,9 @@
 """False alarms of FSD_gen on S5, against counts; the claim on runs that never grok."""
 
 from exact import clopper_pearson, same_share
-from judged import CLAIMS, is_decisive
 from planted import EMPTY, evidence
 
-from grokscope.studies import Evidence, Verdict, judge
+from grokscope.studies import Evidence
 from grokscope.studies.synchronization.group_alarms import SUPPLEMENTS
 from grokscope.view.table import Cell, Table
 
@@ -43,14 +42,3 @@ def test_without_runs_every_row_says_so_and_the_sentence_too() -> None:
     found = table(EMPTY)
     assert all(row[1].ours == "no runs" for row in found.rows)
     assert "not known" in sentence(found)
-
-
-def test_a_measure_that_fires_without_grokking_does_not_predict_it() -> None:
-    assert is_decisive("s5-never-groks")
-    few = evidence("symmetric", {"S5_f0.3_s42": {}, "S5_f0.3_s0": {}})
-    assert judge(CLAIMS["s5-never-groks"], few).verdict is Verdict.TOO_FEW
-    assert table(few).cell("all, never grokked", "Runs").ours == 2
-    half = evidence("symmetric", {f"S5_f0.3_s{seed}": {"sync": 500 if seed == 0 else None} for seed in SEEDS})
-    found = judge(CLAIMS["s5-never-groks"], half)
-    assert (found.value, found.verdict) == ("crosses in 1 of 5 runs that do not grok", Verdict.PARTLY)
-    assert CLAIMS["s5-never-groks"].quantity.key == table(half).cell("all, never grokked", "FSD_gen fired").quantity

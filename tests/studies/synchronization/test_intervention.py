@@ -4,14 +4,12 @@ from math import isnan
 
 import pytest
 from built import figure, labelled, table
-from judged import CLAIMS, finding, is_decisive, with_runs
 from lifelike import lifelike
 from paper_runs import evidence as followed
-from paper_runs import record_of
 from planted import EMPTY, agree, evidence
 from planted_forks import reported_forks
 
-from grokscope.studies import Evidence, Verdict, judge
+from grokscope.studies import Evidence
 
 
 def test_the_intervention_comes_out_as_reported() -> None:
@@ -71,35 +69,3 @@ def test_a_title_says_how_many_seeds_a_branch_has() -> None:
     runs = lifelike(7, ("fork",)).experiment("fork")
     few = {name: record for name, record in runs.items() if "s42" in name or name.endswith("_x1")}
     assert "all seeds, 1 to 7 per λ" in figure("fig-wd", Evidence({"fork": few})).title
-
-
-@pytest.mark.parametrize("name", ["fork-order", "fork-10-fails", "fork-4-5-unstable"])
-def test_claims_hold_where_runs_follow_the_paper_and_fail_where_they_contradict_it(name: str) -> None:
-    assert is_decisive(name)
-
-
-def test_claims_are_about_what_the_table_shows() -> None:
-    """Forks that grok between the paper's evaluations are seen at the next of them, in the table and in the claims."""
-    runs = {f"add_mod97_s42_x{decay}": 1000 + steps for decay, steps in ((1, 3200), (2, 1600), (3, 1100))}
-    specs = {name: followed(True).records["fork"][name].spec for name in runs}
-    changed = {name: record_of(specs[name], grok, 1000, memorized=1000) for name, grok in runs.items()}
-    found = with_runs("fork", **changed)
-    assert judge(CLAIMS["fork-order"], found).value == "3,500, 2,000, 1,500"
-    assert [table("tab-wd", found).cell(decay, "Δt from fork").ours for decay in "123"] == [3500, 2000, 1500]
-    assert judge(CLAIMS["fork-constant-stable"], found).value.startswith("C = 4,000, ")
-
-
-def test_parents_are_compared_one_by_one() -> None:
-    found = lifelike(5, ("fork",))
-    whole = judge(CLAIMS["fork-order"], found)
-    assert whole.all_seeds.endswith(" of 5 parents, later in 0")
-    steps = {name: record for name, record in found.experiment("fork").items() if not name.startswith("add_mod97_s1_")}
-    assert " of 4 parents" in judge(CLAIMS["fork-order"], Evidence({"fork": steps})).all_seeds
-
-
-def test_branches_that_are_missing_leave_claims_undecided() -> None:
-    runs = {name: record for name, record in followed(True).records["fork"].items() if not name.endswith("_x3")}
-    found = judge(CLAIMS["fork-order"], Evidence({"fork": runs}))
-    assert found.verdict is Verdict.TOO_FEW
-    assert found.why == "2 of the 3 branches that it needs are there."
-    assert finding("fork-order").all_seeds == ""

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from built import sentence, table
 from exact import same_share
-from judged import is_decisive
 from lifelike import lifelike
 from planted import EMPTY, evidence
 
@@ -60,7 +59,3 @@ def test_whole_experiments_give_a_sentence_and_letters_that_latex_knows() -> Non
     made = table("sup-thresholds-mechanism", lifelike(4, ("threshold",)))
     assert sentence(made).count(" of 4 at ") == 4
     assert b"U+" not in latex_of(made)
-
-
-def test_scaling_collapses_where_runs_follow_the_paper_and_not_where_they_contradict_it() -> None:
-    assert is_decisive("scaling-collapses")

@@ -3,13 +3,12 @@
 from dataclasses import replace
 from functools import cache
 
-import pytest
-from judged import CLAIMS, is_decisive, only
+from judged import only
 from lifelike import lifelike
 from paper_runs import evidence as followed
 from planted import EMPTY, agree, evidence, reported_base
 
-from grokscope.studies import Evidence, Verdict, judge
+from grokscope.studies import Evidence
 from grokscope.studies.synchronization.experiments import EXPERIMENTS
 from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.studies.synchronization.restricted_loss import FIGURES, TABLES
@@ -46,26 +45,6 @@ def test_the_restricted_loss_comes_out_as_reported() -> None:
     agree(found, list(EXLOSS), [column.name for column in found.columns[1:]])
     assert round(float(found.cell("mean, the paper's additions", "Restricted loss lead").ours)) == -167  # type: ignore[arg-type]
     assert found.cell("mean, the paper's additions", "FSD earlier?").ours == 1.0
-
-
-def test_what_was_not_measured_is_empty_and_a_note_says_so() -> None:
-    found = table(evidence("base", {"add_mod97_s42": {"grok": 3000, "sync": 2000}}))
-    assert any(note.endswith("not measured, so left empty: add_mod97_s42.") for note in found.notes)
-    bare = {name: replace(run, checkpoints={}) for name, run in followed(True).records["base"].items()}
-    for name in ("fsd-before-restricted", "restricted-never-leads", "restricted-late-113"):
-        assert judge(CLAIMS[name], only("base", **bare)).verdict is Verdict.TOO_FEW, name
-
-
-@pytest.mark.parametrize("name", ["fsd-before-restricted", "restricted-never-leads", "restricted-late-113"])
-def test_claims_hold_on_runs_that_follow_the_paper_and_fail_on_others(name: str) -> None:
-    assert is_decisive(name)
-
-
-def test_all_seeds_are_those_that_grokked_where_others_were_not_measured() -> None:
-    base = dict(followed(True).records["base"])
-    base["add_mod97_s7"] = replace(evidence("base", {"add_mod97_s7": {}}, 10).records["base"]["add_mod97_s7"])
-    found = judge(CLAIMS["fsd-before-restricted"], only("base", **base))
-    assert found.all_seeds.endswith("over 49 runs")
 
 
 def test_leads_are_drawn_as_reported() -> None:

@@ -2,13 +2,9 @@
 
 import pytest
 from built import table
-from judged import finding, is_decisive
-from paper_runs import evidence as followed
 from planted import EMPTY, agree, evidence, ours
 from planted_forks import reported_forks
 
-from grokscope.studies import Verdict
-from grokscope.studies.synchronization.timing_law import FITTED, branch_law
 from paper_tables import TIMING_FIT
 
 
@@ -44,16 +40,3 @@ def test_without_runs_nothing_is_filled_in() -> None:
     found = table("tab-timing", EMPTY)
     assert all(cell.ours is None for row in found.rows for cell in row[1:])
     assert found.notes[-1].startswith("Not trained, so left empty:")
-
-
-@pytest.mark.parametrize("name", ["fork-constant-stable", "fork-constant-all", "rerun-spread"])
-def test_claims_hold_where_runs_follow_the_paper_and_fail_where_they_contradict_it(name: str) -> None:
-    assert is_decisive(name)
-
-
-def test_a_claim_has_the_number_of_the_table() -> None:
-    found = followed(True)
-    cell = table("tab-timing", found).cell("C, λ ≤ 5", "C")
-    assert cell.quantity == branch_law(FITTED).key
-    assert finding("fork-constant-all").value.startswith(f"C = {cell.ours:,.0f}, ")
-    assert finding("fork-constant-all", follows=False).verdict is not Verdict.REPRODUCED

@@ -129,7 +129,7 @@ def test_without_runs_no_claim_is_judged_and_nothing_is_shown() -> None:
     for claim in STUDY.claims:
         finding = judge(claim, empty)
         assert finding.n == 0
-        assert finding.verdict is Verdict.TOO_FEW
+        assert finding.verdict is Verdict.NOT_TESTABLE
     [table] = [item.build(empty) for item in STUDY.tables]
     [figure] = [item.build(empty) for item in STUDY.figures]
     assert isinstance(table, Table)

@@ -71,7 +71,11 @@ def _table(name: str, title: str, experiment: str, unseen: str = "") -> Callable
 
 def tab_verdicts(evidence: Evidence) -> Table:
     """What each rule compares, with its value."""
-    rows = tuple(_verdict(evidence, claim.name, claim.quantity) for claim in verdicts.CLAIMS)
+    rows = tuple(
+        _verdict(evidence, claim.name, claim.estimand)
+        for claim in verdicts.CLAIMS
+        if isinstance(claim.estimand, Quantity)
+    )
     columns = (Column("Claim"), Column("Value", digits=2), Column("In words"))
     notes = ("Which rule gives which verdict stands with the claims: `grokscope reproduce steering --claims`.",)
     return Table("tab-verdicts", "tab:verdicts", "The recipe and the published accelerators", columns, rows, notes)

@@ -1,7 +1,7 @@
 """What is judged, by rules that were written before any run: the recipe, and each published accelerator."""
 
 from grokscope.studies import Claim, Rule
-from grokscope.studies.rule import above, all_of, at_least, at_most, below
+from grokscope.studies.rule import above, all_of, at_least, at_most
 from grokscope.studies.steering.arms import PUBLISHED
 from grokscope.studies.steering.quantities import accelerator, reliability, speed_up, stays
 
@@ -17,7 +17,7 @@ RECIPE = (
         "the question of this study",
         "≥ 98 %",
         reliability(),
-        Rule(at_least(RELIABLE), partly=at_least(0.9)),
+        Rule.of_many(at_least(RELIABLE)),
         "tab-verdicts",
     ),
     Claim(
@@ -26,7 +26,7 @@ RECIPE = (
         "the question of this study",
         "≥ 2 times",
         speed_up("one λ"),
-        Rule(at_least(WANTED, end="low"), partly=at_least(WANTED)),
+        Rule.of_many(at_least(WANTED, "value, low")),
         "tab-verdicts",
     ),
     Claim(
@@ -35,7 +35,7 @@ RECIPE = (
         "the question of this study",
         "≥ 2 times",
         speed_up("hindsight"),
-        Rule(at_least(WANTED, end="low"), partly=at_least(WANTED)),
+        Rule.of_many(at_least(WANTED, "value, low")),
         "tab-verdicts",
     ),
     Claim(
@@ -44,7 +44,7 @@ RECIPE = (
         "the question of this study",
         "≤ 2 %",
         stays(),
-        Rule(at_most(0.02), partly=at_most(0.1)),
+        Rule.of_many(at_most(0.02)),
         "tab-verdicts",
     ),
 )
@@ -56,7 +56,7 @@ ACCELERATORS = tuple(
         source,
         "sooner",
         accelerator(family),
-        Rule(all_of(above(1.0, end="low"), at_most(LOST, "lost")), partly=all_of(above(1.0), below(0.2, "lost"))),
+        Rule.of_many(all_of(above(1.0, "value, low"), at_most(LOST, "lost"))),
         "tab-verdicts",
     )
     for family, source in PUBLISHED.items()

@@ -6,9 +6,11 @@ from grokscope.studies.synchronization import (
     accelerator,
     architecture,
     censored_law,
+    clock,
     crossprime,
     false_alarms,
     formulas,
+    fsd_values,
     group_alarms,
     group_curves,
     groups,
@@ -22,11 +24,13 @@ from grokscope.studies.synchronization import (
     restricted_loss,
     sensitivity,
     specification_curve,
+    stability,
     threshold,
     timing_law,
 )
 from grokscope.studies.synchronization.edition import NEW, RUN_SETS
 from grokscope.studies.synchronization.experiments import EXPERIMENTS, quick_runs
+from grokscope.studies.synchronization.message import MESSAGE
 from grokscope.studies.synchronization.models import save_models
 
 __all__ = ["STUDY"]
@@ -34,6 +38,7 @@ __all__ = ["STUDY"]
 # In the paper's order.
 SECTIONS = (
     leads,
+    fsd_values,
     lead_share,
     restricted_loss,
     false_alarms,
@@ -47,6 +52,7 @@ SECTIONS = (
     timing_law,
     crossprime,
     censored_law,
+    clock,
     threshold,
     norm_interventions,
     accelerator,
@@ -55,6 +61,7 @@ SECTIONS = (
     group_alarms,
     sensitivity,
     specification_curve,
+    stability,
 )
 
 STUDY = Study(
@@ -64,6 +71,7 @@ STUDY = Study(
     run_sets=RUN_SETS,
     quick=quick_runs,
     save_models=save_models,
+    message=MESSAGE,
     # At every checkpoint; readings that a task does not have are left out.
     measures=(
         "fsd",

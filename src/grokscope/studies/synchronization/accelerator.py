@@ -4,9 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import isnan
 from statistics import fmean
+from typing import Any
 
 from grokscope.studies import (
     Claim,
+    Contradiction,
+    Estimand,
     Evidence,
     Item,
     Measured,
@@ -15,17 +18,21 @@ from grokscope.studies import (
     Records,
     Rule,
     Selection,
+    Stratum,
     cell,
     configuration,
     rule,
 )
+from grokscope.studies.reduction import mean
 from grokscope.studies.synchronization import readings, series
 from grokscope.studies.synchronization.comparisons import grokking, measure_grokking
+from grokscope.studies.synchronization.designs import as_flag, step_or_inf
+from grokscope.timeline import Outcome, StabilityStatus
 from grokscope.view.charts.figure import Figure, Panel, Series
 from grokscope.view.numbers import format_percent, format_range
 from grokscope.view.table import not_trained
 
-__all__ = ["CLAIMS", "FIGURES"]
+__all__ = ["CLAIMS", "CONTRADICTIONS", "FIGURES"]
 
 SEEDS = (42, 0, 1)  # reported
 HIGHS = ("3", "5", "10")
@@ -85,58 +92,9 @@ def saved(runs: Selection, name: str, against: str = "fixed") -> Quantity:
     return Quantity("steps saved", runs, _saved, None, {"name": name, "against": against})
 
 
-def _savings(found: Mapping[str, Measured], suffix: str) -> Measured:
-    """Steps saved, side by side, with how often λ rose too late to do anything."""
-    late = {name: text for one in found.values() for name, text in one.parts.items() if name.startswith("late in ")}
-    return Measured(
-        {name: one.parts.get("value") for name, one in found.items()},
-        text=", ".join(f"{name}: {one.text}{suffix * (one.text != 'none')}" for name, one in found.items()),
-        n=sum(one.n for one in found.values()),
-        note=f"Over the seeds at which both grok. {_late_note(late.values())}".rstrip(),
-        missing=next((one.missing for one in found.values() if one.missing), ""),
-    )
-
-
 def _late_note(late: Iterable[Part]) -> str:
     shown = [str(text) for text in late if text]
     return f"λ rose only after grokking, or never, in: {', '.join(shown)}." if shown else ""
-
-
-def savings(names: Mapping[str, str], is_reported: bool, against: str = "fixed", suffix: str = "") -> Quantity:
-    """Steps that several configurations, by what they are called, save against another."""
-    select = reported_seeds if is_reported else every_seed
-    return Quantity(
-        f"share of the steps of {against} that are saved by {' and '.join(names.values())}",
-        select(*names.values()),
-        _savings,
-        None,
-        {"suffix": suffix},
-        members={label: saved(select(name, against), name, against) for label, name in names.items()},
-    )
-
-
-def _counts(found: Mapping[str, Measured]) -> Measured:
-    """How many runs grok, by configuration and in all."""
-    n, grok = sum(one.n for one in found.values()), sum(one.number("grok") for one in found.values())
-    late = [f"{name} {one.number('late'):g} of {one.n}" for name, one in found.items() if one.number("late") > 0]
-    return Measured(
-        {"grok": grok, "never grok": n - grok},
-        text=", ".join(f"{name}: {one.number('grok'):g} of {one.n} grok" for name, one in found.items()),
-        n=n,
-        note=f"{grok:g} of {n} grok. {_late_note(late)}".rstrip(),
-        missing=next((one.missing for one in found.values() if one.missing), ""),
-    )
-
-
-def counts(names: tuple[str, ...], is_reported: bool) -> Quantity:
-    """How many runs of configurations grok, at the reported seeds or at all."""
-    select = reported_seeds if is_reported else every_seed
-    return Quantity(
-        f"runs of {' and '.join(names)} that grok",
-        select(*names),
-        _counts,
-        members={name: grokking(select(name)) for name in names},
-    )
 
 
 def _figure_8(evidence: Evidence) -> Figure:
@@ -226,59 +184,162 @@ def _count(evidence: Evidence, quantity: Quantity) -> str:
     return f"{found.number('grok'):g}/{found.n}" if found.parts else f"0/{found.n}"
 
 
-SAVED = {f"λ = {high}": f"fsd_x{high}" for high in ("3", "5")}
-SOONER = {"at memorisation": "mem_x3", "at step 300": "early_x3"}
-STABLE, EARLY = ("fsd_x3", "fsd_x5"), ("mem_x10", "early_x10")
+def _read_arms(runs: Records, names: tuple[str, ...]) -> Mapping[str, float]:
+    """Of one seed, for each configuration: when it groks, if it does, and whether it then falls apart or stays."""
+    if any(name not in runs for name in names):
+        return {}
+    found: dict[str, float] = {}
+    for name in names:
+        events = runs[name].timeline
+        groks, status = events.grokked is not None, events.stable.status
+        found[f"grok {name}"] = step_or_inf(events.grokked)
+        found[f"groks {name}"] = as_flag(groks)
+        found[f"falls apart {name}"] = as_flag(groks and events.outcome is Outcome.UNSTABLE_AFTER)
+        found[f"stays {name}"] = as_flag(status is StabilityStatus.STABLE)
+    return found
+
+
+def _derive_savings(parts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """1 − mean grok step of every configuration over that of the first; never is later than all."""
+    steps = {name.removeprefix("grok "): value for name, value in parts.items() if name.startswith("grok ")}
+    first, *others = steps
+    return {f"saves {name}": 1 - steps[name] / steps[first] for name in others}
+
+
+def _arms(
+    name: str, names: tuple[str, ...], text: str, effect: tuple[str | tuple[str, ...], str], of_all: bool = False
+) -> Estimand:
+    """Configurations at three seeds, or at all."""
+    runs = every_seed(*names)
+    own = tuple(f"s{seed}" for seed in SEEDS)
+    stratum = Stratum("seeds of add_mod97", runs, None if of_all else len(SEEDS), () if of_all else own)
+    parts = {
+        f"{what} {one}": mean(f"{what} {one}") for one in names for what in ("grok", "groks", "falls apart", "stays")
+    }
+    return Estimand(
+        name, (stratum,), _read_arms, parts, text, effect, "seed", options={"names": names}, derive=_derive_savings
+    )
+
+
+RAISED_AT_FSD = ("fsd_x3", "fsd_x5")
 CLAIMS = (
     Claim(
         "accelerator-saves",
-        "Raising λ at the FSD crossing saves 36 to 43 % of the steps to grokking.",
+        "Raising λ when FSD crosses saves 36 to 43 % of the steps to grokking.",
         "Abstract, §6, Figure 8",
         "36 to 43 %",
-        savings(SAVED, is_reported=True),
-        Rule(rule.every(rule.at_least(0.36), *SAVED), rule.every(rule.above(0), *SAVED)),
+        _arms(
+            "steps saved against fixed λ",
+            ("fixed", *RAISED_AT_FSD),
+            "{saves fsd_x3:.0%} at λ = 3, {saves fsd_x5:.0%} at λ = 5",
+            (("saves fsd_x3", "saves fsd_x5"), ".0%"),
+        ),
+        Rule(rule.every(rule.between(0.31, 0.48), "saves fsd_x3", "saves fsd_x5")),
         "fig-accelerator",
-        savings(SAVED, is_reported=False),
     ),
     Claim(
-        "accelerator-stable",
-        "The FSD-timed rise groks on three of three seeds up to λ = 5.",
+        "accelerator-beats-random",
+        "Raising λ when FSD crosses saves at least 10 % of the steps against raising it at a random step.",
+        "§6: FSD's timing carries information; tested here",
+        "not tested",
+        _arms(
+            "steps saved against a random trigger",
+            ("random_x3", "fsd_x3"),
+            "{saves fsd_x3:.0%}",
+            ("saves fsd_x3", ".0%"),
+            of_all=True,
+        ),
+        Rule.of_many(rule.at_least(0.1, "saves fsd_x3")),
+        "fig-accelerator",
+        "new",
+    ),
+    Claim(
+        "accelerator-groks",
+        "With λ raised at the FSD crossing three of three seeds grok up to λ = 5.",
         "§6",
         "3 of 3",
-        counts(STABLE, is_reported=True),
-        Rule(rule.more_than(1, "grok", operator="="), rule.more_than(1 / 2, "grok")),
+        _arms(
+            "grokking with λ raised at the FSD crossing",
+            RAISED_AT_FSD,
+            "λ = 3: {groks fsd_x3:.0%}, λ = 5: {groks fsd_x5:.0%}",
+            (tuple(f"groks {name}" for name in RAISED_AT_FSD), ".0%"),
+        ),
+        Rule(rule.every(rule.equals(1), *(f"groks {name}" for name in RAISED_AT_FSD))),
         "fig-accelerator",
-        counts(STABLE, is_reported=False),
-        over="",
+    ),
+    Claim(
+        "accelerator-stays-stable",
+        "Raising λ at the FSD crossing does not destabilise training: no run falls apart after grokking.",
+        "Abstract, §6",
+        "stable",
+        _arms(
+            "runs that fall apart after grokking",
+            RAISED_AT_FSD,
+            "λ = 3: {falls apart fsd_x3:.0%}, λ = 5: {falls apart fsd_x5:.0%}",
+            (tuple(f"falls apart {name}" for name in RAISED_AT_FSD), ".0%"),
+        ),
+        Rule(rule.every(rule.equals(0), *(f"falls apart {name}" for name in RAISED_AT_FSD))),
+        "fig-accelerator",
+    ),
+    Claim(
+        "restoring-stabilises",
+        "Restoring λ after grokking keeps more runs grokked for 2,000 steps than leaving it at 5.",
+        "§6",
+        "proposed",
+        _arms(
+            "runs that stay grokked",
+            ("restored_x5", "fsd_x5"),
+            "restored {stays restored_x5:.0%}, left {stays fsd_x5:.0%}",
+            (("stays restored_x5", "stays fsd_x5"), ".0%"),
+            of_all=True,
+        ),
+        Rule.of_many(rule.falling("stays restored_x5", "stays fsd_x5")),
+        "fig-accelerator",
     ),
     Claim(
         "early-triggers-fail",
-        "Raising λ to 10 at memorisation or at an early step prevents grokking.",
+        "Raising λ to 10 at memorisation or at step 300 prevents grokking in three of three seeds.",
         "§6, Figure 8",
         "0 of 3",
-        counts(EARLY, is_reported=True),
-        Rule(rule.more_than(1, "never grok", operator="="), rule.more_than(1 / 2, "never grok")),
+        _arms(
+            "grokking with λ raised to 10 early",
+            ("mem_x10", "early_x10"),
+            "at memorisation {groks mem_x10:.0%}, at step 300 {groks early_x10:.0%}",
+            (("groks mem_x10", "groks early_x10"), ".0%"),
+        ),
+        Rule(rule.every(rule.equals(0), "groks mem_x10", "groks early_x10")),
         "fig-accelerator",
-        counts(EARLY, is_reported=False),
-        over="",
     ),
     Claim(
         "early-triggers-faster",
-        "At λ = 3 the triggers before circuit formation are faster than FSD's.",
+        "At λ = 3 raising it at memorisation or at step 300 is faster than at the FSD crossing.",
         "Figure 8",
         "faster",
-        savings(SOONER, is_reported=True, against="fsd_x3", suffix=" sooner"),
-        Rule(rule.every(rule.above(0), *SOONER), rule.any_of(*(rule.above(0, label) for label in SOONER))),
+        _arms(
+            "steps saved against the FSD trigger",
+            ("fsd_x3", "mem_x3", "early_x3"),
+            "at memorisation {saves mem_x3:.0%}, at step 300 {saves early_x3:.0%}",
+            (("saves mem_x3", "saves early_x3"), ".0%"),
+        ),
+        Rule(rule.every(rule.above(0), "saves mem_x3", "saves early_x3")),
         "fig-accelerator",
     ),
     Claim(
         "accelerator-safe-at-10",
-        "The FSD trigger remains safe at λ = 10.",
-        "§6, Figure 8",
-        "safe (caption), safe up to 5 (text)",
-        grokking(every_seed("fsd_x10")),
-        Rule(contradiction="The caption calls the FSD trigger safe at λ = 10, the text up to 5 only."),
+        "Raised to 10 at the FSD crossing, three of three seeds grok.",
+        "Figure 8, caption",
+        "safe",
+        _arms("grokking with λ raised to 10", ("fsd_x10",), "{groks fsd_x10:.0%}", ("groks fsd_x10", ".0%")),
+        Rule(rule.equals(1, "groks fsd_x10")),
         "fig-accelerator",
+    ),
+)
+CONTRADICTIONS = (
+    Contradiction(
+        "accelerator-safe-at-10",
+        "§6, Figure 8",
+        "The caption calls the FSD trigger safe at λ = 10, the text up to 5 only.",
+        ("accelerator-safe-at-10", "accelerator-groks"),
     ),
 )
 FIGURES = (Item("fig-accelerator", ("accelerator",), _figure_8),)

@@ -8,6 +8,7 @@ from grokscope.specs import Architecture, Initialization
 from grokscope.stats import clustered_share, share_that, sign_test
 from grokscope.studies import (
     Claim,
+    Estimand,
     Evidence,
     Item,
     Measured,
@@ -20,11 +21,12 @@ from grokscope.studies import (
     configuration,
     rule,
 )
+from grokscope.studies.reduction import count, mean, total
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.alarms import CANDIDATES, LOGGED, Candidate, Reading, trace
+from grokscope.studies.synchronization.designs import every_run, read_lead
 from grokscope.studies.synchronization.experiments import EXPERIMENTS
 from grokscope.studies.synchronization.sentences import quote
-from grokscope.view.numbers import format_estimate, format_step
 from grokscope.view.table import Column, Row, Table, text
 
 __all__ = ["CLAIMS", "SUPPLEMENTS"]
@@ -206,42 +208,58 @@ def _warning(table: Table, row: Row) -> str:
     return f"{str(row[0].ours).partition(', at most')[0]} {warned}, median lead {steps}"
 
 
-def _false_alarms(records: Records, at_least: int) -> Measured:
-    """In how many of the runs that do not grok FSD crosses 0.80 at any evaluation."""
-    runs = {name: record for name, record in records.items() if record.timeline.grokked is None}
-    if len(runs) < at_least:
-        return Measured.lacking(len(runs), at_least, "runs that did not grok")
-    steps = {name: step for name, record in runs.items() if (step := record.timeline.sync.step) is not None}
-    seeds = [record.spec.seeds.split for record in runs.values()]
-    found, crossed = clustered_share((name in steps for name in runs), seeds), Counter(map(configuration, steps))
-    assert found is not None
-    counts = Counter(map(configuration, runs))
-    listed = ", ".join(f"{crossed[name]} of {count} of {name}" for name, count in counts.items())
-    first = format_step(min(steps.values(), default=None))
-    return Measured.of(
-        found,
-        text=f"crosses in {len(steps)} of {len(runs)} runs that do not grok",
-        n=len(runs),
-        note=f"False alarms: {format_estimate(found, 2)}: {listed}; the first at step {first}.",
-        **{"runs that cross": len(steps)},
+def _alarms(name: str, configurations: tuple[str, ...], experiment: str) -> Estimand:
+    return Estimand(
+        name,
+        every_run(*configurations, experiment=experiment),
+        read_lead,
+        {
+            "crosses": total("does not grok, but crosses"),
+            "did not grok": count("does not grok, but crosses"),
+            "share": mean("does not grok, but crosses"),
+        },
+        "{crosses:.0f} of {did not grok:.0f}",
+        ("share", ".0%"),
     )
 
 
 CLAIMS = (
     Claim(
         "no-false-alarms",
-        "FSD is a predictor of grokking.",
-        "Abstract, §5.2, tested here on runs that do not grok",
+        "FSD does not cross its threshold in runs that cannot grok, because their labels are shuffled.",
+        "Abstract, §5.2: FSD predicts grokking; tested here",
         "not tested",
-        Quantity(
-            "share with FSD ≥ 0.80 among the runs that do not grok",
-            Selection(("negatives",)),
-            _false_alarms,
-            None,
-            {"at_least": 3},
-        ),
-        Rule(rule.equals(0, "runs that cross"), rule.below(0.5)),
+        _alarms("crossings with shuffled labels", ("shuffled",), "negatives"),
+        Rule.of_many(rule.at_most(0.05, "share")),
         "sup-false-alarms",
+        "new",
+    ),
+    Claim(
+        "no-false-alarms-without-structure",
+        "FSD does not cross its threshold on a random table or a random Latin square, where nothing can be found.",
+        "Abstract, §5.2: FSD predicts grokking; tested here",
+        "not tested",
+        _alarms("crossings without structure", ("latin97", "random97"), "structureless"),
+        Rule.of_many(rule.at_most(0.05, "share")),
+        "sup-false-alarms",
+        "new",
+    ),
+    Claim(
+        "late-grokking-leads",
+        "With 15 % of the pairs, where runs grok late if at all, FSD crosses before grokking in most that grok.",
+        "asked here",
+        "—",
+        Estimand(
+            "leads with little data",
+            every_run("little_data", experiment="long"),
+            read_lead,
+            {"share": mean("first"), "groks": mean("groks")},
+            "{share:.0%} of those that grok",
+            ("share", ".0%"),
+        ),
+        Rule.of_many(rule.above(0.5, "share")),
+        "sup-false-alarms",
+        "new",
     ),
 )
 SUPPLEMENTS = (Item("sup-false-alarms", ("base", "negatives"), _table, _sentence),)

@@ -4,8 +4,23 @@ from dataclasses import replace
 
 from grokscope.specs import ReadingSpec
 from grokscope.stats import clustered_share
-from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
+from grokscope.studies import (
+    Claim,
+    Estimand,
+    Evidence,
+    Item,
+    Measured,
+    Part,
+    Quantity,
+    Records,
+    Rule,
+    Selection,
+    cell,
+    rule,
+)
+from grokscope.studies.reduction import mean
 from grokscope.studies.synchronization import readings
+from grokscope.studies.synchronization.designs import every_run, read_lead
 from grokscope.studies.synchronization.groups import CONTROLS, EVERY, FRACTIONS, seeds_at
 from grokscope.studies.synchronization.sentences import empty_row, has_runs, quote
 from grokscope.timeline import Flag
@@ -120,12 +135,20 @@ def _false_alarms_sentence(table: Table) -> str:
 CLAIMS = (
     Claim(
         "s5-never-groks",
-        "FSD_gen predicts grokking on S5.",
-        "§7, tested here on runs that never grok",
+        "On S5 FSD_gen does not cross in runs that do not grok.",
+        "§7: FSD_gen predicts grokking; tested here with 30 % of the pairs, where runs had not grokked at the end",
         "not tested",
-        fired(EVERY, groks=False),
-        Rule(rule.equals(0), rule.below(0.5)),
+        Estimand(
+            "crossings of FSD_gen without grokking",
+            every_run("S5_f0.3", experiment="symmetric"),
+            read_lead,
+            {"share": mean("does not grok, but crosses"), "groks": mean("groks")},
+            "{share:.0%}",
+            ("share", ".0%"),
+        ),
+        Rule.of_many(rule.at_most(0.05, "share")),
         "sup-s5-false",
+        "new",
     ),
 )
 SUPPLEMENTS = (Item("sup-s5-false", ("symmetric",), _false_alarms, _false_alarms_sentence),)

@@ -7,12 +7,26 @@ from math import isfinite, isnan, nan
 
 from grokscope.law import Ending
 from grokscope.stats import Estimate, kaplan_meier
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
+from grokscope.studies import (
+    Claim,
+    Evidence,
+    Item,
+    Measured,
+    Quantity,
+    Records,
+    Rule,
+    Selection,
+    Stratum,
+    cell,
+    rule,
+)
+from grokscope.studies.reduction import mean, total
 from grokscope.studies.synchronization import readings, series
+from grokscope.studies.synchronization.branches import at, branch_estimand, derive_law
 from grokscope.studies.synchronization.forks import law, times_to_grok
 from grokscope.studies.synchronization.reported import REPORTED
 from grokscope.view.charts.figure import Figure, Panel, Series
-from grokscope.view.numbers import format_number, format_range
+from grokscope.view.numbers import format_range
 from grokscope.view.table import Column, Row, Table, Value, not_trained, text
 
 __all__ = ["CLAIMS", "DECAYS", "FIGURES", "SEEN", "TABLES", "all_branches", "branch", "branches", "untrained_branches"]
@@ -69,59 +83,6 @@ def speedup(decay: str) -> Quantity:
         readings.CADENCE,
         members={"control": branch("1"), "branch": branch(decay)},
     )
-
-
-def _order(found: Mapping[str, Measured]) -> Measured:
-    """Whether Δt falls from each λ to the next, and from the first to the last, in one parent; never is infinite."""
-    missing = sum(bool(one.missing) for one in found.values())
-    if missing:
-        return Measured.lacking(len(found) - missing, len(found), "branches")
-    return _falls([[one.number("steps") for one in found.values()]])
-
-
-def _orders(records: Records) -> Measured:
-    """In how many parents Δt falls from each λ to the next, and from the first to the last."""
-    draws: dict[object, list[float]] = {}
-    for run in sorted(readings.forked_runs(records), key=lambda run: run.weight_decay):
-        draws.setdefault(run.draw, []).append(float("inf" if run.steps_to_grok is None else run.steps_to_grok))
-    return _falls([steps for steps in draws.values() if len(steps) == 3])
-
-
-def _falls(parents: list[list[float]]) -> Measured:
-    strict = sum(first > second > third for first, second, third in parents)
-    ends = sum(steps[0] > steps[2] for steps in parents)
-    one = ", ".join(map(format_number, parents[0])) if len(parents) == 1 else ""
-    later = sum(first < second or second < third for first, second, third in parents)
-    return Measured(
-        {"strictly falling": strict, "falling from 1 to 3": ends, "parents": len(parents)},
-        text=one or f"strictly earlier in {strict} of {len(parents)} parents, later in {later}",
-        n=3 * len(parents),
-        note=f"Δt at λ = 3 is shorter than at λ = 1 in {ends} of {len(parents)} {'parent' if one else 'parents'}.",
-    )
-
-
-def order() -> Quantity:
-    """Whether Δt of the reported run falls with λ."""
-    return Quantity(
-        "order of Δt",
-        branches(*DECAYS[:3]),
-        _order,
-        readings.CADENCE,
-        members={decay: branch(decay) for decay in DECAYS[:3]},
-    )
-
-
-def _unstable(found: Mapping[str, Measured]) -> Measured:
-    """How many branches become unstable after grokking."""
-    missing = next((one.missing for one in found.values() if one.missing), "")
-    n, groks = sum(one.n for one in found.values()), sum(one.n - one.number("never grok") for one in found.values())
-    count = int(sum(one.number("unstable after grokking") for one in found.values())) if not missing else 0
-    return Measured({"unstable after grokking": count}, f"{count} of {n}", n, f"{groks:g} of {n} grok.", missing)
-
-
-def unstable_branches(runs: Selection, members: Mapping[str, Quantity]) -> Quantity:
-    """Branches that become unstable after grokking, counted over those of several λ."""
-    return Quantity("branches that fail after grokking", runs, _unstable, readings.CADENCE, members=members)
 
 
 def _table_4(evidence: Evidence) -> Table:
@@ -256,45 +217,107 @@ def _bars(evidence: Evidence) -> Series:
     return Series("Δt, seed 42", "bars", "restored", "run", places, values, (), (), words, 0.6, quantity=keys)
 
 
+ONE_PARENT = (Stratum("parents of add_mod97", all_branches(*DECAYS), 1, (RUN,)),)
+STABLE, FITTED, EVERY = (tuple(map(float, DECAYS[:count])) for count in (3, 5, 6))
+IN_ORDER = "{Δt (λ = 1):,.0f}, {Δt (λ = 2):,.0f}, {Δt (λ = 3):,.0f}"
+FALLS = {"falls": total("falls"), "share that falls": mean("falls")}
+
+
+def _law_claim(
+    name: str, statement: str, where: str, reported: str, decays: tuple[float, ...], c: int, least: float
+) -> Claim:
+    """Δt = C/λ on the branches of one parent, with the reported C within 20 %, and R²."""
+    estimand = branch_estimand(
+        f"C = mean(λΔt), λ ≤ {decays[-1]:g}",
+        ONE_PARENT,
+        decays,
+        {"Δt": "mean"},
+        "C = {C:,.0f}, R² = {R²:.2f}",
+        ("C", ",.0f"),
+        derive_law,
+        readings.CADENCE,
+    )
+    return Claim(
+        name,
+        statement,
+        where,
+        reported,
+        estimand,
+        Rule(rule.all_of(rule.within(0.2, c, "C"), rule.at_least(least, "R²"))),
+        "tab-timing",
+    )
+
+
 CLAIMS = (
     Claim(
         "fork-order",
         "More weight decay at the fork gives strictly earlier grokking at λ = 1, 2, 3.",
         "§5.3, Table 4, Figure 3",
         "3,000, 1,500, 1,000",
-        order(),
-        Rule(
-            rule.more_than(1, "strictly falling", "parents", "="),
-            rule.more_than(1, "falling from 1 to 3", "parents", "="),
+        branch_estimand(
+            "order of Δt",
+            ONE_PARENT,
+            STABLE,
+            {"Δt": "mean"},
+            IN_ORDER,
+            ("share that falls", ".0%"),
+            cadence=readings.CADENCE,
+            whole=FALLS,
         ),
+        Rule(rule.more_than(1, "falls", operator="=")),
         "tab-wd",
-        Quantity("order of Δt", all_branches(*DECAYS[:3]), _orders, readings.CADENCE),
-        over="",
     ),
     Claim(
         "fork-10-fails",
         "The branch with λ = 10 never groks.",
         "§5.3, Table 4",
         "‡",
-        branch("10"),
-        Rule(rule.more_than(1, "never grok", operator="=")),
+        branch_estimand(
+            "branches at λ = 10 that never grok",
+            ONE_PARENT,
+            (10.0,),
+            {"never": "mean"},
+            "{never (λ = 10):.0f} of {n:.0f} never grok",
+            (at("never", 10), ".0%"),
+            cadence=readings.CADENCE,
+        ),
+        Rule(rule.equals(1, at("never", 10))),
         "tab-wd",
-        pooled("10"),
-        over="",
     ),
     Claim(
         "fork-4-5-unstable",
         "The branches with λ = 4 and 5 grok and then become unstable.",
         "§5.3, Table 4",
         "†, †",
-        unstable_branches(branches("4", "5"), {"4": branch("4"), "5": branch("5")}),
-        Rule(
-            rule.more_than(1, "unstable after grokking", operator="="),
-            rule.more_than(1 / 2, "unstable after grokking", operator="≥"),
+        branch_estimand(
+            "branches at λ = 4 and 5 that fail after grokking",
+            ONE_PARENT,
+            (4.0, 5.0),
+            {"unstable after": "mean"},
+            "λ = 4: {unstable after (λ = 4):.0f}, λ = 5: {unstable after (λ = 5):.0f} of {n:.0f}",
+            (at("unstable after", 5), ".0%"),
+            cadence=readings.CADENCE,
         ),
+        Rule(rule.every(rule.equals(1), at("unstable after", 4), at("unstable after", 5))),
         "tab-wd",
-        unstable_branches(all_branches("4", "5"), {"4": pooled("4"), "5": pooled("5")}),
-        over=" branches",
+    ),
+    _law_claim(
+        "fork-constant-stable",
+        "The stable branches follow Δt = 3,000/λ.",
+        "§5.3, §6, Table 9",
+        "C = 3,000, R² = 1.00",
+        STABLE,
+        3000,
+        0.95,
+    ),
+    _law_claim(
+        "fork-constant-all",
+        "All branches that grok follow Δt = 3,600/λ.",
+        "§6, Table 9",
+        "C = 3,600, R² = 0.81",
+        FITTED,
+        3600,
+        0.71,
     ),
 )
 TABLES = (Item("tab-wd", ("fork",), _table_4),)

@@ -1,13 +1,26 @@
 """§5.1: FSD crosses its threshold before grokking. Tables 1 and 2."""
 
-from dataclasses import replace
-
-import numpy as np
-
-from grokscope.specs import ReadingSpec
-from grokscope.stats import correlation, known, mean_known, median_time
-from grokscope.studies import Claim, Evidence, Item, Measured, Quantity, Records, Rule, Selection, cell, rule
+from grokscope.stats import mean_known
+from grokscope.studies import (
+    Claim,
+    Contradiction,
+    Estimand,
+    Evidence,
+    Item,
+    Quantity,
+    Rule,
+    Selection,
+    cell,
+    rule,
+)
+from grokscope.studies.reduction import mean
 from grokscope.studies.synchronization import readings
+from grokscope.studies.synchronization.designs import (
+    NINE,
+    lead_estimand,
+    read_lead,
+    reported_of,
+)
 from grokscope.studies.synchronization.events import (
     EVERY_EVENT,
     POOLED,
@@ -18,115 +31,20 @@ from grokscope.studies.synchronization.events import (
     run_events,
     unmeasured_runs,
 )
+from grokscope.studies.synchronization.experiments import TABLE_1
 from grokscope.studies.synchronization.lead_share import ADDITION_TASKS, shares_by_prime
 from grokscope.studies.synchronization.readings import (
     ADDITIONS,
     CADENCE,
     REPORTED_ADDITIONS,
     all_seeds,
-    one_run,
 )
 from grokscope.studies.synchronization.reported import REPORTED, Reported
-from grokscope.view.numbers import format_number
 from grokscope.view.table import Cell, Column, Row, Table, not_measured, not_trained, text
 
-__all__ = ["CLAIMS", "TABLES"]
+__all__ = ["CLAIMS", "CONTRADICTIONS", "TABLES"]
 
-RUN = "add_mod97_s42"
 BY_SUM, ADDITIVE = "fsd@sum", "fsd@additive"
-
-
-def _lead_range(records: Records, low: int, high: int) -> Measured:
-    """Least and greatest lead; a grokked run that never crosses counts with its upper bound."""
-    leads = known(record.timeline.sync.lead.bound for record in records.values())
-    if not leads:
-        return Measured({}, "none grokked", len(records), "No run grokked.")
-    inside = sum(low <= lead <= high for lead in leads)
-    return Measured(
-        {"least lead": min(leads), "leads inside": inside, "runs": len(records)},
-        text=f"{format_number(min(leads))} to {format_number(max(leads))}",
-        n=len(leads),
-        note=f"{inside} of {len(records)} lie in that range.",
-    )
-
-
-LEAD_RANGE = Quantity("leads inside [500, 3,000]", REPORTED_ADDITIONS, _lead_range, CADENCE, {"low": 500, "high": 3000})
-
-
-def _level_lead(records: Records) -> Measured:
-    """Mean lead of FSD ≥ 0.95 of its mean after grokking."""
-    leads = [float(s) for record in records.values() if (s := record.timeline.level.lead.steps) is not None]
-    found = mean_known(leads)
-    return Measured.of(found, f"mean lead of the level {format_number(found)}", len(leads))
-
-
-LEVEL_LEAD = Quantity("mean lead of the level after grokking", REPORTED_ADDITIONS, _level_lead)
-
-
-def _fsd_start(records: Records, step: int) -> Measured:
-    """FSD at a step, and the first evaluation at which it crosses 0.80."""
-    runs = list(records.values())
-    found = mean_known(record.at(step, "fsd") for record in runs)
-    crossing = median_time(record.timeline.sync.step for record in runs)
-    return Measured.of(
-        found,
-        text=f"{format_number(found, 2)} at step {step:,}, crossing at {format_number(crossing)}",
-        n=len(runs),
-        crossing=crossing,
-    )
-
-
-FSD_START = Quantity("FSD at step 1,000, and its crossing", one_run(RUN), _fsd_start, CADENCE, {"step": 1000})
-
-
-def _fsd_after(records: Records) -> Measured:
-    """Mean FSD over the evaluations after grokking, then over runs."""
-    means = [mean_known(readings.later_values(record, "fsd")) for record in records.values()]
-    found = mean_known(means)
-    return Measured.of(found, format_number(found, 2), len(means), "Mean over evaluations after grokking.")
-
-
-FSD_AFTER = Quantity("mean FSD after grokking", one_run(RUN), _fsd_after)
-
-
-def _correlations(records: Records, low: float, high: float) -> Measured:
-    """Pearson's correlation of FSD and validation accuracy over the evaluations of each run."""
-    values = []
-    for record in records.values():
-        rows = zip(record.evaluations.get("fsd", []), record.evaluations["validation_accuracy"], strict=False)
-        pairs = np.array([(x, y) for x, y in rows if x == x and y == y]).reshape(-1, 2)
-        values.append(correlation(pairs[:, 0], pairs[:, 1]).value)
-    found = known(values)
-    if len(found) < len(records):
-        return Measured.lacking(len(found), len(records), "runs in which both vary")
-    inside = sum(low <= value <= high for value in found)
-    return Measured(
-        {"least correlation": min(found), "correlations inside": inside},
-        text=f"{format_number(min(found), 2)} to {format_number(max(found), 2)}",
-        n=len(found),
-        note=f"{inside} of {len(found)} lie in that range.",
-    )
-
-
-CORRELATIONS = Quantity(
-    "correlations inside [0.49, 0.78]", REPORTED_ADDITIONS, _correlations, options={"low": 0.49, "high": 0.78}
-)
-
-
-def _fsd_2_leads(records: Records, threshold: float) -> Measured:
-    """In how many runs FSD_2 crosses at a checkpoint before the first grokked one."""
-    measured = sum(bool(known(run.at_checkpoints("fsd_2"))) for run in records.values())
-    if measured < len(records):
-        return Measured.lacking(measured, len(records), "runs with FSD_2")
-    levels = {"fsd_2": threshold, "validation_accuracy": ReadingSpec().grokked}
-    found = [[run.first_checkpoint(*level) for level in levels.items()] for run in records.values()]
-    leading = sum(grok is not None and step is not None and step < grok for step, grok in found)
-    return Measured({"leading": leading}, f"{leading} of {len(found)} lead", len(found), "With k = 2.")
-
-
-FSD_2 = Quantity(
-    "runs in which FSD_2 ≥ 0.80 leads", one_run("add_mod113_s42"), _fsd_2_leads, CADENCE, {"threshold": 0.80}
-)
 
 
 def _table_1(evidence: Evidence) -> Table:
@@ -245,113 +163,117 @@ def _pooled_row(evidence: Evidence, task: str) -> Row:
     )
 
 
+LEADS_OF_NINE = "{positive:.0f} of {n:.0f} positive, {negative:.0f} negative"
+GROKS = {task: reported_of(task) for task in TABLE_1}
+
+
+def _mean_of_table_1(task: str) -> float:
+    """The mean grok step that Table 1 has for a task."""
+    steps = [REPORTED["tab:configs"].get(name, "grok") for name in GROKS[task].reported]
+    return mean_known(float(step) for step in steps if isinstance(step, int))
+
+
+TABLE_1_MEANS = {task: round(_mean_of_table_1(task)) for task in GROKS}
 CLAIMS = (
     Claim(
         "lead-signs",
-        "Every one of the nine addition configurations synchronises before it groks.",
+        "In every one of nine configurations of modular addition FSD crosses its threshold before the run groks.",
         "§5.1, Table 2",
         "9 of 9, sign test p = 0.004",
-        lead_signs(REPORTED_ADDITIONS),
-        Rule(
-            rule.more_than(1, "positive", operator="="),
-            rule.all_of(rule.below(0.05, "p"), rule.more_than(1, "positive", "negative")),
-        ),
+        lead_estimand("leads of FSD", NINE, LEADS_OF_NINE, ("share first", ".0%")),
+        Rule(rule.more_than(1, "positive", operator="=")),
         "tab-cross",
-        lead_signs(ADDITIONS),
-        over="",
     ),
     Claim(
         "lead-range",
-        "FSD leads grokking by 500 to 3,000 steps.",
+        "FSD crosses its threshold 500 to 3,000 steps before grokking.",
         "Abstract, §5.1, Table 2",
-        "500 to 3,000",
-        LEAD_RANGE,
-        Rule(rule.more_than(1, "leads inside", "runs", "="), rule.above(0, "least lead")),
+        "500 to 3,000 in 9 of 9",
+        lead_estimand("leads in [500, 3,000]", NINE, "{inside:.0f} of {n:.0f} inside", ("share inside", ".0%")),
+        Rule(rule.more_than(1, "inside", operator="=")),
         "tab-cross",
-        replace(LEAD_RANGE, runs=ADDITIONS),
     ),
     Claim(
         "lead-mean",
-        "The mean lead is positive with its config-level interval entirely above zero.",
+        "The mean lead is positive, with its interval over configurations entirely above zero.",
         "§5.1, Table 2",
         "+1,722 [+1,111, +2,333]",
-        mean_lead(REPORTED_ADDITIONS),
-        Rule(rule.above(0, end="low"), rule.above(0)),
+        lead_estimand("mean lead", NINE, "{mean lead:+,.0f}, from {mean lead, low:+,.0f}", ("mean lead", "+,.0f")),
+        Rule(rule.above(0, "mean lead, low")),
         "tab-cross",
-        mean_lead(ADDITIONS),
     ),
     Claim(
         "lead-mean-clustered",
-        "The prime-clustered mean lead is positive with its interval entirely above zero.",
+        "The mean lead over primes is positive, with its interval entirely above zero.",
         "§5.1, Table 2",
         "+1,740 [+1,240, +2,400]",
-        mean_lead(REPORTED_ADDITIONS, by_prime=True),
-        Rule(rule.above(0, end="low"), rule.above(0)),
+        lead_estimand(
+            "mean lead over primes",
+            NINE,
+            "{mean over primes:+,.0f}, from {mean over primes, low:+,.0f}",
+            ("mean over primes", "+,.0f"),
+        ),
+        Rule(rule.above(0, "mean over primes, low")),
         "tab-cross",
-        mean_lead(ADDITIONS, by_prime=True),
     ),
     Claim(
         "lead-size",
-        "The mean lead is 1,722 steps.",
+        "The mean lead is about 1,722 steps.",
         "Abstract, §5.1",
-        "+1,722",
-        mean_lead(REPORTED_ADDITIONS),
-        Rule(rule.contains(1722), rule.contains(1722, "mean over primes")),
+        "+1,722 [+1,111, +2,333]",
+        lead_estimand("mean lead", NINE, "{mean lead:+,.0f}", ("mean lead", "+,.0f")),
+        Rule(rule.between(1111, 2333, "mean lead")),
         "tab-cross",
-        mean_lead(ADDITIONS),
     ),
     Claim(
         "lead-of-level",
-        "FSD reaches its post-grokking level 500 to 3,000 steps before grokking.",
+        "FSD reaches the level that it has after grokking 500 to 3,000 steps before grokking.",
         "Abstract",
-        "500 to 3,000",
-        LEVEL_LEAD,
-        Rule(contradiction="The tables' event is FSD ≥ 0.80, the abstract's is another, later one."),
-        "tab-cross",
-        replace(LEVEL_LEAD, runs=ADDITIONS),
-    ),
-    Claim(
-        "sync-step",
-        "FSD of add_mod97_s42 is 0.84 at step 1,000 and first crosses 0.80 at step 1,500.",
-        "§5.1, Tables 2 and 8",
-        "0.84 at 1,000; crossing at 1,500, and at 2,500 in Table 8",
-        FSD_START,
-        Rule(
-            contradiction="0.84 at step 1,000 is above the threshold first crossed at 1,500, and Table 8 has the "
-            "crossing at 2,500."
+        "500 to 3,000 in 9 of 9",
+        lead_estimand(
+            "leads of FSD's later level in [500, 3,000]",
+            NINE,
+            "{inside:.0f} of {n:.0f} inside, mean {mean lead:+,.0f}",
+            ("share inside", ".0%"),
+            event="level",
         ),
+        Rule(rule.more_than(1, "inside", operator="=")),
         "tab-cross",
-        replace(FSD_START, runs=all_seeds("add_mod97")),
     ),
     Claim(
-        "fsd-after",
-        "FSD stabilises at about 0.97 after grokking.",
-        "§5.1",
-        "0.97",
-        FSD_AFTER,
-        Rule(rule.at_least(0.92), rule.at_least(0.80)),
-        "tab-cross",
-        replace(FSD_AFTER, runs=all_seeds("add_mod97")),
+        "table-1-grok-steps",
+        "The seven tasks of Table 1 grok when it says, within 25 %.",
+        "§3, Table 1",
+        ", ".join(f"{task} {step:,}" for task, step in TABLE_1_MEANS.items()),
+        Estimand(
+            "mean grok step of each task",
+            tuple(GROKS.values()),
+            read_lead,
+            {task: mean("grok step", task) for task in GROKS},
+            ", ".join(f"{task} {{{task}:,.0f}}" for task in GROKS),
+            (tuple(GROKS), ",.0f"),
+            cadence=CADENCE,
+        ),
+        Rule(rule.all_of(*(rule.within(0.25, step, task) for task, step in TABLE_1_MEANS.items()))),
+        "tab-configs",
     ),
-    Claim(
-        "fsd-correlation",
-        "FSD and validation accuracy correlate with 0.49 to 0.78.",
-        "§5.1",
-        "0.49 to 0.78",
-        CORRELATIONS,
-        Rule(rule.more_than(1, "correlations inside", operator="="), rule.above(0, "least correlation")),
-        "tab-cross",
-        replace(CORRELATIONS, runs=ADDITIONS),
+)
+CONTRADICTIONS = (
+    Contradiction(
+        "sync-step",
+        "§5.1, Tables 2, 4 and 8",
+        "FSD of add_mod97_s42 is 0.84 at step 1,000 and yet first crosses 0.80 at step 1,500 (Table 2), or 2,500 "
+        "(Table 8).",
+        ("fsd-at-1000", "sync-at-1500", "sync-at-2500"),
     ),
-    Claim(
-        "fsd-2-at-113",
-        "At p = 113 the conclusion holds with FSD_2.",
-        "§4, Definition 2; §5.4",
-        "FSD_2 leads",
-        FSD_2,
-        Rule(rule.more_than(1, "leading", operator="="), rule.more_than(1 / 2, "leading")),
-        "tab-cross",
-        replace(FSD_2, runs=all_seeds("add_mod113")),
+    Contradiction(
+        "lead-of-level",
+        "Abstract, Table 2",
+        "The same leads are of FSD's level after grokking (0.97) in the abstract and of FSD ≥ 0.80 in the tables.",
+        ("lead-range", "lead-of-level"),
+    ),
+    Contradiction(
+        "seeds-and-primes", "Abstract, §1, §3, §8", "Three seeds where five are listed; five primes counted as four."
     ),
 )
 TABLES = (Item("tab-configs", ("base",), _table_1), Item("tab-cross", ("base", "multiplication"), _table_2))

@@ -1,13 +1,37 @@
 """§5.6: subtraction and multiplication, and multiplication in its own basis at large n."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from math import isfinite
+from typing import Any
 
-from grokscope.stats import known, mean_known, share_that, sign_test
-from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
+from grokscope.stats import share_that, sign_test
+from grokscope.studies import (
+    Claim,
+    Estimand,
+    Evidence,
+    Item,
+    Measured,
+    Part,
+    Quantity,
+    Records,
+    Rule,
+    Selection,
+    Stratum,
+    cell,
+    rule,
+)
+from grokscope.studies.reduction import mean, median, total
 from grokscope.studies.synchronization import readings
-from grokscope.studies.synchronization.events import lead_signs
-from grokscope.studies.synchronization.formulas import REPORTED_97, last_frequency
+from grokscope.studies.synchronization.designs import (
+    as_flag,
+    every_run,
+    lead_estimand,
+    one_run_of,
+    read_lead,
+    reported_of,
+)
+from grokscope.studies.synchronization.formulas import last_frequency
 from grokscope.studies.synchronization.lead_share import LEADS, MEANS
 from grokscope.studies.synchronization.sentences import empty_row, enumerate_parts, quote
 from grokscope.timeline import LeadStatus, Timeline
@@ -16,8 +40,6 @@ from grokscope.view.table import Column, Row, Table, text
 
 __all__ = ["CLAIMS", "SUPPLEMENTS"]
 
-SUBTRACTION = Selection(("base",), ("sub_mod97_s42", "sub_mod97_s123"))
-PAIRS = Selection(("base",), tuple(f"{task}_mod97_s{seed}" for seed in (42, 123) for task in ("sub", "add")))
 SEEDS = readings.all_seeds("mult_mod97")
 LONG = readings.one_run("mult_mod97_s42_long", "multiplication")
 READINGS = {  # how FSD is read → measured column; none is that of the evaluations
@@ -26,39 +48,6 @@ READINGS = {  # how FSD is read → measured column; none is that of the evaluat
     "additive basis, checkpoints": "fsd@additive",
     "by a + b, checkpoints": "fsd@sum",
 }
-
-
-def _delay(records: Records) -> Measured:
-    """Mean grok step of subtraction less that of addition, of the runs that grok."""
-    steps = {
-        task: mean_known(
-            float(step)
-            for record in records.values()
-            if record.spec.task == task and (step := record.timeline.grokked) is not None
-        )
-        for task in ("sub_mod97", "add_mod97")
-    }
-    delay = steps["sub_mod97"] - steps["add_mod97"]
-    return Measured.of(delay, format_number(delay), len(records), "Means over grokked runs.")
-
-
-def _shared_frequencies(records: Records) -> Measured:
-    """At how many seeds subtraction and addition have the same dominant frequency at the last evaluation."""
-    pairs = [
-        known(last_frequency(records[name.replace("sub", task)]) for task in ("sub", "add"))
-        for name in records
-        if name.startswith("sub")
-    ]
-    whole = [pair for pair in pairs if len(pair) == 2]
-    if len(whole) < len(pairs):
-        return Measured.lacking(len(whole), len(pairs), "pairs of a subtraction and an addition run")
-    same = sum(one == other for one, other in whole)
-    return Measured.of(
-        same,
-        text=", ".join(f"{one:.0f} and {other:.0f}" for one, other in whole),
-        n=len(whole),
-        note=f"{same} of {len(whole)} pairs share their frequency at the last evaluation.",
-    )
 
 
 def _timelines(records: Records, column: str) -> list[Timeline]:
@@ -185,62 +174,92 @@ def _multiplication_sentence(table: Table) -> str:
     return f"Multiplication crosses before it groks in these shares of its grokked runs: {enumerate_parts(found)}."
 
 
+def _read_pair(runs: Records) -> Mapping[str, float]:
+    """Of one seed, whether subtraction and addition end with the same dominant frequency."""
+    if not {"sub_mod97", "add_mod97"} <= runs.keys():
+        return {}
+    one, other = (last_frequency(runs[task]) for task in ("sub_mod97", "add_mod97"))
+    return {} if one != one or other != other else {"same": as_flag(one == other)}
+
+
+def _derive_delay(parts: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"delay": parts["subtraction"] - parts["addition"]}
+
+
+def _multiplied(
+    name: str, strata: tuple[Stratum, ...], text: str, effect: tuple[str | tuple[str, ...], str], **options: Any
+) -> Estimand:
+    parts = {"share": mean("first"), "lead": mean("lead"), "crossed": mean("crossed"), "middle": median("lead")}
+    return Estimand(name, strata, read_lead, parts, text, effect, options=options)
+
+
+SUBTRACTION = (reported_of("sub_mod97"),)
+EVERY_PRODUCT = every_run("mult_mod97", experiment="base")
 CLAIMS = (
     Claim(
         "subtraction-leads",
-        "Subtraction shows the same precursor on both seeds.",
+        "In modular subtraction FSD crosses before grokking on both seeds.",
         "§5.1, §5.6",
         "+1,000 and +2,000",
-        lead_signs(SUBTRACTION),
-        Rule(rule.more_than(1, "positive", operator="="), rule.more_than(1 / 2, "positive", operator="≥")),
+        lead_estimand("leads of FSD in subtraction", SUBTRACTION, "{positive:.0f} of {n:.0f}", ("share first", ".0%")),
+        Rule(rule.more_than(1, "positive", operator="=")),
         "tab-cross",
-        lead_signs(readings.all_seeds("sub_mod97")),
-        over="",
     ),
     Claim(
         "subtraction-delay",
         "Subtraction groks about 1,500 steps later than addition.",
         "§5.6",
         "1,500",
-        Quantity(
-            "delay of subtraction",
-            replace(REPORTED_97, names=SUBTRACTION.names + REPORTED_97.names),
-            _delay,
-            readings.CADENCE,
+        Estimand(
+            "mean grok step of subtraction less that of addition",
+            (*SUBTRACTION, reported_of("add_mod97")),
+            read_lead,
+            {"subtraction": mean("grok step", "sub_mod97"), "addition": mean("grok step", "add_mod97")},
+            "{delay:+,.0f}",
+            ("delay", "+,.0f"),
+            cadence=readings.CADENCE,
+            derive=_derive_delay,
         ),
-        Rule(rule.within(0.2, of=1500), rule.above(0)),
+        Rule(rule.between(1000, 2000, "delay")),
         "tab-cross",
-        Quantity(
-            "delay of subtraction", readings.all_seeds("[as]*_mod97"), _delay, readings.CADENCE
-        ),  # addition and subtraction
     ),
     Claim(
         "subtraction-frequency",
-        "Subtraction synchronises on the same dominant frequency as addition.",
+        "Subtraction synchronises on the same dominant frequency as addition with the same seed.",
         "§5.6",
-        "the same",
-        Quantity("pairs with one dominant frequency", PAIRS, _shared_frequencies),
-        Rule(rule.equals(2), rule.equals(1)),
+        "predicted",
+        Estimand(
+            "seeds with one dominant frequency",
+            (Stratum("seeds", Selection(("base",), configuration="add_mod97|sub_mod97"), 2, ("s42", "s123")),),
+            _read_pair,
+            {"same": total("same"), "share": mean("same")},
+            "{same:.0f} of {n:.0f}",
+            ("share", ".0%"),
+            "seed",
+        ),
+        Rule(rule.more_than(1, "same", operator="=")),
         "tab-cross",
     ),
     Claim(
         "multiplication-lags",
-        "In multiplication FSD lags grokking by 10,000 steps.",
+        "In modular multiplication FSD, read by a + b, crosses 10,000 steps after grokking.",
         "§5.1, §5.6, Table 2",
         "−10,000",
-        leads("fsd@sum", LONG, 1),
-        Rule(rule.more_than(1 / 2, "leads as reported"), rule.more_than(1 / 2, "runs that lag or never cross")),
+        _multiplied(
+            "lead of FSD by a + b", one_run_of("mult_mod97"), "{lead:+,.0f}", ("crossed", ".0%"), column="fsd@sum"
+        ),
+        Rule(rule.all_of(rule.within(0.2, -10_000, "lead"), rule.equals(1, "crossed"))),
         "sup-multiplication",
-        leads("fsd@sum", SEEDS),
     ),
     Claim(
         "multiplication-has-no-precursor",
-        "The precursor is specific to addition: multiplication has none.",
+        "The precursor is specific to addition: in multiplication, read in its own basis, FSD mostly lags.",
         "§5.6, tested here in its own basis",
         "no precursor",
-        leads("", SEEDS),
-        Rule(rule.below(0.5, end="high"), rule.below(0.5)),
+        _multiplied("lead of FSD in the basis of multiplication", EVERY_PRODUCT, "{share:.0%} lead", ("share", ".0%")),
+        Rule.of_many(rule.below(0.3, "share")),
         "sup-multiplication",
+        "new",
     ),
 )
 SUPPLEMENTS = (Item("sup-multiplication", ("base", "multiplication"), _multiplication, _multiplication_sentence),)

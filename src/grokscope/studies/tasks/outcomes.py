@@ -1,16 +1,33 @@
 """What became of each cell's runs: when they memorised, when they grokked, and what they know at the end."""
 
-from math import isfinite, nan
+from collections.abc import Mapping
+from math import inf, isfinite, nan
+from typing import Any
 
 from grokscope.law import ridge_timing
 from grokscope.runs.records import RunRecord
 from grokscope.stats import kaplan_meier, share
-from grokscope.studies import Claim, Evidence, Item, Measured, Part, Quantity, Records, Rule, Selection, cell, rule
+from grokscope.studies import (
+    Claim,
+    Estimand,
+    Evidence,
+    Item,
+    Measured,
+    Part,
+    Quantity,
+    Records,
+    Rule,
+    Selection,
+    Stratum,
+    cell,
+    rule,
+)
+from grokscope.studies.reduction import greatest, mean, median
 from grokscope.studies.tasks.experiments import CELLS
 from grokscope.tasks import named_task, train_size
 from grokscope.view.table import Cell, Column, Row, Table, text
 
-__all__ = ["CLAIMS", "TABLES", "chance", "control", "held_out", "highest_validation", "outcome"]
+__all__ = ["CLAIMS", "TABLES", "chance", "held_out", "highest_validation", "outcome"]
 
 HALF = 0.5
 TWICE = 2  # chance: the largest of some 1,600 evaluations of 8 runs lies above it, by less than a half
@@ -47,13 +64,6 @@ def chance(name: str) -> float:
     symbols = named_task(CELLS[name].task).symbols
     left = (1 - CELLS[name].train_fraction) ** 2 if name == "latin" else 1.0
     return 1 / (symbols * left)
-
-
-def control(name: str) -> Quantity:
-    """Of a control's runs: the share that memorised, and the largest validation accuracy over them and evaluations."""
-    runs = Selection((CELLS[name].experiment,), configuration=name)
-    members = {"outcome": outcome(name), "highest": highest_validation(name)}
-    return Quantity("memorised without generalising", runs, _control, members=members)
 
 
 def _outcome(records: Records) -> Measured:
@@ -106,59 +116,105 @@ def _largest(records: Records, column: str) -> Measured:
     return Measured.of(max(known), f"{max(known):.3f}", len(records))
 
 
+def _read_events(record: RunRecord) -> Mapping[str, float]:
+    """When a run memorised and grokked; infinite where it did not."""
+    events = record.timeline
+    steps = {"memorised": events.memorized, "grokked": events.grokked}
+    found = {f"{name} step": inf if step is None else float(step) for name, step in steps.items()}
+    return found | {"groks": float(events.grokked is not None)}
+
+
+def _derive_ratio(parts: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"ratio": parts["grokked step"] / parts["memorised step"]}
+
+
+def _read_largest(record: RunRecord, column: str) -> Mapping[str, float]:
+    """The largest value of a column over a run's evaluations."""
+    known = [float(value) for value in record.evaluations.get(column, ()) if isfinite(value)]
+    return {"largest": max(known)} if known else {}
+
+
+def _read_deviation(record: RunRecord) -> Mapping[str, float]:
+    """How far a run's grok step is from the closed form of its own rows and initial weights, relative to it."""
+    seen, expected = record.timeline.grokked, ridge_timing(record.spec).grokked
+    return {"deviation": inf if seen is None or expected is None else abs(seen / expected - 1)}
+
+
+def _runs(name: str) -> Stratum:
+    """All runs of a cell."""
+    return Stratum(name, Selection((CELLS[name].experiment,), configuration=name))
+
+
 def _groks(name: str, statement: str, where: str, reported: str) -> Claim:
     """Most runs grok, long after they have memorised."""
-    delayed = rule.all_of(rule.above(HALF, "grokked"), rule.at_least(APART, "ratio"))
-    return Claim(
-        f"{name}-groks", statement, where, reported, outcome(name),
-        Rule(reproduced=delayed, partly=rule.above(HALF, "grokked")), "tab-tasks",
-    )  # fmt: skip
+    estimand = Estimand(
+        "share that groks, and how much later than it memorises",
+        (_runs(name),),
+        _read_events,
+        {"share": mean("groks")} | {column: median(column) for column in ("memorised step", "grokked step")},
+        "{share:.0%} grok, {ratio:.1f} times as late",
+        (("share", "ratio"), ".2f"),
+        derive=_derive_ratio,
+    )
+    shown = rule.all_of(rule.above(HALF, "share"), rule.at_least(APART, "ratio"))
+    return Claim(f"{name}-groks", statement, where, reported, estimand, Rule.of_many(shown), "tab-tasks")
 
 
-def _control(found: dict[str, Measured]) -> Measured:
-    if missing := found["outcome"].missing or found["highest"].missing:
-        return Measured(missing=missing)
-    memorized, highest = found["outcome"].number("memorised"), found["highest"].number()
-    said = f"{memorized:.0%} memorised, largest validation accuracy {highest:.3f}"
-    return Measured({"memorised": memorized, "highest": highest}, said, found["highest"].n)
+def _stays_below(
+    claim: str, statement: str, where: str, reported: str, cell_name: str, column: str, limit: float
+) -> Claim:
+    """The largest accuracy of any run stays below a limit."""
+    estimand = Estimand(
+        "largest accuracy",
+        (_runs(cell_name),),
+        _read_largest,
+        {"largest": greatest("largest")},
+        "{largest:.3f}",
+        ("largest", ".3f"),
+        options={"column": column},
+    )
+    return Claim(claim, statement, where, reported, estimand, Rule.of_many(rule.below(limit, "largest")), "tab-tasks")
+
+
+def _read_control(record: RunRecord) -> Mapping[str, float]:
+    """Whether a run memorised, and its largest validation accuracy."""
+    largest = _read_largest(record, "validation_accuracy")
+    memorised = float(record.timeline.memorized is not None)
+    return {"memorised": memorised, **largest} if largest else {}
 
 
 def _stays_at_chance(name: str, statement: str) -> Claim:
     """Every run memorises, and none is ever right more than twice as often as the best guess."""
     limit = round(TWICE * chance(name), 4)
+    estimand = Estimand(
+        "memorised without generalising",
+        (_runs(name),),
+        _read_control,
+        {"memorised": mean("memorised"), "highest": greatest("largest")},
+        "{memorised:.0%} memorised, largest validation accuracy {highest:.3f}",
+        (("memorised", "highest"), ".3f"),
+    )
     both = rule.all_of(rule.at_least(1, "memorised"), rule.below(limit, "highest"))
-    return Claim(
-        f"{name}-at-chance", statement, "a control: there is nothing to generalise", f"chance, {chance(name):.1%}",
-        control(name), Rule(reproduced=both), "tab-tasks",
-    )  # fmt: skip
+    where, reported = "a control: there is nothing to generalise", f"chance, {chance(name):.1%}"
+    return Claim(f"{name}-at-chance", statement, where, reported, estimand, Rule.of_many(both), "tab-tasks")
 
 
-def _sooner(found: dict[str, Measured]) -> Measured:
-    if missing := found["few"].missing or found["many"].missing:
-        return Measured(missing=missing)
-    few, many = (found[name].parts["grokked step"] for name in ("few", "many"))
-    steps = [getattr(step, "value", nan) for step in (few, many)]
-    return Measured({"few": steps[0], "many": steps[1]}, f"{steps[0]:,.0f} and {steps[1]:,.0f} steps", found["few"].n)
-
-
-def _deviation(records: Records) -> Measured:
-    """Of each run's grok step from the closed form of its own rows and initial weights, relative to it."""
-    steps = {name: (record.timeline.grokked, ridge_timing(record.spec).grokked) for name, record in records.items()}
-    if not steps:
-        return Measured(missing="No such run is there.")
-    if any(seen is None or expected is None for seen, expected in steps.values()):
-        return Measured({"value": nan}, "a run has not grokked", len(steps))
-    largest = max(abs(seen / expected - 1) for seen, expected in steps.values() if seen and expected)
-    return Measured.of(largest, f"{largest:.2%}", len(steps))
-
-
-PHI = Quantity(
+SOONER = Estimand(
     "median grok steps with few and many inferred facts",
-    Selection(("two-hop",)),
-    _sooner,
-    members={"few": outcome("two-hop-3"), "many": outcome("two-hop-7")},
+    (_runs("two-hop-3"), _runs("two-hop-7")),
+    _read_events,
+    {"few": median("grokked step", "two-hop-3"), "many": median("grokked step", "two-hop-7")},
+    "{few:,.0f} and {many:,.0f} steps",
+    (("few", "many"), ",.0f"),
 )
-RIDGE = Quantity("largest deviation from the closed form", Selection(("ridge",)), _deviation)
+RIDGE = Estimand(
+    "largest deviation from the closed form",
+    (Stratum("ridge", Selection(("ridge",))),),
+    _read_deviation,
+    {"largest": greatest("deviation")},
+    "{largest:.2%}",
+    ("largest", ".2%"),
+)
 CLAIMS = (
     _groks(
         "parity",
@@ -179,21 +235,35 @@ CLAIMS = (
         "grokking in distribution",
     ),
     Claim(
-        "two-hop-ratio", "More inferred facts for each atomic one let it grok sooner.", "Wang et al. 2024",
-        "sooner", PHI, Rule(reproduced=rule.falling("few", "many")), "tab-tasks",
+        "two-hop-ratio",
+        "More inferred facts for each atomic one let it grok sooner.",
+        "Wang et al. 2024",
+        "sooner",
+        SOONER,
+        Rule.of_many(rule.falling("few", "many")),
+        "tab-tasks",
+    ),
+    _stays_below(
+        "two-hop-out",
+        "It never composes facts that it has not seen composed.",
+        "Wang et al. 2024",
+        "no out-of-distribution generalisation",
+        "two-hop-7",
+        "out_of_distribution_accuracy",
+        HALF,
     ),
     Claim(
-        "two-hop-out", "It never composes facts that it has not seen composed.", "Wang et al. 2024",
-        "no out-of-distribution generalisation", held_out("two-hop-7", "out_of_distribution"),
-        Rule(reproduced=rule.below(HALF)), "tab-tasks",
-    ),
-    Claim(
-        "ridge-timing", "Ridge regression groks when its closed form says.", "Levi, Beck and Bar-Sinai 2023",
-        "exact", RIDGE, Rule(reproduced=rule.below(TIMING)), "tab-tasks",
+        "ridge-timing",
+        "Ridge regression groks when its closed form says.",
+        "Levi, Beck and Bar-Sinai 2023",
+        "exact",
+        RIDGE,
+        Rule.of_many(rule.below(TIMING, "largest")),
+        "tab-tasks",
     ),
     _stays_at_chance("latin", "A random Latin square is memorised and never generalised."),
     _stays_at_chance("random", "A random table is memorised and never generalised."),
-)  # fmt: skip
+)
 
 COLUMNS = (
     Column("What is learnt"),

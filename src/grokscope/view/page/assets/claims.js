@@ -1,11 +1,9 @@
 // The claims of a study: how many have which verdict, above the plots of the overview, and each of them below.
 const VERDICTS = {
   reproduced: ["✓", "good"],
-  partly: ["◐", "fair"],
-  "not reproduced": ["✗", "bad"],
-  "paper inconsistent": ["≠", "odd"],
-  "not testable as written": ["∅", "odd"],
-  "too few runs": ["…", "few"],
+  unlikely: ["◐", "fair"],
+  refuted: ["✗", "bad"],
+  "not testable": ["∅", "odd"],
 };
 const badge = verdict => {
   const [sign, kind] = VERDICTS[verdict] || ["·", "few"];
@@ -35,7 +33,7 @@ const claimsSection = {
       h(
         "tr",
         {},
-        h("th", { scope: "row" }, badge(claim.verdict)),
+        h("th", { scope: "row" }, badge(claim.verdict), claim.firm ? " firm" : claim.provisional ? " provisional" : ""),
         h(
           "td",
           {},

@@ -1,0 +1,210 @@
+"""What the study says first: sentences that need no knowledge of the paper, with the numbers of its claims."""
+
+from grokscope.studies.message import Sentence
+from grokscope.studies.rule import above, all_of, at_least, at_most, below, between
+
+__all__ = ["MESSAGE"]
+
+FSD = "FSD, which measures how far a layer's neurons agree on one Fourier frequency,"
+MESSAGE = (
+    Sentence(
+        "What holds",
+        ("fork-order", "fork-10-fails"),
+        (
+            (
+                at_least(0.3, "fork-order|share that falls"),
+                "**More weight decay makes a network grok sooner, up to a limit.** Of branches of one run, "
+                "evaluated every 500 steps, those with λ = 1, 2 and 3 grok one strictly after the other in "
+                "{fork-order|share that falls:.0%} of {fork-order|n} runs; at λ = 10, "
+                "{fork-10-fails|never (λ = 10):.0%} never grok.",
+            ),
+        ),
+    ),
+    Sentence(
+        "What holds",
+        ("ablation-order", "block-0-not-load-bearing"),
+        (
+            (
+                at_least(0.5, "ablation-order|in order"),
+                "The answer needs the attention of the second block most and the MLP of the first least, in "
+                "{ablation-order|in order:.0%} of {ablation-order|n} runs mod 97; without that MLP, whose neurons FSD "
+                "reads, the median run loses {block-0-not-load-bearing|median mlp0:.0f} points of accuracy.",
+            ),
+        ),
+    ),
+    Sentence(
+        "What holds",
+        ("table-5-norms", "memorised-by-1000"),
+        (
+            (
+                all_of(
+                    at_most(0.25, "table-5-norms|norms off by of all"),
+                    at_most(1500, "memorised-by-1000|memorised of all"),
+                ),
+                "The set-up is the paper's as far as it can be told: the weight norms of the median run are within "
+                "{table-5-norms|norms off by of all:.0%} of those reported at nine steps, and it has memorised its "
+                "training pairs by step {memorised-by-1000|memorised of all:,.0f} (n = {table-5-norms|n}).",
+            ),
+        ),
+    ),
+    Sentence(
+        "What does not hold",
+        ("lead-signs",),
+        (
+            (
+                between(0.3, 0.7, "lead-signs|share first"),
+                f"**FSD is no reliable early sign.** {FSD} passes its threshold before a network groks modular "
+                "addition in {lead-signs|share first:.0%} of {lead-signs|n} runs; the paper has nine of nine.",
+            ),
+            (
+                None,
+                f"{FSD} passes its threshold before a network groks modular addition in {{lead-signs|share first:.0%}} "
+                "of {lead-signs|n} runs; the paper reports it for nine of nine.",
+            ),
+        ),
+        is_headline=True,
+    ),
+    Sentence(
+        "What does not hold",
+        ("crossing-says-when", "lead-beyond-chance"),
+        (
+            (
+                all_of(below(0.5, "crossing-says-when|correlation"), below(0.1, "lead-beyond-chance|beyond chance")),
+                "When FSD passes its threshold says little about when its run groks: within a prime the rank "
+                "correlation is {crossing-says-when|correlation:.2f}, and FSD comes before its own run's grokking "
+                "{lead-beyond-chance|beyond chance:+.1%} more often than before another run's (n = "
+                "{crossing-says-when|n}).",
+            ),
+        ),
+    ),
+    Sentence(
+        "What does not hold",
+        ("rank-at-500", "rank-collapse"),
+        (
+            (
+                all_of(above(8, "rank-at-500|rank at 500 of all"), below(0.5, "rank-collapse|falls to 1 of all")),
+                "Neurons do not settle on single frequencies before grokking: at step 500 the median neuron needs "
+                "{rank-at-500|rank at 500 of all:.0f} frequencies where the paper has 6, and this number falls to 1 "
+                "before grokking in {rank-collapse|falls to 1 of all:.0%} of {rank-collapse|n} runs mod 97.",
+            ),
+        ),
+    ),
+    Sentence(
+        "What does not hold",
+        ("threshold-every-prime", "threshold-first-passage"),
+        (
+            (
+                below(0.9, "threshold-every-prime|trend (p = 53)"),
+                "**No fixed weight norm triggers grokking.** At λ = 5 it happens at "
+                "{threshold-every-prime|trend (p = 53):.2f} of the norm at λ = 1 (mod 53) and at "
+                "{threshold-every-prime|trend (p = 131):.2f} of it (mod 131), and runs mod 53 have had the norm at "
+                "which they grok for {threshold-first-passage|waits add_mod53:,.0f} steps before they do (n = "
+                "{threshold-every-prime|n} and {threshold-first-passage|n} runs).",
+            ),
+        ),
+        is_headline=True,
+    ),
+    Sentence(
+        "What is not specific",
+        ("s5-leads", "s5-never-groks"),
+        (
+            (
+                above(0.5, "s5-never-groks|share"),
+                "**On the group S5 the signal comes with and without grokking.** Read over irreps, it passes its "
+                "threshold before grokking in {s5-leads|share first:.0%} of {s5-leads|n} runs, and also in "
+                "{s5-never-groks|share:.0%} of those that had not grokked when training ended ({s5-never-groks|n} "
+                "runs on 30 % of the pairs).",
+            ),
+        ),
+        is_headline=True,
+    ),
+    Sentence(
+        "What is not specific",
+        ("no-false-alarms",),
+        (
+            (
+                above(0.05, "no-false-alarms|share"),
+                "With shuffled labels, where nothing can be generalised, FSD still passes its threshold in "
+                "{no-false-alarms|share:.0%} of {no-false-alarms|n} runs.",
+            ),
+        ),
+    ),
+    Sentence(
+        "What is not specific",
+        ("untrained-not-significant",),
+        (
+            (
+                above(0.5, "untrained-not-significant|share"),
+                "The significance test of FSD takes neurons for independent, and calls "
+                "{untrained-not-significant|share:.0%} of {untrained-not-significant|n} networks significant before "
+                "their first training step.",
+            ),
+        ),
+    ),
+    Sentence(
+        "What acts",
+        ("law-exponent",),
+        (
+            (
+                None,
+                "**Weight decay sets the pace, but not always as 1/λ.** The time from raising λ to grokking falls as "
+                "λ^−α, with α = {law-exponent|α (p = 53):.2f} mod 53, {law-exponent|α (p = 97):.2f} mod 97 and "
+                "{law-exponent|α (p = 131):.2f} mod 131 ({law-exponent|n} runs, each with four λ); the paper has 1.",
+            ),
+        ),
+        is_headline=True,
+    ),
+    Sentence(
+        "What acts",
+        ("formation-independent",),
+        (
+            (
+                above(2, "formation-independent|largest over smallest"),
+                "**Weight decay hastens the forming of the circuit too,** and not only what follows: the steps until "
+                "the median neuron needs ten frequencies or fewer differ by a factor of "
+                "{formation-independent|largest over smallest:.1f} between λ = 1 and 5 "
+                "({formation-independent|n} runs mod 97); the paper's two phases need them to be the same.",
+            ),
+        ),
+        is_headline=True,
+    ),
+    Sentence(
+        "What acts",
+        ("accelerator-saves", "accelerator-beats-random", "early-triggers-faster"),
+        (
+            (
+                all_of(below(0.3, "accelerator-saves|saves fsd_x3"), above(0.3, "early-triggers-faster|saves mem_x3")),
+                "Raising λ to 3 when FSD passes its threshold saves {accelerator-saves|saves fsd_x3:.0%} of the steps "
+                "to grokking, where the paper has 36 to 43 %, and {accelerator-beats-random|saves fsd_x3:.0%} against "
+                "a random moment; raising it as soon as the training set is memorised saves "
+                "{early-triggers-faster|saves mem_x3:.0%} against that (n = {accelerator-saves|n} seeds).",
+            ),
+        ),
+    ),
+    Sentence(
+        "What is open",
+        ("grokked-falls-apart", "grokked-stays-grokked"),
+        (
+            (
+                above(0.5, "grokked-falls-apart|falls apart"),
+                "**Grokking is not stable at these settings.** {grokked-falls-apart|falls apart:.0%} of "
+                "{grokked-falls-apart|n} runs fall below a validation accuracy of one half again, and "
+                "{grokked-stays-grokked|stays:.0%} stay at 95 % for the next 2,000 steps.",
+            ),
+        ),
+        is_headline=True,
+    ),
+    Sentence(
+        "What is open",
+        ("set-ups-rescue",),
+        (
+            (
+                at_least(0.8, "set-ups-rescue|warm-up"),
+                "With warm-up, clipping, dropout or decay of the matrices alone FSD came first in "
+                "{set-ups-rescue|warm-up:.0%}, {set-ups-rescue|clipping:.0%}, {set-ups-rescue|dropout:.0%} and "
+                "{set-ups-rescue|decay of matrices alone:.0%} of the runs ({set-ups-rescue|n} in all): with so few "
+                "this may be chance, or the set-up of the paper.",
+            ),
+        ),
+    ),
+)
