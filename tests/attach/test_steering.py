@@ -375,6 +375,11 @@ def test_a_copy_goes_its_own_way() -> None:
             "lr must be positive where steering begins, for it divides λ, got 0.0",
         ),
         (lambda: Steering(mlp()).observe(validation_accuracy=97.0), "must be a share, from 0 to 1, got 97.0"),
+        (lambda: Steering(mlp()).observe("x"), "loss must be a number, or a tensor with one, got 'x'"),
+        (
+            lambda: Steering(mlp()).observe(train_accuracy=torch.ones(2)),
+            "train_accuracy must be a number, or a tensor with one, got",
+        ),
         (lambda: Steering(mlp()).load_state_dict({}), "is not one of Steering: it has no entry 'optimizers'"),
         (
             lambda: Steering(m := mlp(), torch.optim.AdamW(m.parameters())).load_state_dict(

@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 
 from grokscope.attach.decoupled_decay import step_decoupled
 from grokscope.attach.parameter_groups import group_parameters
-from grokscope.errors import InputError, require
+from grokscope.errors import InputError, require, shown
 from grokscope.specs import Release
 from grokscope.steering import FAST, Muon, Recipe, ReleasePhase, released
 
@@ -138,11 +138,11 @@ class Steering(Optimizer):
         of steps taken here.
         """
         if loss is not None:
-            self._loss = self._loss + (loss.detach() if isinstance(loss, Tensor) else float(loss))
+            self._loss = self._loss + (loss.detach() if isinstance(loss, Tensor) else _number(loss, "loss"))
             self._losses += 1
         for name, value in (("train_accuracy", train_accuracy), ("validation_accuracy", validation_accuracy)):
             if value is not None:
-                number = float(value)
+                number = _number(value, name)
                 require(not number > 1, f"{name} must be a share, from 0 to 1", number)
                 self._seen[name] = number
         self.steps = self.steps if step is None else int(step)
@@ -270,6 +270,14 @@ class Steering(Optimizer):
         with torch.no_grad():
             squares = [parameter.detach().float().square().sum() for parameter in self.model.parameters()]
             return float(torch.stack([one.to(squares[0].device) for one in squares]).sum().sqrt())
+
+
+def _number(value: Any, name: str) -> float:
+    """A number, NaN too, which is no sign of anything; or one sentence."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{name} must be a number, or a tensor with one, got {shown(value)}") from error
 
 
 def _made(names: Mapping[str, Mapping[str, nn.Parameter]], recipe: Recipe, own_muon: bool) -> list[Optimizer]:

@@ -39,9 +39,9 @@ def describe_decay(spec: RunSpec, outcome: RunOutcome, evaluations: Columns | No
         return f"{label}, let go to {release['weight_decay']:g} at step {release['step']:,} because {why}"
     if changes:
         return f"{label}, {changes[-1]['weight_decay']:g} since step {changes[-1]['step']:,}"
-    last = (evaluations or {}).get("weight_decay") or [None]
-    if last[-1] is not None and spec.training.weight_decay is not None and last[-1] != spec.training.weight_decay:
-        return f"{label}, {last[-1]:g} at its last evaluation"
+    logged = (evaluations or {}).get("weight_decay") or ()
+    if len(logged) and spec.training.weight_decay is not None and logged[-1] != spec.training.weight_decay:
+        return f"{label}, {logged[-1]:g} at its last evaluation"
     is_known = spec.release is not None and outcome.control is not None
     return f"{label}, never let go" if is_known else label
 
