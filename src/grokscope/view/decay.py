@@ -39,8 +39,8 @@ def describe_decay(spec: RunSpec, outcome: RunOutcome, evaluations: Columns | No
         return f"{label}, let go to {release['weight_decay']:g} at step {release['step']:,} because {why}"
     if changes:
         return f"{label}, {changes[-1]['weight_decay']:g} since step {changes[-1]['step']:,}"
-    logged = (evaluations or {}).get("weight_decay") or ()
-    if len(logged) and spec.training.weight_decay is not None and logged[-1] != spec.training.weight_decay:
+    logged = list((evaluations or {}).get("weight_decay", ()))
+    if logged and spec.training.weight_decay is not None and logged[-1] != spec.training.weight_decay:
         return f"{label}, {logged[-1]:g} at its last evaluation"
     is_known = spec.release is not None and outcome.control is not None
     return f"{label}, never let go" if is_known else label
