@@ -76,6 +76,13 @@ def test_how_to_benchmark_a_forecaster(alone: Path) -> None:
     assert scores.values["concordance at 25%"].value == 1.0
 
 
+def test_how_to_steer(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    steering = run_blocks(HOW_TO / "steer.md")["steering"]
+    assert [row["step"] for row in steering.log] == [50, 100, 150, 200]
+    assert all("validation_accuracy" in row for row in steering.log)
+    assert "<Steering of Muon and AdamW: λ = " in capsys.readouterr().out
+
+
 def test_how_to_judge_a_log(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_blocks(HOW_TO / "judge-a-log.md")["found"].memorized == 400
     assert "accuracies are read as percent" in capsys.readouterr().out

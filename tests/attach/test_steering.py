@@ -2,6 +2,8 @@
 
 import copy
 import io
+import re
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +16,7 @@ from grokscope import InputError, Steering
 from grokscope.attach import group_parameters
 from grokscope.model import reference_module, sizes_of
 from grokscope.specs import Architecture, Release, RunSpec, Training
-from grokscope.steering import FAST, Muon, released
+from grokscope.steering import FAST, Grokfast, Muon, released
 from grokscope.tasks import split
 from grokscope.training import Cohort, advance, initial_state
 
@@ -118,6 +120,39 @@ def test_around_another_optimizer_only_its_decay_changes_and_spared_groups_stay_
     steering.decide()
     norm = float(weights(steered).norm())
     assert steering.log[-1]["norm"] == pytest.approx(norm, rel=1e-6)
+
+
+OPTIMIZERS = {
+    "AdamW": lambda own: torch.optim.AdamW(own, lr=0.01),
+    "Adam": lambda own: torch.optim.Adam(own, lr=0.01),
+    "decoupled Adam": lambda own: torch.optim.Adam(own, lr=0.01, decoupled_weight_decay=True),
+    "RMSprop": lambda own: torch.optim.RMSprop(own, lr=0.01, momentum=0.9),
+    "SGD": lambda own: torch.optim.SGD(own, lr=0.1),
+    "SGD with momentum": lambda own: torch.optim.SGD(own, lr=0.1, momentum=0.9),
+    "Grokfast around Adam": lambda own: Grokfast(torch.optim.Adam(own, lr=0.01)),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_each_step_decays_by_one_thousandth_lambda_whatever_the_optimizer(name: str) -> None:
+    model = mlp()
+    before = weights(model)
+    steering = Steering(model, OPTIMIZERS[name](model.parameters()), weight_decay=5.0)
+    decay = [group["weight_decay"] for group in steering.param_groups]
+    for _ in range(10):
+        for parameter in model.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        steering.observe(0.1)
+        steering.step()
+    assert torch.allclose(weights(model), before * 0.995**10, rtol=1e-5, atol=0)
+    assert [group["weight_decay"] for group in steering.param_groups] == decay
+
+
+def test_around_adam_it_is_adamw() -> None:
+    coupled, decoupled = mlp(), mlp()
+    train(coupled, Steering(coupled, torch.optim.Adam(coupled.parameters(), lr=0.01)), 20)
+    train(decoupled, Steering(decoupled, torch.optim.AdamW(decoupled.parameters(), lr=0.01)), 20)
+    assert (weights(coupled) - weights(decoupled)).abs().max() < 1e-6
 
 
 def test_what_it_decided_follows_from_its_log_alone() -> None:
@@ -231,6 +266,42 @@ def test_steering_that_sees_nothing_says_so() -> None:
         steering.step()
 
 
+def test_a_model_that_leaves_nothing_to_muon_is_named() -> None:
+    shallow = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
+    with pytest.warns(UserWarning, match=r"no matrix between what reads the inputs and the head, so that Muon moves"):
+        Steering(shallow)
+    Steering(shallow, torch.optim.AdamW(shallow.parameters()))
+
+
+def test_decay_that_is_weaker_than_the_optimizers_own_is_named() -> None:
+    model = mlp()
+    with pytest.warns(UserWarning, match=r"decays by λ = 10 .*begins with less, λ = 5; .*weight_decay=10\)"):
+        Steering(model, torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=1.0))
+    own = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=1.0)
+    assert Steering(model, own, weight_decay=10.0).param_groups[0]["weight_decay"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("seen", "warns"),
+    [
+        ({"loss": 1.0}, "step 2000: the training set is not learnt .train loss 1.; .* λ = 5 is too strong"),
+        ({"train_accuracy": 0.75}, "step 2000: the training set is not learnt .train accuracy 0.75.; "),
+        ({"loss": 0.05}, ""),
+        ({"loss": 0.2, "train_accuracy": 1.0}, ""),
+        ({"validation_accuracy": 0.1}, ""),
+    ],
+)
+def test_a_training_set_that_is_not_learnt_is_named_once(seen: dict[str, float], warns: str) -> None:
+    steering = Steering(mlp())
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for step in range(500, 5000, 500):
+            steering.observe(**seen, step=step)
+            steering.decide()
+    assert len(found) == bool(warns)
+    assert not warns or re.match(warns, str(found[0].message))
+
+
 def test_parameters_are_found_by_kind_in_other_peoples_models() -> None:
     found = {group: set(own) for group, own in group_parameters(attended()).items()}
     assert found["embedding"] == {"embed.weight"}
@@ -299,7 +370,16 @@ def test_a_copy_goes_its_own_way() -> None:
         (lambda: Steering(mlp(), weight_decay=-1.0), "weight_decay must be at least 0, got -1.0"),
         (lambda: Steering(mlp(), validation=0.3), "validation must be a function without arguments"),
         (lambda: Steering(m := mlp(), torch.optim.Rprop(m.parameters())), "Rprop has no weight decay to steer"),
+        (
+            lambda: Steering(m := mlp(), torch.optim.SGD(m.parameters(), lr=0.0)),
+            "lr must be positive where steering begins, for it divides λ, got 0.0",
+        ),
         (lambda: Steering(mlp()).observe(validation_accuracy=97.0), "must be a share, from 0 to 1, got 97.0"),
+        (lambda: Steering(mlp()).observe("x"), "loss must be a number, or a tensor with one, got 'x'"),
+        (
+            lambda: Steering(mlp()).observe(train_accuracy=torch.ones(2)),
+            "train_accuracy must be a number, or a tensor with one, got",
+        ),
         (lambda: Steering(mlp()).load_state_dict({}), "is not one of Steering: it has no entry 'optimizers'"),
         (
             lambda: Steering(m := mlp(), torch.optim.AdamW(m.parameters())).load_state_dict(

@@ -42,7 +42,7 @@ def test_help_lists_every_command_in_its_group(arguments: list[str], capsys: pyt
     ("arguments", "sentence"),
     [
         (["lst"], "there is no command 'lst'; did you mean 'list'?"),
-        (["frobnicate", "--seeds", "1"], "there is no command 'frobnicate'; `grokscope --help` shows them"),
+        (["xyzzy", "--seeds", "1"], "there is no command 'xyzzy'; `grokscope --help` shows them"),
         (["--bogus"], "there is no option '--bogus'"),
         (["--verson"], "there is no option '--verson'; did you mean '--version'?"),
         (["--version", "x"], "nothing is expected after --version, got 'x'"),

@@ -78,10 +78,12 @@ def test_any_setting_of_training_can_be_changed() -> None:
     assert not found.steps
 
 
-def test_a_fork_keeps_what_is_not_changed(here: Path) -> None:
+def test_a_fork_keeps_what_is_not_changed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(words("train add_mod7 --spec tiny.json --out runs"))
     assert run(words(f"fork runs {TINY.content_hash} --at 5")) == 0
+    assert "this fork changes nothing: it repeats its parent, as a control" in capsys.readouterr().err
     assert run(words(f"fork runs {TINY.content_hash} --at 5 --reset-moments")) == 0
+    assert "changes nothing" not in capsys.readouterr().err
     kept, reset = (replace(TINY, fork=Fork(TINY.content_hash, 5, moments)) for moments in ("kept", "reset"))
     end = {spec: (here / "runs" / run_name(spec) / "state-00000008.safetensors") for spec in (TINY, kept, reset)}
     assert end[kept].read_bytes() == end[TINY].read_bytes()

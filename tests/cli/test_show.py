@@ -124,7 +124,7 @@ def test_an_empty_folder_has_no_runs(here: Path, capsys: pytest.CaptureFixture[s
 def test_bad_input(trained: None, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for line, sentence in [
         ("list rns", "there is no folder 'rns'; did you mean 'runs'?"),
-        ("list tiny.json", "there is no folder 'tiny.json'"),
+        ("list tiny.json", "'tiny.json' is a file, and runs are stored in folders"),
         ("show runs add_mod7_s3", "there is no run 'add_mod7_s3' in 'runs'; did you mean 'add_mod7_s"),
         ("show runs add_mod7", "'add_mod7' names 2 runs, such as"),
         ("show rns x", "there is no folder 'rns'; did you mean 'runs'?"),

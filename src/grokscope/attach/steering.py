@@ -3,15 +3,16 @@
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from grokscope.attach.decoupled_decay import step_decoupled
 from grokscope.attach.parameter_groups import group_parameters
-from grokscope.errors import InputError, require
+from grokscope.errors import InputError, require, shown
 from grokscope.specs import Release
 from grokscope.steering import FAST, Muon, Recipe, ReleasePhase, released
 
@@ -19,6 +20,7 @@ __all__ = ["Steering"]
 
 Row = dict[str, Any]
 UNIT = 1e-3  # each step multiplies a decayed parameter by 1 − 10⁻³λ
+LEARNT_BY = 2000  # steps after which a training set that is not learnt is worth a warning
 WITHOUT_VALIDATION: tuple[Any, ...] = ("norm_slows", "accuracy_breaks", "loss_rises")
 BREAKS = (ReleasePhase.ACCURACY_BREAKS, ReleasePhase.LOSS_RISES)
 
@@ -29,11 +31,16 @@ class Steering(Optimizer):
     In place of your optimiser, `steering = Steering(model)`: Muon moves the matrices, AdamW everything else. Around
     yours, `Steering(model, optimizer)`: its updates stay as they are, and only its weight decay is steered. λ is
     written so that each step multiplies a decayed parameter by 1 − 10⁻³λ, whatever the learning rate: the weight decay
-    of a group is 10⁻³λ / lr, with the lr that the group has when steering begins.
+    of a group is 10⁻³λ / lr, with the lr that the group has when steering begins; a schedule of lr scales decay with
+    it. So does every optimiser: where its own decay would go through its moments (Adam, SGD with momentum), the
+    parameters are multiplied by 1 − lr · weight_decay here, before its step, as AdamW does.
 
     Every `every` steps it decides by what it has seen: the mean train loss, the norm, and train and validation accuracy
     where they are given. It lets go at generalisation; without any validation when the norm, which fell, hardly falls
     any more; and in any case, with a warning, when what is memorised breaks.
+
+    A warning says where it can hardly help: a model without a matrix for Muon, an optimiser of yours that decays more
+    strongly by itself, and a training set that is not learnt after 2,000 steps.
 
     >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
     >>> steering = Steering(model)
@@ -77,6 +84,13 @@ class Steering(Optimizer):
         names = group_parameters(model)
         self.parameter_names = {group: tuple(own) for group, own in names.items()}
         require(any(names.values()), f"{type(model).__name__} has no parameter to train")
+        if optimizer is None and not names["matrix"]:
+            warnings.warn(
+                f"{type(model).__name__} has no matrix between what reads the inputs and the head, so that Muon moves "
+                f"nothing and AdamW everything, at lr {recipe.learning_rate:g}; around an optimiser that you know to "
+                "learn it: Steering(model, optimizer)",
+                stacklevel=2,
+            )
         self.optimizers = [optimizer] if optimizer is not None else _made(names, recipe, own_muon)
         groups = [group for one in self.optimizers for group in one.param_groups]
         decayed = [group for group in groups if "weight_decay" in group]
@@ -87,16 +101,27 @@ class Steering(Optimizer):
         self._losses = 0
         super().__init__(groups, {})
         self._share()
+        own = max(float(group["weight_decay"]) * float(group.get("lr") or 0.0) for group in decayed) / UNIT
+        if optimizer is not None and own > self.strong * (1 + 1e-6):
+            warnings.warn(
+                f"your optimiser decays by λ = {own:.3g} (1000 · lr · weight_decay), and steering begins with less, "
+                f"λ = {self.strong:g}; to begin with yours: Steering(model, optimizer, weight_decay={own:.3g})",
+                stacklevel=2,
+            )
         has_decay = any(float(group["weight_decay"]) > 0 for group in decayed)
         for group in decayed:  # a group that is spared decay stays so, unless all are
-            require(float(group["lr"]) > 0, "lr must be positive where steering begins, for it divides λ", group["lr"])
+            rate = group.get("lr") or 0.0
+            require(float(rate) > 0, "lr must be positive where steering begins, for it divides λ", group.get("lr"))
             is_steered = optimizer is None or not has_decay or float(group["weight_decay"]) > 0
-            group["decay_per_unit"] = UNIT / float(group["lr"]) if is_steered else 0.0
+            group["decay_per_unit"] = UNIT / float(rate) if is_steered else 0.0
         self._set(self.strong)
 
     @property
     def weight_decay(self) -> float:
-        """λ in force."""
+        """λ in force, of which each step takes a thousandth; the groups' own `weight_decay` is 10⁻³λ / lr.
+
+        A monitor logs what stands in the groups, the largest: 0.5 where λ = 5 and lr = 0.01.
+        """
         return float(self.decisions[-1]["weight_decay"]) if self.decisions else self.strong
 
     @property
@@ -113,11 +138,11 @@ class Steering(Optimizer):
         of steps taken here.
         """
         if loss is not None:
-            self._loss = self._loss + (loss.detach() if isinstance(loss, Tensor) else float(loss))
+            self._loss = self._loss + (loss.detach() if isinstance(loss, Tensor) else _number(loss, "loss"))
             self._losses += 1
         for name, value in (("train_accuracy", train_accuracy), ("validation_accuracy", validation_accuracy)):
             if value is not None:
-                number = float(value)
+                number = _number(value, name)
                 require(not number > 1, f"{name} must be a share, from 0 to 1", number)
                 self._seen[name] = number
         self.steps = self.steps if step is None else int(step)
@@ -131,7 +156,7 @@ class Steering(Optimizer):
             if loss is not None and self._losses == counted:
                 self.observe(loss)
         for one in self.optimizers:
-            one.step()
+            step_decoupled(one)
         self.steps += 1
         if self.steps % self.release.every == 0:
             self.decide()
@@ -146,9 +171,12 @@ class Steering(Optimizer):
         if self._losses:
             row["train_loss"] = float(self._loss) / self._losses
         self._seen, self._loss, self._losses = {}, 0.0, 0
+        before = self.log[-1]["step"] if self.log else 0
         if not self.log and row.keys() <= {"step", "norm"}:
             warnings.warn("steering has seen the norm alone: call observe(loss) before step()", stacklevel=3)
         self.log.append({**row, "weight_decay": self.weight_decay})
+        if before < LEARNT_BY <= self.steps:
+            self._warn_unless_learnt()
         if not self.is_released:
             self._follow()
         return self.weight_decay
@@ -218,6 +246,20 @@ class Steering(Optimizer):
                     stacklevel=4,
                 )
 
+    def _warn_unless_learnt(self) -> None:
+        """Strong decay that keeps a model from learning its training set cannot make it generalise."""
+        losses = [row["train_loss"] for row in self.log if "train_loss" in row]
+        accuracies = [row["train_accuracy"] for row in self.log if "train_accuracy" in row]
+        is_learnt = min(losses, default=inf) <= self.release.memorized_loss
+        if is_learnt or max(accuracies, default=0.0) >= self.release.memorized or not (losses or accuracies):
+            return
+        seen = f"train accuracy {accuracies[-1]:.2f}" if accuracies else f"train loss {losses[-1]:.2g}"
+        warnings.warn(
+            f"step {self.steps}: the training set is not learnt ({seen}); if that no longer improves, "
+            f"λ = {self.weight_decay:g} is too strong for this model: give a smaller weight_decay",
+            stacklevel=4,
+        )
+
     def _set(self, weight_decay: float) -> None:
         for group in self.param_groups:
             if "decay_per_unit" in group:
@@ -228,6 +270,14 @@ class Steering(Optimizer):
         with torch.no_grad():
             squares = [parameter.detach().float().square().sum() for parameter in self.model.parameters()]
             return float(torch.stack([one.to(squares[0].device) for one in squares]).sum().sqrt())
+
+
+def _number(value: Any, name: str) -> float:
+    """A number, NaN too, which is no sign of anything; or one sentence."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{name} must be a number, or a tensor with one, got {shown(value)}") from error
 
 
 def _made(names: Mapping[str, Mapping[str, nn.Parameter]], recipe: Recipe, own_muon: bool) -> list[Optimizer]:

@@ -12,10 +12,11 @@ from grokscope.cli.options import Folder, JsonFlag
 from grokscope.errors import InputError, shown
 from grokscope.runs import Runs, open_runs
 from grokscope.runs.logs import Columns, columns_from
-from grokscope.runs.records import DAMAGED
+from grokscope.runs.records import DAMAGED, RunRecord
 from grokscope.runs.settings import differing
 from grokscope.specs import ReadingSpec, RunSpec
 from grokscope.timeline import judged_row
+from grokscope.view.decay import describe_release, last_decay
 from grokscope.view.outcomes import BEFORE, memorized_before
 
 __all__ = ["list_runs"]
@@ -38,8 +39,9 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
     Columns: the run, named by its task and seed; its weight decay λ and whatever else the runs differ in; its outcome;
     the steps at which it memorised and grokked; the step from which on it stayed so for 2,000 steps (stable; no: it did
     not; open: it was not seen for long enough); the forecast of a run that is not finished (how probably it groks by
-    its last step, and the median step; ?: unlike the runs fitted to); and the step at which it was forked. Forks follow
-    their parent. A run that is damaged is listed as such, with the reason below the table.
+    its last step, and the median step; ?: unlike the runs fitted to); when and why strong decay was let go, if it was
+    to be; and the step at which it was forked. Forks follow their parent. A run that is damaged is listed as such, with
+    the reason below the table.
 
     Examples:
         grokscope list runs/first
@@ -57,10 +59,13 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
     _follow_unfinished(runs, [row for row in whole if row["outcome"] == "unfinished"])
     _add_stability(runs, [row for row in whole if row["grokked"] is not None and row["stability"] is None])
     rows.sort(key=_place)
+    _add_releases(whole)
     columns = {"run": "run", "λ": "weight_decay", **dict(zip(varied, varied, strict=True))}
     columns |= {"outcome": "outcome", "memorised": "memorized", "grokked": "grokked", "stable": "stable"}
     if any(row.get("forecast") for row in rows):
         columns["forecast"] = "forecast"
+    if any(row.get("released") for row in rows):
+        columns["let go"] = "released"
     if any(row["fork_step"] is not None for row in rows):
         columns["forked at"] = "fork_step"
     cells = [[_cell(row, name) for name in columns.values()] for row in rows]
@@ -131,6 +136,16 @@ def _add_stability(runs: Runs, rows: list[dict[str, Any]]) -> None:
             continue
         found = stability([int(step) for step in log["step"]], log["validation_accuracy"], failed_at=row["failed_at"])
         row |= {"stable": found.step, "stable_from": found.stable_from, "stability": found.status.name.lower()}
+
+
+def _add_releases(rows: list[dict[str, Any]]) -> None:
+    """λ as it is at the end where a rule changed it, and when and why strong decay was let go."""
+    changed = [row for row in rows if '"release":{' in row["spec"] or '"control":{' in row["spec"]]
+    for row in changed:
+        record = RunRecord.from_summary(row)
+        row["released"] = describe_release(record.spec, record.outcome)
+        if (last := last_decay(record.outcome)) is not None and row["weight_decay"] is not None:
+            row["weight_decay"] = f"{row['weight_decay']:g} → {last:g}"
 
 
 def _cell(row: dict[str, Any], column: str) -> str:

@@ -107,6 +107,12 @@ def fork(
     origin = Fork(parent.content_hash, at, "reset" if reset_moments else "kept")
     branches = tuple(combinations(parent, {"fork": [origin], **given(training)}))
 
+    if not given(training) and not reset_moments:
+        print(
+            "this fork changes nothing: it repeats its parent, as a control; --weight-decay gives it another λ",
+            file=sys.stderr,
+        )
+
     from grokscope.cli.plans import device_here, finish, reject_damaged, run_with_progress
 
     place = device_here(hardware.device)

@@ -86,6 +86,10 @@ def train(
             "--plan-only trains nothing: leave out --track and --executor": plan_only
             and (track or executor.executor != "local"),
             "--dry-run trains nothing: leave out --track": dry_run and track,
+            f"--evaluate-every must be at least 1, got {evaluate_every}": evaluate_every is not None
+            and evaluate_every < 1,
+            f"--checkpoint-every must be at least 1, got {checkpoint_every}": checkpoint_every is not None
+            and checkpoint_every < 1,
             "name a task, as `grokscope tasks` lists them, or a file with --spec": not task and spec is None,
         }
     )

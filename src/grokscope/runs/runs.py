@@ -319,6 +319,8 @@ def open_runs(path: Path | str) -> Runs:
         raise InputError(
             f"{named(Path(path))} holds packed records; make runs of them with: {import_command(Path(path))}"
         )
+    if Path(path).is_file():
+        raise InputError(f"{named(Path(path))} is a file, and runs are stored in folders")
     if not Path(path).is_dir():
         others = [p.name for p in Path(path).parent.iterdir()] if Path(path).parent.is_dir() else []
         raise InputError(f"there is no folder {shown(str(path))}{did_you_mean(Path(path).name, others)}")

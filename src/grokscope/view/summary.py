@@ -10,6 +10,7 @@ from grokscope.runs import Run
 from grokscope.runs.records import RunRecord
 from grokscope.timeline import LeadStatus, Outcome, Stability, StabilityStatus, Timeline
 from grokscope.timeline.success import RELATIVE_ERRORS
+from grokscope.view.decay import describe_decay
 from grokscope.view.families import fitted_size
 from grokscope.view.numbers import format_estimate, format_number, format_percent
 from grokscope.view.outcomes import BEFORE, NO_BASIS, describe_stability, memorized_before, why_without_fsd
@@ -80,7 +81,11 @@ def summarize_run(run: Run) -> str:
     timeline = record.timeline_or_none
     if timeline is None:
         return f"{run.name}: not begun"
-    facts = [*_milestones(record, timeline), _ended(record, timeline), run.spec.training.decay_label]
+    facts = [
+        *_milestones(record, timeline),
+        _ended(record, timeline),
+        describe_decay(record.spec, record.outcome, record.evaluations),
+    ]
     return f"{run.name}: {', '.join(facts)}"
 
 
@@ -121,7 +126,7 @@ def _ended(record: RunRecord, timeline: Timeline) -> str:
 
 def _describe(run: Run, record: RunRecord) -> str:
     timeline = record.timeline_or_none
-    who = f"{_short_name(run)} ({run.spec.training.decay_label})"
+    who = f"{_short_name(run)} ({describe_decay(record.spec, record.outcome, record.evaluations)})"
     if timeline is None:
         return f"{who} has not begun."
     known = f"{who} has not memorised its training data by step {timeline.last:,}."
