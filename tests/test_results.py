@@ -177,10 +177,10 @@ def test_other_records_give_another_message() -> None:
     evidence = read_evidence(PAPER, RESULTS / PAPER.name)
     base = evidence.experiment("base")
     fewer = replace(evidence, records={**evidence.records, "base": dict(list(base.items())[:100])})
-    signs = [claim for claim in PAPER.claims if claim.name == "lead-signs"]
-    sentences = [one for one in PAPER.message if one.claims == ("lead-signs",)]
+    sentences = [one for one in PAPER.message if "lead-signs" in one.claims]
+    leads = [claim for claim in PAPER.claims if claim.name in sentences[0].claims]
     texts = [
-        write_message(sentences, signs, {"lead-signs": judge(signs[0], found)}, found)[0]["text"]
+        write_message(sentences, leads, {claim.name: judge(claim, found) for claim in leads}, found)[0]["text"]
         for found in (evidence, fewer)
     ]
     assert texts[0] != texts[1]

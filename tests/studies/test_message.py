@@ -1,6 +1,7 @@
 """The message: sentences whose numbers are those of claims, worded as the numbers allow."""
 
 import re
+from dataclasses import replace
 
 from planted_claims import evidence, stable
 
@@ -31,6 +32,19 @@ def said(sentence: Sentence, found: Evidence) -> list[str]:
 def test_a_sentence_is_worded_as_its_number_allows() -> None:
     assert said(SENTENCE, stable(True)) == ["Most stay: 100 % [88 %, 100 %] of 30."]
     assert said(SENTENCE, stable(False)) == ["Few stay: 0 % [0 %, 12 %]."]
+
+
+def test_a_part_says_how_many_units_it_rests_on() -> None:
+    found = stable(True)
+    failed = {
+        name: replace(one, evaluations={**one.evaluations, "validation_accuracy": [0.1] * len(one.evaluations["step"])})
+        for name, one in found.experiment("base").items()
+        if name.endswith("_s0")
+    }
+    assert len(failed) == 5  # a prime each
+    mixed = replace(found, records={**found.records, "base": {**found.experiment("base"), **failed}})
+    sentence = Sentence("What is open", (NAME,), ((None, f"{{{NAME}|stays:n}} of {{{NAME}|n}}."),))
+    assert said(sentence, mixed) == ["25 of 30."]
 
 
 def test_without_runs_nothing_is_said_but_that_it_is_open() -> None:

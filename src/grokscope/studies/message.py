@@ -6,13 +6,16 @@ decided by conditions on the same numbers, so that no sentence says more than it
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 from string import Formatter
 from typing import Any, Literal
 
+import numpy as np
+
 from grokscope.stats import Estimate
 from grokscope.studies.claim import Claim, Finding, format_part
+from grokscope.studies.estimand import Estimand, Sample
 from grokscope.studies.evidence import Evidence
 from grokscope.studies.quantity import Quantity
 from grokscope.studies.resampling import effects_of
@@ -43,7 +46,8 @@ class Sentence:
     """The claims whose numbers it states; without runs for one of them it is not said."""
     cases: tuple[tuple[Condition | None, str], ...]
     """Wordings, and on which numbers each is right; the first that is right is used, None always is. A number is
-    `{claim|part:format}`, which is given with its interval, or `{claim|n}`."""
+    `{claim|part:format}`, which is given with its interval, `{claim|part:n}`, the units that this part rests on, or
+    `{claim|n}`, those of the whole claim."""
     is_headline: bool = False
     """Whether it is one of the few that a short summary has."""
 
@@ -79,7 +83,10 @@ def _say(sentence: Sentence, claims: Mapping[str, Claim], evidence: Evidence) ->
         if not all(sample.units.values()):
             return ""
         numbers[f"{name}|n"] = sample.n
-        numbers |= {f"{name}|{part}": found for part, found in effects_of(estimand, sample, wanted).items()}
+        numbers |= {
+            f"{name}|{part}": replace(found, items=_units_of(estimand, sample, part))
+            for part, found in effects_of(estimand, sample, wanted).items()
+        }
     values = {name: one.value if isinstance(one, Estimate) else one for name, one in numbers.items()}
     if any(isnan(value) for value in values.values()):
         return ""
@@ -99,10 +106,24 @@ def _parts_named(sentence: Sentence, claim: str) -> tuple[str, ...]:
     return tuple(sorted(found - {"n"}))
 
 
+def _units_of(estimand: Estimand, sample: Sample, part: str) -> int:
+    """Units that a part rests on: those of its strata of which it is defined; of a derived part all."""
+    reduction = estimand.parts.get(part)
+    if reduction is None:
+        return sample.n
+    return sum(
+        int((~np.isnan(columns[reduction.column])).sum())
+        for stratum, columns in sample.values.items()
+        if reduction.column in columns and (not reduction.strata or stratum in reduction.strata)
+    )
+
+
 class _Numbers(Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:
         if not isinstance(value, Estimate):
             return format(value, ",")
+        if format_spec == "n":
+            return f"{value.items:,}"
         shown, low, high = (format_part(end, format_spec) for end in (value.value, value.low, value.high))
         return shown if isnan(value.low) else f"{shown} [{low}, {high}]"
 

@@ -295,7 +295,7 @@ CLAIMS = (
             (4.0, 5.0),
             {"unstable after": "mean"},
             "λ = 4: {unstable after (λ = 4):.0f}, λ = 5: {unstable after (λ = 5):.0f} of {n:.0f}",
-            (at("unstable after", 5), ".0%"),
+            ((at("unstable after", 4), at("unstable after", 5)), ".0%"),
             cadence=readings.CADENCE,
         ),
         Rule(rule.every(rule.equals(1), at("unstable after", 4), at("unstable after", 5))),

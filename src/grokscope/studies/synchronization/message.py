@@ -1,11 +1,36 @@
 """What the study says first: sentences that need no knowledge of the paper, with the numbers of its claims."""
 
 from grokscope.studies.message import Sentence
-from grokscope.studies.rule import above, all_of, at_least, at_most, below, between
+from grokscope.studies.rule import above, all_of, at_least, at_most, below, between, every
 
 __all__ = ["MESSAGE"]
 
 FSD = "FSD, which measures how far a layer's neurons agree on one Fourier frequency,"
+LEADS = (
+    f"{FSD} passes its threshold before a network groks modular addition in {{lead-signs|share first:.0%}} of "
+    "{lead-signs|n} runs evaluated every 500 steps, as in the paper, which has nine of nine; evaluated every 100 "
+    "steps, where fewer ties are left, in {lead-share-by-prime|share:.0%}."
+)
+LAW = (
+    "The time from raising λ to grokking falls as λ^−α, with α = {law-exponent|α (p = 53):.2f} mod 53, "
+    "{law-exponent|α (p = 97):.2f} mod 97 and {law-exponent|α (p = 131):.2f} mod 131; the paper has 1 "
+    "({law-exponent|time (p = 97, λ = 1):n} seeds mod 97; mod 53 and 131, as in the paper, "
+    "{law-exponent|time (p = 53, λ = 1):n} and {law-exponent|time (p = 131, λ = 1):n} data orders of one seed)."
+)
+AT_ONCE = ("add_mod97", "add_mod113", "add_mod131")
+NORMS_DIFFER = all_of(
+    every(below(0.9), *(f"threshold-every-prime|trend (p = {prime})" for prime in (53, 97, 131))),
+    above(500, "threshold-first-passage|waits add_mod53"),
+)
+NO_THRESHOLD = (
+    "**No fixed weight norm triggers grokking.** At λ = 5 it happens at "
+    "{threshold-every-prime|trend (p = 53):.2f} of the norm at λ = 1 mod 53, "
+    "{threshold-every-prime|trend (p = 97):.2f} mod 97 and {threshold-every-prime|trend (p = 131):.2f} mod 131 "
+    "(n = {threshold-every-prime|n}). In the median, runs mod 53 have had the norm at which they grok for "
+    "{threshold-first-passage|waits add_mod53:,.0f} steps before they do, and runs mod 71 for "
+    "{threshold-first-passage|waits add_mod71:,.0f}"
+)
+NORM_RUNS = "{threshold-first-passage|waits add_mod53:n} runs of each"
 MESSAGE = (
     Sentence(
         "What holds",
@@ -26,8 +51,8 @@ MESSAGE = (
         (
             (
                 at_least(0.5, "ablation-order|in order"),
-                "The answer needs the attention of the second block most and the MLP of the first least, in "
-                "{ablation-order|in order:.0%} of {ablation-order|n} runs mod 97; without that MLP, whose neurons FSD "
+                "Just after grokking the answer needs the attention of the second block most and the MLP of the first least, "
+                "in {ablation-order|in order:.0%} of {ablation-order|n} runs mod 97; without that MLP, whose neurons FSD "
                 "reads, the median run loses {block-0-not-load-bearing|median mlp0:.0f} points of accuracy.",
             ),
         ),
@@ -49,18 +74,13 @@ MESSAGE = (
     ),
     Sentence(
         "What does not hold",
-        ("lead-signs",),
+        ("lead-signs", "lead-share-by-prime"),
         (
             (
-                between(0.3, 0.7, "lead-signs|share first"),
-                f"**FSD is no reliable early sign.** {FSD} passes its threshold before a network groks modular "
-                "addition in {lead-signs|share first:.0%} of {lead-signs|n} runs; the paper has nine of nine.",
+                all_of(between(0.3, 0.7, "lead-signs|share first"), between(0.3, 0.7, "lead-share-by-prime|share")),
+                f"**FSD is no reliable early sign.** {LEADS}",
             ),
-            (
-                None,
-                f"{FSD} passes its threshold before a network groks modular addition in {{lead-signs|share first:.0%}} "
-                "of {lead-signs|n} runs; the paper reports it for nine of nine.",
-            ),
+            (None, LEADS),
         ),
         is_headline=True,
     ),
@@ -94,12 +114,16 @@ MESSAGE = (
         ("threshold-every-prime", "threshold-first-passage"),
         (
             (
-                below(0.9, "threshold-every-prime|trend (p = 53)"),
-                "**No fixed weight norm triggers grokking.** At λ = 5 it happens at "
-                "{threshold-every-prime|trend (p = 53):.2f} of the norm at λ = 1 (mod 53) and at "
-                "{threshold-every-prime|trend (p = 131):.2f} of it (mod 131), and runs mod 53 have had the norm at "
-                "which they grok for {threshold-first-passage|waits add_mod53:,.0f} steps before they do (n = "
-                "{threshold-every-prime|n} and {threshold-first-passage|n} runs).",
+                all_of(
+                    NORMS_DIFFER, every(at_most(100), *(f"threshold-first-passage|waits {task}" for task in AT_ONCE))
+                ),
+                f"{NO_THRESHOLD}; runs mod 97, 113 and 131 reach it only then ({NORM_RUNS}).",
+            ),
+            (
+                NORMS_DIFFER,
+                f"{NO_THRESHOLD}; mod 97, 113 and 131 it is {{threshold-first-passage|waits add_mod97:,.0f}}, "
+                "{threshold-first-passage|waits add_mod113:,.0f} and {threshold-first-passage|waits add_mod131:,.0f} "
+                f"({NORM_RUNS}).",
             ),
         ),
         is_headline=True,
@@ -111,9 +135,9 @@ MESSAGE = (
             (
                 above(0.5, "s5-never-groks|share"),
                 "**On the group S5 the signal comes with and without grokking.** Read over irreps, it passes its "
-                "threshold before grokking in {s5-leads|share first:.0%} of {s5-leads|n} runs, and also in "
-                "{s5-never-groks|share:.0%} of those that had not grokked when training ended ({s5-never-groks|n} "
-                "runs on 30 % of the pairs).",
+                "threshold before grokking in {s5-leads|share first:.0%} of {s5-leads|share first:n} runs on 70 % of "
+                "the pairs, and also in {s5-never-groks|share:.0%} of the {s5-never-groks|share:n} of "
+                "{s5-never-groks|n} runs on 30 % that had not grokked when training ended.",
             ),
         ),
         is_headline=True,
@@ -146,10 +170,12 @@ MESSAGE = (
         ("law-exponent",),
         (
             (
-                None,
-                "**Weight decay sets the pace, but not always as 1/λ.** The time from raising λ to grokking falls as "
-                "λ^−α, with α = {law-exponent|α (p = 53):.2f} mod 53, {law-exponent|α (p = 97):.2f} mod 97 and "
-                "{law-exponent|α (p = 131):.2f} mod 131 ({law-exponent|n} runs, each with four λ); the paper has 1.",
+                every(between(0.9, 1.1), *(f"law-exponent|α (p = {prime})" for prime in ("53", "97", "131"))),
+                f"**Weight decay sets the pace, as 1/λ.** {LAW}",
+            ),
+            (
+                every(above(0), *(f"law-exponent|α (p = {prime})" for prime in ("53", "97", "131"))),
+                f"**Weight decay sets the pace, but not always as 1/λ.** {LAW}",
             ),
         ),
         is_headline=True,
@@ -177,18 +203,19 @@ MESSAGE = (
                 "Raising λ to 3 when FSD passes its threshold saves {accelerator-saves|saves fsd_x3:.0%} of the steps "
                 "to grokking, where the paper has 36 to 43 %, and {accelerator-beats-random|saves fsd_x3:.0%} against "
                 "a random moment; raising it as soon as the training set is memorised saves "
-                "{early-triggers-faster|saves mem_x3:.0%} against that (n = {accelerator-saves|n} seeds).",
+                "{early-triggers-faster|saves mem_x3:.0%} against raising it when FSD passes (n = "
+                "{accelerator-saves|n} seeds).",
             ),
         ),
     ),
     Sentence(
-        "What is open",
+        "What does not hold",
         ("grokked-falls-apart", "grokked-stays-grokked"),
         (
             (
                 above(0.5, "grokked-falls-apart|falls apart"),
                 "**Grokking is not stable at these settings.** {grokked-falls-apart|falls apart:.0%} of "
-                "{grokked-falls-apart|n} runs fall below a validation accuracy of one half again, and "
+                "{grokked-falls-apart|n} runs fall below a validation accuracy of one half again by step 15,000, and "
                 "{grokked-stays-grokked|stays:.0%} stay at 95 % for the next 2,000 steps.",
             ),
         ),
