@@ -131,10 +131,11 @@ def _print_laws(cases: "list[Case]", split: str, as_json: bool) -> None:
 def _scores(name: str, scored: "list[Case]", known: "list[Case]", split: str, is_sealed: bool) -> "Scores":
     from grokscope.forecast.benchmark import BASELINES, fit_baseline, score_folds, score_forecaster
     from grokscope.forecast.hazard import HazardForecaster
-    from grokscope.forecast.own_file import read_own_forecaster
+    from grokscope.forecast.own_process import ForecasterApart
 
     if name.endswith(".py"):
-        return score_forecaster(read_own_forecaster(Path(name)), scored)
+        with ForecasterApart(Path(name)) as own:
+            return score_forecaster(own, scored)
     if name.endswith(".json"):
         return score_forecaster(HazardForecaster.load(Path(name)), scored)
     if not is_sealed and len({_fold(case, split) for case in scored}) < 2:
