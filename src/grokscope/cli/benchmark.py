@@ -12,7 +12,7 @@ import tyro
 
 from grokscope.cli.columns import print_columns
 from grokscope.cli.options import File, Flag, Force, JsonFlag, reject
-from grokscope.errors import InputError, did_you_mean, plural, shown
+from grokscope.errors import InputError, did_you_mean, plural, require, shown
 from grokscope.files import named, read_given, write_atomically
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def benchmark(
         raise InputError(f"none of the runs of {runs} can be scored: whole runs that memorised are needed")
     names = forecasters or tuple(BASELINES)
     texts = [_parameters(name) for name in names]  # before anything of them is run
-    found = [_scores(name, scored, known, split, seal is not None) for name in names]
+    found = [_scores(*one, scored, known, split, seal is not None) for one in zip(names, texts, strict=True)]
     if seal is not None and sealed is not None:
         specs = [record.spec for record in records if cell_key(record.spec) in seal.cells]
         _note(found, names, texts, seal, specs, ledger or sealed.with_name("LEDGER.jsonl"))
@@ -134,16 +134,16 @@ def _print_laws(cases: "list[Case]", split: str, as_json: bool) -> None:
     )
 
 
-def _scores(name: str, scored: "list[Case]", known: "list[Case]", split: str, is_sealed: bool) -> "Scores":
+def _scores(name: str, text: str, scored: "list[Case]", known: "list[Case]", split: str, is_sealed: bool) -> "Scores":
     from grokscope.forecast.benchmark import BASELINES, fit_baseline, score_folds, score_forecaster
     from grokscope.forecast.hazard import HazardForecaster
     from grokscope.forecast.own_process import ForecasterApart
 
     if name.endswith(".py"):
-        with ForecasterApart(Path(name)) as own:
+        with ForecasterApart(Path(name), text) as own:
             return score_forecaster(own, scored)
     if name.endswith(".json"):
-        return score_forecaster(HazardForecaster.load(Path(name)), scored)
+        return score_forecaster(HazardForecaster.from_json(text, Path(name).name), scored)
     if not is_sealed and len({_fold(case, split) for case in scored}) < 2:
         raise InputError(f"baselines are fitted to other folds than they are scored on, and the {split} makes only one")
     if is_sealed:
@@ -164,6 +164,7 @@ def _parameters(name: str) -> str:
     """What a forecaster's sha256 is of: the text of its file, or the name of a baseline."""
     if not name.endswith((".py", ".json")):
         return name
+    require(Path(name).is_file(), f"there is no file {named(Path(name))}")
     return read_given(Path(name), f"the forecaster {named(Path(name))}").decode(errors="replace")
 
 

@@ -40,10 +40,13 @@ class ForecasterApart:
     99.0
     """
 
-    def __init__(self, path: Path) -> None:
-        require(path.is_file(), f"there is no file {named(path)}")
+    def __init__(self, path: Path, source: str | None = None) -> None:
+        """Start it with the text of the file, which is read unless it was before."""
+        require(source is not None or path.is_file(), f"there is no file {named(path)}")
         self.name = path.name
-        self.source = read_given(path, f"the forecaster {named(path)}").decode(errors="replace")
+        if source is None:
+            source = read_given(path, f"the forecaster {named(path)}").decode(errors="replace")
+        self.source = source
         """The text that is run, whatever becomes of the file."""
         # One line of one process: more threads would only wait for each other, and do not outlive a fork.
         environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
