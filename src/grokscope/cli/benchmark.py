@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from math import isnan
 from pathlib import Path
@@ -11,12 +12,13 @@ import tyro
 
 from grokscope.cli.columns import print_columns
 from grokscope.cli.options import File, Flag, Force, JsonFlag, reject
-from grokscope.errors import InputError, did_you_mean, plural, shown
-from grokscope.files import write_atomically
+from grokscope.errors import InputError, did_you_mean, plural, require, shown
+from grokscope.files import named, read_given, write_atomically
 
 if TYPE_CHECKING:
     from grokscope.forecast.benchmark import Scores
     from grokscope.forecast.cases import Case
+    from grokscope.specs import RunSpec
 
 __all__ = ["benchmark"]
 
@@ -77,7 +79,7 @@ def benchmark(
         }
     )
     from grokscope.forecast.benchmark import BASELINES, Seal
-    from grokscope.forecast.cases import usable_cases
+    from grokscope.forecast.cases import cell_key, usable_cases
     from grokscope.runs.record_files import records_at
 
     for name in forecasters:
@@ -85,7 +87,8 @@ def benchmark(
         if not is_file and name not in BASELINES:
             near = did_you_mean(name, BASELINES)
             raise InputError(f"there is no forecaster {shown(name)}{near or '; there are ' + ', '.join(BASELINES)}")
-    cases = usable_cases([(record.spec, record.evaluations) for record in records_at(runs)])
+    records = records_at(runs)
+    cases = usable_cases([(record.spec, record.evaluations) for record in records])
     if laws:
         _print_laws(cases, split, as_json)
         return
@@ -94,9 +97,12 @@ def benchmark(
     scored = cases if seal is None else [case for case in cases if case.cell in seal.cells]
     if not scored:
         raise InputError(f"none of the runs of {runs} can be scored: whole runs that memorised are needed")
-    found = [_scores(name, scored, known, split, seal is not None) for name in forecasters or BASELINES]
+    names = forecasters or tuple(BASELINES)
+    texts = [_parameters(name) for name in names]  # before anything of them is run
+    found = [_scores(*one, scored, known, split, seal is not None) for one in zip(names, texts, strict=True)]
     if seal is not None and sealed is not None:
-        _note(found, forecasters or tuple(BASELINES), seal, ledger or sealed.with_name("LEDGER.jsonl"))
+        specs = [record.spec for record in records if cell_key(record.spec) in seal.cells]
+        _note(found, names, texts, seal, specs, ledger or sealed.with_name("LEDGER.jsonl"))
     if out is not None:
         from grokscope.view.forecasters_page import forecasters_page
 
@@ -128,15 +134,16 @@ def _print_laws(cases: "list[Case]", split: str, as_json: bool) -> None:
     )
 
 
-def _scores(name: str, scored: "list[Case]", known: "list[Case]", split: str, is_sealed: bool) -> "Scores":
+def _scores(name: str, text: str, scored: "list[Case]", known: "list[Case]", split: str, is_sealed: bool) -> "Scores":
     from grokscope.forecast.benchmark import BASELINES, fit_baseline, score_folds, score_forecaster
     from grokscope.forecast.hazard import HazardForecaster
-    from grokscope.forecast.own_file import read_own_forecaster
+    from grokscope.forecast.own_process import ForecasterApart
 
     if name.endswith(".py"):
-        return score_forecaster(read_own_forecaster(Path(name)), scored)
+        with ForecasterApart(Path(name), text) as own:
+            return score_forecaster(own, scored)
     if name.endswith(".json"):
-        return score_forecaster(HazardForecaster.load(Path(name)), scored)
+        return score_forecaster(HazardForecaster.from_json(text, Path(name).name), scored)
     if not is_sealed and len({_fold(case, split) for case in scored}) < 2:
         raise InputError(f"baselines are fitted to other folds than they are scored on, and the {split} makes only one")
     if is_sealed:
@@ -153,14 +160,24 @@ def _fold(case: "Case", split: str) -> str:
     return case.family if split == "family" else case.architecture
 
 
-def _note(found: "list[Scores]", names: tuple[str, ...], seal: Any, path: Path) -> None:
+def _parameters(name: str) -> str:
+    """What a forecaster's sha256 is of: the text of its file, or the name of a baseline."""
+    if not name.endswith((".py", ".json")):
+        return name
+    require(Path(name).is_file(), f"there is no file {named(Path(name))}")
+    return read_given(Path(name), f"the forecaster {named(Path(name))}").decode(errors="replace")
+
+
+def _note(
+    found: "list[Scores]", names: Sequence[str], texts: Sequence[str], seal: Any, specs: "list[RunSpec]", path: Path
+) -> None:
     from grokscope.forecast.benchmark import Ledger
 
-    for scores, name in zip(found, names, strict=True):
-        is_file = name.endswith((".py", ".json"))
-        parameters = Path(name).read_text(encoding="utf-8") if is_file else name
+    if not seal.has_all(specs):
+        print("these are not all of the runs that were sealed, or not they alone; the ledger says so")
+    for scores, name, text in zip(found, names, texts, strict=True):
         values = {key: (one.value, one.low, one.high) for key, one in scores.values.items() if not isnan(one.low)}
-        times = Ledger(path).add(seal, name, parameters, values)
+        times = Ledger(path).add(seal, name, text, values, specs)
         if times > 1:
             print(f"{name} was scored {times} times on these sealed cells; the first score is the one that counts")
 

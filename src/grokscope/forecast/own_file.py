@@ -4,18 +4,19 @@ It returns for each run a `Forecast`, or a probability with a mapping from level
 `TIER`, the highest index into `TIERS` that it reads; 5 if it does not.
 """
 
-import importlib.util
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from grokscope.errors import InputError, require, shown
-from grokscope.files import named
+from grokscope.files import named, read_given
 from grokscope.forecast.forecast import TIERS, Forecast
 from grokscope.forecast.prefix import Prefix
 
-__all__ = ["OwnForecaster", "read_own_forecaster"]
+__all__ = ["OwnForecaster", "own_forecaster", "read_own_forecaster"]
 
 
 @dataclass(frozen=True)
@@ -31,23 +32,23 @@ class OwnForecaster:
 
     def predict(self, prefixes: Sequence[Prefix], horizon: int) -> list[Forecast]:
         """Its forecasts; what it raises, and answers of another form, are one sentence."""
+        steps = [run.step for run in prefixes]  # before they are in somebody else's hands
         try:
-            found = list(self.function(prefixes, horizon))
+            found = list(self.function([*prefixes], horizon))
         except InputError:
             raise
-        except Exception as error:  # somebody else's code
+        except (Exception, SystemExit) as error:  # somebody else's code
             raise InputError(f"predict of {self.name} failed: {type(error).__name__}: {error}") from error
-        require(len(found) == len(prefixes), f"predict of {self.name} must answer for {len(prefixes)} runs", len(found))
-        return [self._forecast(one, run, horizon) for one, run in zip(found, prefixes, strict=True)]
+        require(len(found) == len(steps), f"predict of {self.name} must answer for {len(steps)} runs", len(found))
+        return [self._forecast(one, step, horizon) for one, step in zip(found, steps, strict=True)]
 
-    def _forecast(self, one: Any, run: Prefix, horizon: int) -> Forecast:
-        if isinstance(one, Forecast):
-            return one
+    def _forecast(self, one: Any, step: int, horizon: int) -> Forecast:
+        """What was answered, as plain numbers: neither the step nor the horizon is the forecaster's to choose."""
         try:
-            probability, quantiles = one
+            probability, quantiles = (one.probability, one.quantiles) if isinstance(one, Forecast) else one
             levels = {float(level): float(left) for level, left in dict(quantiles).items()}
-            return Forecast(run.step, float(probability), horizon, levels, self.tier)
-        except (TypeError, ValueError) as error:
+            return Forecast(step, float(probability), horizon, levels, self.tier)
+        except Exception as error:  # somebody else's numbers
             rule = f"predict of {self.name} must give (probability, {{level: steps left}}) for each run"
             raise InputError(f"{rule}, got {shown(one)}: {error}") from None
 
@@ -64,13 +65,22 @@ def read_own_forecaster(path: Path) -> OwnForecaster:
     99.0
     """
     require(path.is_file(), f"there is no file {named(path)}")
-    spec = importlib.util.spec_from_file_location(f"own_forecaster_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise InputError(f"{named(path)} must be a file of Python code, FILE.py")
-    module = importlib.util.module_from_spec(spec)
+    return own_forecaster(read_given(path, f"the forecaster {named(path)}").decode(errors="replace"), path)
+
+
+def own_forecaster(source: str, path: Path) -> OwnForecaster:
+    """The forecaster that a text defines, run as if it were this file.
+
+    >>> own_forecaster("TIER = 1; predict = lambda runs, horizon: []", Path("mine.py")).tier
+    1
+    """
+    require(path.suffix == ".py", f"{named(path)} must be a file of Python code, FILE.py")
+    module = ModuleType(f"own_forecaster_{path.stem}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # where dataclasses look for it
     try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # somebody else's code
+        exec(compile(source, str(path), "exec"), module.__dict__)
+    except (Exception, SystemExit) as error:  # somebody else's code
         raise InputError(f"{named(path)} could not be run: {type(error).__name__}: {error}") from error
     function, tier = getattr(module, "predict", None), getattr(module, "TIER", len(TIERS) - 1)
     if not callable(function):

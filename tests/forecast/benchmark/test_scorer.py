@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from planted_ends import planted_cases
 
+from grokscope.errors import InputError
 from grokscope.forecast import Forecast
 from grokscope.forecast.benchmark import BASELINES, fit_baseline, score_folds, score_forecaster
 
@@ -112,3 +113,15 @@ def test_intervals_contain_the_value_and_shrink_to_nothing_without_spread() -> N
         if not np.isnan(score.low):
             assert score.low <= score.value + 1e-12
             assert score.value <= score.high + 1e-12
+
+
+def test_intervals_for_some_runs_alone_are_rejected() -> None:
+    class Picky(Constant):
+        name = "picky"
+
+        def predict(self, prefixes, horizon):
+            easy = {0.1: 0.0, 0.5: 10.0, 0.9: 1e5}
+            return [Forecast(run.step, 0.5, horizon, {0.5: 10.0} if run.step > 1000 else easy, 0) for run in prefixes]
+
+    with pytest.raises(InputError, match="picky must give quantiles at the same levels for every run"):
+        score_forecaster(Picky(), CASES)

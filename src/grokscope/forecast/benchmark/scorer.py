@@ -10,11 +10,13 @@ compared at one step for all. Intervals are 95 % percentiles over 1,000 resample
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from secrets import SystemRandom
 
 import numpy as np
 
+from grokscope.errors import require
 from grokscope.forecast.benchmark.alarms import score_alarms
-from grokscope.forecast.benchmark.causal import predict_at
+from grokscope.forecast.benchmark.causal import is_same, predict_at
 from grokscope.forecast.benchmark.probabilities import brier, crps, inside_interval
 from grokscope.forecast.benchmark.ranking import auroc, concordance, urgency
 from grokscope.forecast.cases import Case, cell_medians
@@ -40,6 +42,7 @@ FALSE_ALARMS = (0.01, 0.05, 0.1)
 FEWEST_PAIRS = 3  # comparable pairs of a cell
 ALARM_STEPS = 50  # steps at which alarms are looked for, evenly; a run's alarm is as exact as these
 RESAMPLES = 1000
+ASKED_AGAIN = 30  # questions of each fold
 FARTHEST = 1.0  # relative error of a forecast that says never, and at most
 
 Pairs = list[tuple[Case, Forecast]]
@@ -117,6 +120,10 @@ def score_folds(
             common[share] += _forecasts_at(forecaster, dict.fromkeys(members, _rounded(share * _usual(medians))))
         for place, step, probability in _alarm_curves(forecaster, inside):
             curves[place][step] = probability
+        inside_fold = {*members}
+        asked = [pair for share in SHARES for pair in (*cuts[share], *common[share]) if pair[0] in inside_fold]
+        _ask_again(forecaster, asked)
+    _require_same_levels(name, (one for found in (cuts, common) for pairs in found.values() for _, one in pairs))
     values: dict[str, Score] = {}
     for share in SHARES:
         ranked = _rank_scores(cuts[share], common[share])
@@ -124,6 +131,21 @@ def score_folds(
     values |= _probability_scores([pair for found in cuts.values() for pair in found], other_seed_medians(cases))
     values |= _alarm_scores(cases, curves, medians)
     return Scores(name, tier, values, len(cases))
+
+
+def _ask_again(forecaster: Forecaster, asked: Pairs) -> None:
+    """Some questions again, in any order: who remembers what it was shown since answers otherwise."""
+    chance = SystemRandom()
+    for case, before in chance.sample(asked, min(ASKED_AGAIN, len(asked))):
+        [now] = predict_at(forecaster, [case], before.step, before.horizon)
+        rule = f"{forecaster.name} forecasts a run otherwise when it is asked again; it may remember nothing"
+        require(is_same(now, before), rule)
+
+
+def _require_same_levels(name: str, found: Iterable[Forecast]) -> None:
+    """Who gives an interval for some runs alone would choose the runs that it is scored on."""
+    levels = sorted({tuple(sorted(one.quantiles)) for one in found})
+    require(len(levels) < 2, f"{name} must give quantiles at the same levels for every run", levels)
 
 
 def _usual(medians: Mapping[str, float]) -> float:

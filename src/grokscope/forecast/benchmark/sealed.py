@@ -39,6 +39,14 @@ class Seal:
         """
         return _sha256(json.dumps(self.to_dict(), sort_keys=True))
 
+    def has_all(self, runs: Iterable[RunSpec]) -> bool:
+        """Whether these are the sealed runs, none left out: who leaves out some chooses the runs to be scored on.
+
+        >>> seal_cells([RunSpec()], {}).has_all([RunSpec()]), seal_cells([RunSpec()], {}).has_all([])
+        (True, False)
+        """
+        return _runs_digest(runs) == self.runs
+
     def to_dict(self) -> dict[str, Any]:
         """As it is stored."""
         return {"cells": [*self.cells], "runs": self.runs, "forecasters": dict(self.forecasters)}
@@ -67,11 +75,11 @@ def seal_cells(specs: Iterable[RunSpec], forecasters: Mapping[str, str]) -> Seal
     >>> len(seal.cells), seal == seal_cells([RunSpec().with_seed(1), RunSpec()], {"ours": "{}"})
     (1, True)
     """
-    runs = sorted(specs, key=lambda spec: spec.content_hash)
+    runs = [*specs]
     cells = tuple(sorted({cell_key(spec) for spec in runs}))
     return Seal(
         cells,
-        _sha256("\n".join(spec.content_hash for spec in runs)),
+        _runs_digest(runs),
         {name: _sha256(text) for name, text in sorted(forecasters.items())},
     )
 
@@ -90,19 +98,36 @@ class Ledger:
         lines = read_given(self.path, f"the ledger {named(self.path)}").splitlines()
         return [parse_json(line, f"a line of the ledger {named(self.path)}") for line in lines if line.strip()]
 
-    def add(self, seal: Seal, forecaster: str, parameters: str, scores: Mapping[str, Sequence[float]]) -> int:
-        """Note a scoring; returns how often this name was scored on these cells, this time included."""
+    def add(
+        self,
+        seal: Seal,
+        forecaster: str,
+        parameters: str,
+        scores: Mapping[str, Sequence[float]],
+        runs: Iterable[RunSpec] = (),
+    ) -> int:
+        """Note a scoring on these runs of the sealed cells.
+
+        Returns how often this forecaster, by its name or by its parameters, was scored on these cells, now included.
+        """
         former = self.entries()
+        digest = _sha256(parameters)
         entry = {
             "seal": seal.digest,
             "forecaster": forecaster,
-            "sha256": _sha256(parameters),
-            "is_sealed": seal.forecasters.get(forecaster) == _sha256(parameters),
+            "sha256": digest,
+            "is_sealed": seal.forecasters.get(forecaster) == digest,
+            "has_all_runs": seal.has_all(runs),
             "scores": {name: [float(f"{value:.6g}") for value in values] for name, values in scores.items()},
         }
         lines = [json.dumps(one, ensure_ascii=False) for one in (*former, entry)]
         write_atomically(self.path, ("\n".join(lines) + "\n").encode())
-        return sum(one["forecaster"] == forecaster and one["seal"] == seal.digest for one in former) + 1
+        same = [one for one in former if one["forecaster"] == forecaster or one["sha256"] == digest]
+        return sum(one["seal"] == seal.digest for one in same) + 1
+
+
+def _runs_digest(specs: Iterable[RunSpec]) -> str:
+    return _sha256("\n".join(sorted({spec.content_hash for spec in specs})))
 
 
 def _sha256(text: str) -> str:
