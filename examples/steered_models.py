@@ -149,13 +149,13 @@ def train(host: Host, seed: int, is_steered: bool, device: str = "cpu", budget: 
         optimizer.step()  # the third: as it was
         if step % EVERY == 0:
             seen[step] = steering.log[-1]["validation_accuracy"] if steering else accuracy()
-            if stability([*seen], [*seen.values()]).stable_from is not None:
+            if stability([*seen], [*seen.values()]).step is not None:
                 break
     stable = stability([*seen], [*seen.values()])
     return {
         "seed": seed,
         "steered": is_steered,
-        "stable": stable.stable_from,
+        "stable": stable.step,
         "grokked": next((at for at, value in seen.items() if value >= 0.95), None),
         "steps": max(seen),
         "seconds": round(time.perf_counter() - began, 2),

@@ -13,15 +13,7 @@ EVALUATIONS = {
 }
 
 
-STAYS = {
-    "status": "censored",
-    "step": None,
-    "stable_from": None,
-    "dips": 0,
-    "longest_dip": 0,
-    "cadence": 100,
-    "after": 100,
-}
+STAYS = {"status": "censored", "step": None, "dips": 0, "longest_dip": 0, "cadence": 100, "after": 100}
 
 
 def test_events_are_those_of_the_evaluations() -> None:

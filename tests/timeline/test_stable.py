@@ -66,14 +66,13 @@ def test_it_agrees_with_the_definition_read_word_by_word(validation: list[float]
         window = [value for step, value in zip(steps, validation, strict=True) if begin <= step <= begin + 2000]
         return min(window) >= 0.95 and steps[-1] >= begin + 2000
 
-    assert found.stable_from == next((step for step in steps if stays(step)), None)
+    assert found.step == next((step for step in steps if stays(step)), None)
     grokked = next((step for step, value in zip(steps, validation, strict=True) if value >= 0.95), None)
     if grokked is None:
         assert found.status is NEVER
     else:
         assert (found.status is STABLE) == stays(grokked)
-        assert (found.status is STABLE) == (found.stable_from == grokked)
-        assert found.step == (grokked if stays(grokked) else None)
+        assert (found.status is STABLE) == (found.step == grokked)
         assert (found.dips > 0) == (found.status is NOT)
 
 

@@ -19,8 +19,10 @@ def log(validation, **columns):
 def test_events_are_those_of_our_own_runs():
     train = [0.1, *[1.0] * 10]
     found = judge_log(log([0.0] * 4 + [1.0, 0.3] + [1.0] * 5, train_accuracy=train))
-    assert (found.memorized, found.grokked, found.stable.stable_from, found.stable.dips) == (500, 2000, 3000, 1)
+    assert (found.memorized, found.grokked, found.stable.step, found.stable.dips) == (500, 2000, 3000, 1)
     assert found.outcome is Outcome.UNSTABLE_AFTER
+    stable = found.to_dict()["stable"]
+    assert (stable["status"], stable["step"], stable["stable_from"]) == ("not_stable", None, 3000)
     assert found.forecast is None
     assert "Later its validation accuracy fell below one half." in found.sentences
 

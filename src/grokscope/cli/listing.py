@@ -128,6 +128,7 @@ def _add_stability(runs: Runs, rows: list[dict[str, Any]]) -> None:
     """Whether runs stayed grokked whose outcomes do not say so: unfinished ones, and those of earlier versions."""
     if not 0 < len(rows) <= MOST_FOLLOWED:
         return
+    from grokscope.runs.outcome import stable_columns
     from grokscope.timeline import judged_columns, stability
 
     for row in rows:
@@ -135,7 +136,7 @@ def _add_stability(runs: Runs, rows: list[dict[str, Any]]) -> None:
         if not log:
             continue
         found = stability([int(step) for step in log["step"]], log["validation_accuracy"], failed_at=row["failed_at"])
-        row |= {"stable": found.step, "stable_from": found.stable_from, "stability": found.status.name.lower()}
+        row |= stable_columns(found.to_dict())
 
 
 def _add_releases(rows: list[dict[str, Any]]) -> None:

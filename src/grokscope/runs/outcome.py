@@ -8,7 +8,7 @@ from grokscope.errors import shown
 from grokscope.runs.logs import Columns
 from grokscope.specs import ReadingSpec
 
-__all__ = ["ENDINGS", "EVENTS", "NOT_MEMORIZED", "RunOutcome", "describe_ending"]
+__all__ = ["ENDINGS", "EVENTS", "NOT_MEMORIZED", "RunOutcome", "describe_ending", "stable_columns"]
 
 EVENTS = ("failed_at", "memorized", "grokked")  # of every outcome: a step, or None
 READING = ReadingSpec()  # the paper's thresholds, by which every outcome names its events
@@ -87,8 +87,7 @@ class RunOutcome:
         if wrong := [name for name in MAPPINGS if not isinstance(parts.get(name), Mapping | None)]:
             raise ValueError(f"an outcome's {wrong[0]!r} is not an object with named fields")
         stays = parts.get("stability") or {"status": ""}
-        are_steps = all(_is_step(stays.get(name)) for name in ("step", "stable_from"))
-        if not isinstance(stays.get("status"), str) or not are_steps:
+        if not isinstance(stays.get("status"), str) or not _is_step(stays.get("step")):
             raise ValueError("an outcome's 'stability' does not say whether and from which step on it was stable")
         trigger = parts.get("trigger") or {"fired_at": None}
         if "fired_at" not in trigger or not all(_is_step(trigger.get(name)) for name in FIRED):
@@ -125,6 +124,18 @@ def describe_ending(outcome: str, memorized: int | None) -> str:
     ('not memorised', 'unstable', 'not grokked')
     """
     return NOT_MEMORIZED if outcome == "unstable" and memorized is None else WORDS.get(outcome, outcome)
+
+
+def stable_columns(stays: Mapping[str, Any]) -> dict[str, Any]:
+    """What tables say of a stored stability: *stable* is the step of grokking of a run that stayed so, else None.
+
+    `stable_from` is the step from which on a run stayed grokked for 2,000 steps, later if it recovered from dips.
+
+    >>> stable_columns({"status": "not_stable", "step": 600})
+    {'stable': None, 'stability': 'not_stable', 'stable_from': 600}
+    """
+    status, stable_from = stays.get("status"), stays.get("step")
+    return {"stable": stable_from if status == "stable" else None, "stability": status, "stable_from": stable_from}
 
 
 def _is_step(value: Any) -> bool:

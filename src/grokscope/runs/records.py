@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from grokscope.errors import InputError
 from grokscope.runs.logs import Columns
-from grokscope.runs.outcome import RunOutcome, describe_ending
+from grokscope.runs.outcome import RunOutcome, describe_ending, stable_columns
 from grokscope.specs import Membership, ReadingSpec, RunSpec
 from grokscope.specs.run import OWN_ROWS
 
@@ -128,7 +128,7 @@ class RunRecord:
             "memorized": events.memorized if events else ended.memorized,
             "synchronized": events.sync.step if events else None,
             "grokked": events.grokked if events else ended.grokked,
-            **_stability_columns(events.stable.to_dict() if events else ended.stability or {}),
+            **stable_columns(events.stable.to_dict() if events else ended.stability or {}),
             "lead": events.sync.lead.steps if events else None,
             "spec": spec.to_json(),
             "details": json.dumps(ended.to_dict()),
@@ -158,12 +158,6 @@ class RunRecord:
             return columns
         known = dict(zip(self.checkpoints["step"], self.checkpoints["paper_restricted"], strict=True))
         return {**columns, "restricted_loss": [known.get(step, nan) for step in columns["step"]]}
-
-
-def _stability_columns(stays: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns of `timeline.Stability.to_dict()`; outcomes of earlier versions have `stable_from` as their step."""
-    status, stable_from = stays.get("status"), stays.get("stable_from", stays.get("step"))
-    return {"stable": stable_from if status == "stable" else None, "stability": status, "stable_from": stable_from}
 
 
 @lru_cache(maxsize=8192)  # every table and claim asks for the same

@@ -70,7 +70,7 @@ class Timeline:
     evaluated_before: int | None
     """The last evaluation before that: it grokked in (evaluated_before, grokked]."""
     stable: Stability
-    """Whether it stayed grokked for the next 2,000 steps, and if not, from which step on it did."""
+    """Whether it stayed grokked for 2,000 steps, and from which step on it did."""
     sync: Crossing
     """FSD ≥ 0.80, or FSD_gen ≥ 0.50 (Tables 2 and 11)."""
     level: Crossing

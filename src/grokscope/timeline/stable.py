@@ -1,11 +1,11 @@
 """Stable: grokked, and still so at every evaluation of the next 2,000 steps. The one definition for every study.
 
-A run that dips within these steps is not stable. Where it later stays grokked for 2,000 steps, the step at which that
-began has a name of its own, `stable_from`: a time for comparisons of how soon a run generalises for good.
+A run that dips within these steps is not stable. Where it later stays grokked for 2,000 steps, `Stability.step` is the
+step at which that began: tables call it `stable_from`, and *stable* what `runs.outcome.stable_columns` gives.
 
 >>> steps = range(0, 5500, 500)
 >>> stability([*steps], [0.0] * 4 + [1.0, 0.3] + [1.0] * 5)
-Stability(status=<StabilityStatus.NOT_STABLE: 'not stable'>, stable_from=3000, dips=1, longest_dip=500, cadence=500)
+Stability(status=<StabilityStatus.NOT_STABLE: 'not stable'>, step=3000, dips=1, longest_dip=500, cadence=500)
 """
 
 from collections.abc import Sequence
@@ -39,13 +39,13 @@ class StabilityStatus(StrEnum):
 
 @dataclass(frozen=True)
 class Stability:
-    """Whether a run stayed grokked after it first had, and from which step on it did."""
+    """Whether a run stayed grokked, and from which step on it did."""
 
     status: StabilityStatus
     """Of its first grokking."""
-    stable_from: int | None = None
-    """The first evaluation at which a run has grokked and stays so for 2,000 steps. That of grokking if the status is
-    stable, later if it recovered from dips; None if no evaluation is seen to be one."""
+    step: int | None = None
+    """The event *stable*: the first evaluation at which a run has grokked and stays so for 2,000 steps. That of
+    grokking if the status is stable, later if it recovered from dips; None if no evaluation is seen to be one."""
     dips: int = 0
     """Times below the threshold within 2,000 steps after grokking; evaluations below it in a row are one."""
     longest_dip: int = 0
@@ -53,37 +53,26 @@ class Stability:
     cadence: int | None = None
     """The most steps between two evaluations in these steps: a shorter dip between them is not seen."""
     after: int | None = None
-    """Without `stable_from`: the last evaluation that is known not to be it; a censored time. Else None."""
+    """Where the event was not seen: the last evaluation that is known not to be it; a censored time. Else None."""
 
     def __repr__(self) -> str:
         shown = {name: value for name, value in vars(self).items() if name != "after" or value is not None}
         return f"Stability({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     @property
-    def step(self) -> int | None:
-        """The event *stable*: the step of grokking of a run that stayed so for 2,000 steps; None of every other run.
-
-        >>> stability([0, 500, 1000, 3000], [0.0, 1.0, 1.0, 1.0]).step
-        500
-        """
-        return self.stable_from if self.status is StabilityStatus.STABLE else None
-
-    @property
     def time(self) -> tuple[int, bool] | None:
-        """(`stable_from`, True), or (the last step known not to be it, False): a right-censored time.
+        """(step of the event, True), or (the last step known to be none, False): a right-censored time.
 
         >>> stability([0, 500, 1000, 1500], [0.0, 0.2, 1.0, 1.0]).time
         (500, False)
         """
-        if self.stable_from is not None:
-            return self.stable_from, True
+        if self.step is not None:
+            return self.step, True
         return None if self.after is None else (self.after, False)
 
     def to_dict(self) -> dict[str, Any]:
         """As an outcome stores it."""
-        return {"status": self.status.name.lower(), "step": self.step} | {
-            name: value for name, value in vars(self).items() if name != "status"
-        }
+        return {**vars(self), "status": self.status.name.lower()}
 
 
 def stability(

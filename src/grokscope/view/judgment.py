@@ -10,7 +10,7 @@ import numpy as np
 from grokscope.errors import InputError
 from grokscope.forecast import Forecast, Prefix, doubts_of, forecast_runs
 from grokscope.runs.foreign_logs import ForeignLog
-from grokscope.runs.outcome import describe_ending
+from grokscope.runs.outcome import describe_ending, stable_columns
 from grokscope.timeline import Outcome, Stability, first_step, judged_columns, outcome, stability
 from grokscope.view.outcomes import describe_stability
 
@@ -67,7 +67,8 @@ class Judgment:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it; what never comes is null."""
-        ahead = self.forecast
+        ahead, facts = self.forecast, self.stable.to_dict()
+        known = stable_columns(facts)
         return {
             "run": self.name,
             "first_step": self.first,
@@ -75,7 +76,7 @@ class Judgment:
             "outcome": describe_ending(self.outcome.name.lower(), self.memorized),
             "memorized": self.memorized,
             "grokked": self.grokked,
-            "stable": self.stable.to_dict(),
+            "stable": {**facts, "step": known["stable"], "stable_from": known["stable_from"]},
             "forecast": None if ahead is None else ahead.to_dict(),
             "why_no_forecast": self.why_no_forecast or None,
             "notes": [*self.notes],

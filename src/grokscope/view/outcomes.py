@@ -33,7 +33,7 @@ def describe_stability(found: "Stability") -> str:
     """
     reading = ReadingSpec()
     span, level = f"{reading.stable_steps:,} steps", f"{100 * reading.grokked:g} %"
-    again = "" if found.stable_from is None else f" From step {found.stable_from:,} on it stayed so for {span}."
+    again = "" if found.step is None else f" From step {found.step:,} on it stayed so for {span}."
     which = ", the longest of" if found.dips > 1 else " of"
     fell = f"within {span} after grokking it fell below {level} in {plural(found.dips, 'dip')}"
     length = f"{which} {found.longest_dip:,} steps" if found.longest_dip else ", at the last evaluation of these"

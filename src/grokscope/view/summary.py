@@ -108,9 +108,9 @@ def _milestones(record: RunRecord, timeline: Timeline) -> list[str]:
 
 def _stays(found: Stability) -> str:
     """Whether it stayed grokked, in a few words."""
-    if found.step is not None:
+    if found.status is StabilityStatus.STABLE:
         return "stable"
-    later = "" if found.stable_from is None else f", again grokked from step {found.stable_from:,}"
+    later = "" if found.step is None else f", again grokked from step {found.step:,}"
     known = f"not stable ({plural(found.dips, 'dip')}{later})"
     return f"{StabilityStatus.CENSORED} to be stable" if found.status is StabilityStatus.CENSORED else known
 

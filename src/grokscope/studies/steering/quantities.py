@@ -32,7 +32,7 @@ def stable_time(record: RunRecord) -> float:
     steps = [int(step) for step in record.evaluations["step"]]
     validation = [float(value) for value in record.evaluations["validation_accuracy"]]
     found = stability(steps, validation, failed_at=record.outcome.failed_at)
-    return inf if found.stable_from is None else float(found.stable_from)
+    return inf if found.step is None else float(found.step)
 
 
 def outcome(experiment: str, name: str) -> Quantity:

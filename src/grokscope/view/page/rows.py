@@ -7,7 +7,7 @@ from typing import Any
 
 from grokscope.model import Component
 from grokscope.model.sites import hidden_sites
-from grokscope.runs.outcome import describe_ending
+from grokscope.runs.outcome import describe_ending, stable_columns
 from grokscope.runs.records import is_group, known_task
 from grokscope.specs import RunSpec
 from grokscope.tasks import Task
@@ -108,8 +108,7 @@ def _steps(events: Timeline) -> dict[str, Any]:
         "sync_flags": [str(flag) for flag in events.sync.flags],
         "liberated": events.liberated,
         "grokked": events.grokked,
-        "stable": events.stable.step,
-        "stability": events.stable.status.name.lower(),
+        **{name: value for name, value in stable_columns(events.stable.to_dict()).items() if name != "stable_from"},
         "stability_text": describe_stability(events.stable),
         "lead": events.sync.lead.steps,
         "lead_status": "" if events.sync.lead.status is LeadStatus.LEADS else str(events.sync.lead.status),
