@@ -226,7 +226,7 @@ def test_every_table_and_figure_is_made_of_what_is_there(choice_file: Path, tmp_
     assert len(rows) == 6 * len(CELLS)
     assert {row[2].ours for row in rows} == {"yes", "no"}
     numeric = [cell for row in rows for cell in row[3:] if isinstance(cell.ours, float)]
-    assert all(cell.estimand for cell in numeric)
+    assert all(cell.quantity for cell in numeric)
     assert len(STUDY.items["fig-decay"].build(full).panels) == len(UNSEEN) + len(TUNING_TASKS)
 
 
