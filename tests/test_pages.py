@@ -41,8 +41,9 @@ def test_the_tour_leads_from_the_spec_to_the_row(alone: Path) -> None:
     assert names["row"].ours == "never"
     assert isinstance(names["row"].paper, int)
     assert names["row"].quantity
-    assert "(add_mod97_s42, every 500 steps)" in names["quantity"].key
-    assert names["measured"].text or names["measured"].missing
+    assert "add_mod97" in names["estimand"].key
+    sample = names["evidence"].sample(names["estimand"])
+    assert sample.n + sample.unmeasured == 1  # the small run is there, and too short for what is read
     assert names["record"].made_for[0].experiment == "base"
     assert "add_mod97_s123" in names["table"].notes[-1]
     assert (alone / "tour.html").stat().st_size > 100_000

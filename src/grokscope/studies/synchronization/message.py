@@ -53,7 +53,8 @@ MESSAGE = (
                 at_least(0.5, "ablation-order|in order"),
                 "Just after grokking the answer needs the attention of the second block most and the MLP of the first "
                 "least, in {ablation-order|in order:.0%} of {ablation-order|n} runs mod 97; without that MLP, whose "
-                "neurons FSD reads, the median run loses {block-0-not-load-bearing|median mlp0:.0f} points of accuracy.",
+                "neurons FSD reads, the median run loses {block-0-not-load-bearing|median mlp0:.0f} points of "
+                "accuracy.",
             ),
         ),
     ),
