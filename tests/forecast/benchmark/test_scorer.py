@@ -5,7 +5,7 @@ from planted_ends import planted_cases
 from grokscope.errors import InputError
 from grokscope.forecast import Forecast
 from grokscope.forecast.benchmark import BASELINES, fit_baseline, score_folds, score_forecaster
-from grokscope.forecast.benchmark.scorer import SHARES, common_steps
+from grokscope.forecast.benchmark.scorer import common_steps
 
 CASES = planted_cases(cells=3, seeds=6)
 
@@ -128,22 +128,12 @@ def test_intervals_for_some_runs_alone_are_rejected() -> None:
         score_forecaster(Picky(), CASES)
 
 
-class Comb:
-    """Has a poor law of the time, and moves what it says to the nearest time of which the present step is a share."""
-
-    name, tier = "comb", 0
-
-    def predict(self, prefixes, horizon):
-        found = []
-        for run in prefixes:
-            law = 1.3 * 3000 / run.value("weight_decay")
-            times = [run.step / share for share in SHARES]
-            left = min(times, key=lambda time, law=law: abs(np.log(time / law))) - run.step
-            found.append(Forecast(run.step, 0.5, horizon, {0.5: left}, 0))
-        return found
-
-
-def test_no_step_at_which_times_are_scored_is_a_share_of_the_end() -> None:
-    cases = planted_cases(cells=12, seeds=6)
-    assert score_forecaster(Comb(), cases).values["error over floor"].value > 2
-    assert {*common_steps(cases)} == {200, 400, 800, 1600, 3200, 6400}
+@pytest.mark.parametrize("name", ["CRPS", "Brier", "error"])
+def test_no_step_at_which_times_are_scored_depends_on_other_runs(name: str) -> None:
+    """Cuts at a share of the cell's median would tell it: a run scored alone would be asked at other steps."""
+    cases = [case for case in CASES if case.grokked is not None]
+    alone = [score_forecaster(Constant(), [case]).values[name].value for case in cases]
+    times = [sum(step < case.end for step in common_steps(cases)) for case in cases]
+    together = score_forecaster(Constant(), cases).values[name].value
+    assert np.isclose(together, np.average(alone, weights=times))
+    assert common_steps(cases)[:4] == [200, 400, 800, 1600]
