@@ -68,6 +68,21 @@ def test_sealed_cells_are_scored_apart_and_every_score_is_noted(
     assert [one["forecaster"] for one in Ledger(Path("LEDGER.jsonl")).entries()] == ["mine.py", "clock"] * 2
 
 
+def test_the_ledger_has_the_text_that_was_run_and_says_that_runs_are_missing(
+    packed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file that becomes the sealed one while it runs is not taken for it; neither are some of the runs for all."""
+    honest = "def predict(runs, horizon):\n    return [(0.5, {0.5: 1000}) for _ in runs]\n"
+    sealed = [replace(SPECS[-1].with_seed(seed)) for seed in range(4)]  # one more than there are
+    seal_cells(sealed, {"mine.py": honest}).save(Path("seal.json"))
+    Path("mine.py").write_text(f"open('mine.py', 'w').write({honest!r})\n{honest}")
+    assert run(words("benchmark runs.records.gz mine.py --sealed seal.json")) == 0
+    assert "not all of the runs that were sealed" in capsys.readouterr().out
+    [entry] = Ledger(Path("LEDGER.jsonl")).entries()
+    assert Path("mine.py").read_text() == honest
+    assert (entry["is_sealed"], entry["has_all_runs"]) == (False, False)
+
+
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [

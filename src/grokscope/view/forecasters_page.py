@@ -20,7 +20,7 @@ TABLES = {
         [f"{what} at {share}" for what in ("coverage", "lead") for share in ("1%", "5%", "10%")],
     ),
     "Probabilities and times": (
-        "Over four cuts. Floor: the error of the median of the other seeds.",
+        "At steps 200, 400, 800, … of all runs. Floor: the error of the median of the other seeds.",
         ["Brier", "CRPS", "inside 80 %", "error", "error over floor"],
     ),
 }

@@ -42,3 +42,22 @@ def test_intervals_hold_what_they_say():
     assert [inside_interval(one, end, True) for end in (120, 150, 600, 601)] == [0, 1, 1, 0]
     assert isnan(inside_interval(one, 300, False))
     assert inside_interval(one, 700, False) == 0
+
+
+def test_a_run_that_ended_before_an_interval_began_says_nothing_of_it():
+    found = [
+        inside_interval(Forecast(0, 0.5, 10, {0.1: low, 0.9: high}, 1), 300, False)
+        for low, high in ((50.0, inf), (300.0, inf), (400.0, inf), (inf, inf), (50.0, 200.0), (50.0, 400.0))
+    ]
+    assert [None if isnan(one) else one for one in found] == [1, 1, None, None, 0, None]
+
+
+def test_crps_of_steps_is_the_logarithm_between_them():
+    """By hand: F leaps from 0 to 1 at 1,000; ∫ d log s from there to T, none after T; to a step of the grid."""
+    sure = Forecast(0, 1.0, 1000, {0.0001: 999.999, 0.9999: 1000.0}, 1)
+    spacing = log(100_000 / 25) / 79
+    for ratio in (1.5, 3.0, 20.0):
+        assert abs(crps(sure, int(1000 * ratio), True) - log(ratio)) <= spacing
+        assert abs(crps(sure, int(1000 * ratio), False) - log(ratio)) <= spacing
+        assert abs(crps(sure, int(1000 / ratio), True) - log(ratio)) <= spacing
+    assert crps(sure, 900, False) == 0

@@ -3,6 +3,8 @@ from planted_ends import planted_cases
 
 from grokscope.forecast import Forecast
 from grokscope.forecast.benchmark.ranking import auroc, concordance, urgency
+from grokscope.forecast.cases import usable_cases
+from grokscope.specs import RunSpec
 
 CASES = planted_cases(cells=1, seeds=6, never=1)
 
@@ -33,3 +35,18 @@ def test_auroc_is_that_of_scikit_learn():
 def test_never_is_less_urgent_than_late_and_probability_decides_between_nevers():
     late, never, less = (Forecast(0, p, 10, {0.5: left}, 0) for p, left in ((0.1, 1e6), (0.4, np.inf), (0.2, np.inf)))
     assert urgency(late) > urgency(never) > urgency(less)
+
+
+def test_concordance_with_ties_and_censoring_is_that_counted_by_hand():
+    """A and B grok at 200, C at 500; D was seen until 500 and E until 300. Known: A, B before C, D, E; C before D."""
+
+    def log(grok, last):
+        steps = list(range(0, last + 1, 100))
+        came = [float(grok is not None and step >= grok) for step in steps]
+        return {"step": steps, "train_accuracy": [1.0] * len(steps), "validation_accuracy": came}
+
+    ends = [(200, 900), (200, 900), (500, 900), (None, 500), (None, 300)]
+    cases = usable_cases([(RunSpec().with_seed(seed), log(*one)) for seed, one in enumerate(ends)])
+    keys = [(-one, 0.0) for one in (1.0, 2.0, 2.0, 1.0, 9.0)]
+    # A–C right, A–D tied, A–E right; B–C tied, B–D wrong, B–E right; C–D wrong
+    assert concordance(cases, keys) == (4.0, 7)

@@ -5,6 +5,7 @@ from planted_ends import planted_cases
 from grokscope.errors import InputError
 from grokscope.forecast import Forecast
 from grokscope.forecast.benchmark import BASELINES, fit_baseline, score_folds, score_forecaster
+from grokscope.forecast.benchmark.scorer import common_steps
 
 CASES = planted_cases(cells=3, seeds=6)
 
@@ -125,3 +126,14 @@ def test_intervals_for_some_runs_alone_are_rejected() -> None:
 
     with pytest.raises(InputError, match="picky must give quantiles at the same levels for every run"):
         score_forecaster(Picky(), CASES)
+
+
+@pytest.mark.parametrize("name", ["CRPS", "Brier", "error"])
+def test_no_step_at_which_times_are_scored_depends_on_other_runs(name: str) -> None:
+    """Cuts at a share of the cell's median would tell it: a run scored alone would be asked at other steps."""
+    cases = [case for case in CASES if case.grokked is not None]
+    alone = [score_forecaster(Constant(), [case]).values[name].value for case in cases]
+    times = [sum(step < case.end for step in common_steps(cases)) for case in cases]
+    together = score_forecaster(Constant(), cases).values[name].value
+    assert np.isclose(together, np.average(alone, weights=times))
+    assert common_steps(cases)[:4] == [200, 400, 800, 1600]

@@ -45,3 +45,11 @@ def test_the_ledger_keeps_every_scoring_and_says_what_was_not_sealed(tmp_path: P
         ("ours", False),
         ("other", False),
     ]
+
+
+def test_the_ledger_says_whether_all_sealed_runs_were_scored_and_knows_parameters_by_any_name(tmp_path: Path) -> None:
+    ledger, seal = Ledger(tmp_path / "LEDGER.jsonl"), seal_cells(RUNS, {"ours": "{}"})
+    assert ledger.add(seal, "ours", "{}", {}, RUNS[::-1]) == 1
+    assert ledger.add(seal, "the same renamed", "{}", {}, RUNS[:2]) == 2
+    assert ledger.add(seal, "third", "{ }", {}, [*RUNS, RunSpec().with_seed(9)]) == 1
+    assert [one["has_all_runs"] for one in ledger.entries()] == [True, False, False]

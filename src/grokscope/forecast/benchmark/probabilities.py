@@ -54,7 +54,10 @@ def inside_interval(forecast: Forecast, end: int, came: bool) -> float:
         return float("nan")
     if came:
         return float(low <= left <= high)
-    return 0.0 if left > high else float("nan") if isfinite(high) else 1.0
+    if left > high:
+        return 0.0
+    # Never is inside an interval without an end, once its beginning has passed; before, what comes is not known.
+    return 1.0 if low <= left and not isfinite(high) else float("nan")
 
 
 def _distribution(forecast: Forecast) -> Float[np.ndarray, " left"]:

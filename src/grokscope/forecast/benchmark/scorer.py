@@ -3,9 +3,10 @@
 Runs of a cell are cut at 10, 25, 50 and 75 % of its median; those that have grokked by then are left out. Where most
 runs of a cell do not grok within their budget, the median over all cells stands for its own.
 
-The step of such a cut tells a forecaster the median, so what compares cells does not rest on one of them: errors and
-probabilities are averaged over the four, which no multiple of the step can all meet, and runs of different cells are
-compared at one step for all. Intervals are 95 % percentiles over 1,000 resamples of cells.
+The step of such a cut tells a forecaster the median: who moved each guess to the nearest of the four multiples of it
+would err less, knowing nothing. So cuts serve to compare runs of one cell alone. Runs of different cells are compared
+at one step for all, and errors and probabilities are averaged over steps 200, 400, 800, …, the same for all runs.
+Intervals are 95 % percentiles over 1,000 resamples of cells.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,6 +30,7 @@ __all__ = [
     "SHARES",
     "Score",
     "Scores",
+    "common_steps",
     "mean_over_cells",
     "other_seed_medians",
     "score_folds",
@@ -41,6 +43,7 @@ HORIZON = 2000
 FALSE_ALARMS = (0.01, 0.05, 0.1)
 FEWEST_PAIRS = 3  # comparable pairs of a cell
 ALARM_STEPS = 50  # steps at which alarms are looked for, evenly; a run's alarm is as exact as these
+FIRST = 200  # step at which errors and probabilities are scored
 RESAMPLES = 1000
 ASKED_AGAIN = 30  # questions of each fold
 FARTHEST = 1.0  # relative error of a forecast that says never, and at most
@@ -109,6 +112,7 @@ def score_folds(
     medians = cell_medians(cases)
     cuts: dict[float, Pairs] = {share: [] for share in SHARES}
     common: dict[float, Pairs] = {share: [] for share in SHARES}
+    timed: Pairs = []
     curves: dict[int, dict[int, float]] = {place: {} for place in range(len(cases))}
     for one in folds:
         inside = [(place, case) for place, case in enumerate(cases) if fold(case) == one]
@@ -118,6 +122,8 @@ def score_folds(
             own = {case: _cut_step(case, share, medians) for case in members}
             cuts[share] += _forecasts_at(forecaster, own)
             common[share] += _forecasts_at(forecaster, dict.fromkeys(members, _rounded(share * _usual(medians))))
+        for step in common_steps(cases):
+            timed += _forecasts_at(forecaster, dict.fromkeys(members, step))
         for place, step, probability in _alarm_curves(forecaster, inside):
             curves[place][step] = probability
         inside_fold = {*members}
@@ -128,7 +134,7 @@ def score_folds(
     for share in SHARES:
         ranked = _rank_scores(cuts[share], common[share])
         values |= {f"{name} at {share:.0%}": one for name, one in ranked.items()}
-    values |= _probability_scores([pair for found in cuts.values() for pair in found], other_seed_medians(cases))
+    values |= _probability_scores(timed, other_seed_medians(cases))
     values |= _alarm_scores(cases, curves, medians)
     return Scores(name, tier, values, len(cases))
 
@@ -146,6 +152,16 @@ def _require_same_levels(name: str, found: Iterable[Forecast]) -> None:
     """Who gives an interval for some runs alone would choose the runs that it is scored on."""
     levels = sorted({tuple(sorted(one.quantiles)) for one in found})
     require(len(levels) < 2, f"{name} must give quantiles at the same levels for every run", levels)
+
+
+def common_steps(cases: Sequence[Case]) -> list[int]:
+    """200, 400, 800, … before the last end: where errors and probabilities of all runs are scored.
+
+    >>> common_steps([])
+    []
+    """
+    last = max((case.end for case in cases), default=0)
+    return [step for power in range(40) if (step := FIRST << power) < last]
 
 
 def _usual(medians: Mapping[str, float]) -> float:
