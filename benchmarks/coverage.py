@@ -27,7 +27,6 @@ from grokscope.stats import (
     percentile_bootstrap,
     share,
 )
-from grokscope.studies.synchronization.crossprime import over_law
 from grokscope.timeline import Outcome
 
 CLUSTERS = (8, 16, 32)
@@ -203,14 +202,6 @@ def rows() -> list[Row]:
             seeds_out,
             mean_constant(100),
             lambda: float(_mean_products(100).mean()),
-        ),
-        Row(
-            "ratio: mean Δt at λ = 5 over C/5",
-            every,
-            seeds_out,
-            lambda generator, seeds: over_law(forks(generator, seeds), 5.0),
-            lambda: float(_mean_products(100)[-1] / _mean_products(100).mean()),
-            data_sets=DATA_SETS // 2,
         ),
         Row("mean lead", "every 500 steps", "t", lambda g, n: estimate_mean(leads(g, n)), lambda: _mean_of(leads)),
         Row(

@@ -47,6 +47,7 @@ ELSEWHERE = {
         "how-to/your-own-study.md",
     ),
 }
+LONG = {"steered_models.py": "how-to/steer.md"}  # minutes of an accelerator: not executed for the page, and no picture
 COLUMNS = {  # of a log, and how a thumbnail names and colours them
     "train_accuracy": ("train accuracy", "train"),
     "validation_accuracy": ("validation accuracy", "validation"),
@@ -106,7 +107,7 @@ def page(stored: Mapping[str, Mapping[str, Any]]) -> str:
     lines = [
         "# Gallery",
         "",
-        "Every example in `examples/`, with what it printed when it was executed and a picture of it. Your numbers",
+        "The examples in `examples/`, with what each printed when it was executed and a picture of it. Your numbers",
         "differ a little, because each processor rounds in its own way. `docs/make_gallery.py` writes this page.",
         "",
         "| example | what it shows | picture |",
@@ -117,6 +118,8 @@ def page(stored: Mapping[str, Mapping[str, Any]]) -> str:
     for name in SCRIPTS:
         title = first_line(name)
         lines.append(f"| [{name}.py](#{name.replace('_', '-')}) | {title} | ![{title}](images/gallery/{name}.svg) |")
+    long = [f"[{file}](../examples/{file}): {first_line(Path(file).stem)} ([more]({LONG[file]}))." for file in LONG]
+    lines += ["", "Not executed for this page, because it takes minutes of an accelerator:", *long]
     for name in SCRIPTS:
         made = stored[name]["provenance"]
         lines += [

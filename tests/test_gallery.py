@@ -18,7 +18,7 @@ def test_every_example_is_in_the_gallery(made: ModuleType) -> None:
     files = {
         str(path.relative_to(made.EXAMPLES)) for path in made.EXAMPLES.rglob("*") if path.suffix in (".py", ".ipynb")
     }
-    assert files == {*made.ELSEWHERE, *(f"{name}.py" for name in made.SCRIPTS)}
+    assert files == {*made.ELSEWHERE, *made.LONG, *(f"{name}.py" for name in made.SCRIPTS)}
 
 
 def test_the_page_is_made_of_what_is_stored_and_every_picture_is_there(made: ModuleType) -> None:

@@ -50,7 +50,7 @@ def test_an_option_means_the_same_wherever_it_is_taken() -> None:
         for one in arguments_of(command):
             names.setdefault(one.written, set()).add(one.name)
     assert {written: found for written, found in names.items() if len(found) > 1} == {}
-    assert len(COMMANDS) == 18
+    assert len(COMMANDS) == 21
 
 
 def test_a_folder_of_runs_comes_first_and_out_is_never_an_input() -> None:

@@ -73,7 +73,7 @@ def test_a_key_says_what_the_runs_own_spec_says() -> None:
     assert [(one.vocabulary, one.classes, one.length) for one in sizes] == [(136, 136, 3)]
 
 
-def test_every_training_field_but_five_may_differ_inside_a_stack() -> None:
+def test_every_training_field_but_seven_may_differ_inside_a_stack() -> None:
     base = small_run()
     free: dict[str, object] = {
         "steps": 5,
@@ -88,14 +88,19 @@ def test_every_training_field_but_five_may_differ_inside_a_stack() -> None:
         "warmup_steps": 5,
         "grokfast_alpha": 0.5,
         "grokfast_lamb": 1.0,
+        "embedding_decay": 0.5,
+        "matrix_decay": 0.5,
+        "vector_decay": 0.5,
+        "head_decay": 0.5,
+        "muon_learning_rate": 0.1,
+        "muon_momentum": 0.5,
     }
-    assert set(free) | {"batch_size", "dropout", "clip_norm", "gradient", "loss"} == set(
-        base.training.__dataclass_fields__
-    )
+    same = {"batch_size", "dropout", "clip_norm", "gradient", "loss", "optimizer", "muon_precision"}
+    assert set(free) | same == set(base.training.__dataclass_fields__)
     others: list[RunSpec] = [
         replace(base, training=replace(base.training, **{name: value})) for name, value in free.items()
     ]
-    assert len(Cohort([base, *others])) == 13
+    assert len(Cohort([base, *others])) == 1 + len(free)
 
 
 def test_columns_are_the_specs_values() -> None:

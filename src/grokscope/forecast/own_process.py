@@ -23,9 +23,9 @@ from grokscope.forecast.forecast import Forecast
 from grokscope.forecast.own_file import OwnForecaster, own_forecaster
 from grokscope.forecast.prefix import Prefix
 
-__all__ = ["ForecasterApart", "serve"]
+__all__ = ["ForecasterApart", "main"]
 
-START = "from grokscope.forecast.own_process import serve; serve()"
+START = "from grokscope.forecast.own_process import main; main()"
 
 
 class ForecasterApart:
@@ -102,7 +102,7 @@ class ForecasterApart:
         return found
 
 
-def serve() -> None:
+def main() -> None:
     """Answer questions on the standard input until it ends: the process of `ForecasterApart`."""
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -165,6 +165,7 @@ def _means(stack: RunStack) -> Mapping[str, RunningMeans]:
     blocks = range(min(BLOCKS, stack.architecture.layers))
     sites = {f"{name}{block}": f"blocks.{block}.{site}" for block in blocks for name, site in SITES.items()}
     sites = {name: site for name, site in sites.items() if site in known}
+    require(bool(sites), "readings are of a transformer's blocks, which this model does not have", stack.names[0])
     by = {name: torch.tensor(values, device=stack.device) for name, values in conditions(stack.task).items()}
     totals = {
         f"{site}.{position}.{name}": RunningMeans(stack.task.symbols, values)

@@ -117,7 +117,7 @@ def judge(claim: Claim, evidence: Evidence) -> Finding:
     >>> from grokscope.studies import Selection, Stratum, rule
     >>> from grokscope.studies.reduction import mean
     >>> def read_seed(record):
-    ...     return {"seed": record.spec.seeds.split}
+    ...     return {"seed": float(record.spec.seeds.split)}
     >>> runs = Stratum("a task", Selection(("base",)), drawn=1)
     >>> seeds = Estimand("seeds", (runs,), read_seed, {"seed": mean("seed")}, "{seed:.0f}", ("seed", ".1f"))
     >>> claim = Claim("large", "Seeds are large.", "here", "2", seeds, Rule(rule.at_least(2, "seed")), "tab-seeds")

@@ -182,7 +182,7 @@ def judged(effects: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Whether each claim holds, by its effect; an effect that is undefined holds nothing.
 
     >>> effects = {"precedes": 0.9, "early": 0.5, "rank one": 0.5, "lead": 2400.0}
-    >>> {name: bool(holds) for name, holds in judged({name: np.array(x) for name, x in effects.items()}).items()}
+    >>> {name: bool(holds[0]) for name, holds in judged({name: np.array([x]) for name, x in effects.items()}).items()}
     {'precedes': True, 'early': False, 'rank one': True, 'lead': False}
     """
     return {
