@@ -27,7 +27,7 @@ def test_a_mark_is_explained_where_it_stands_and_dips_are_counted(page: Any, mix
     assert "grokked, then unstable †: 1" in page.inner_text("#figure-outcomes .legend")
     note = page.inner_text("#figure-outcomes figcaption")
     assert "† grokked, and validation accuracy fell below 0.5 at one later evaluation or more" in note
-    assert "Dips: 1 run, 2 dips; the longest lasted 200 steps." in note
+    assert "Dips below one half: 1 run, 2 dips; the longest lasted 200 steps." in note
     run = next(run for run in source_of(mixed).runs if run.record.timeline.outcome.name == "UNSTABLE_AFTER")
     opened(page, mixed_report, "run", f"run={run.record.spec.content_hash}")
     assert "(2 dips below one half after grokking, the longest of 200 steps)" in page.inner_text("#view-run .lede")

@@ -118,7 +118,7 @@ def test_one_sentence_for_a_run(store: Store) -> None:
 def test_a_run_that_dipped_is_not_called_stable(store: Store) -> None:
     rows = [(step, 1.0, 0.3 if step in (0, 1500) else 1.0, 0.1) for step in (0, 1000, 1500, 2000, 4000)]
     run = ended(evaluated(store.add(SPEC), *rows), "unstable_after")
-    assert "not stable (1 dip, again grokked from step 2,000)" in summarize_run(run)
+    assert "not stable (1 dip below 95 %, again grokked from step 2,000)" in summarize_run(run)
     assert "From step 2,000 on it stayed so for 2,000 steps." in summarize([run])
 
 
@@ -141,7 +141,7 @@ def test_runs_that_were_stopped_early_are_counted_once_at_the_end_with_what_a_le
         (
             "unstable_after",
             ((0, 1, 1, 0), (10, 1, 0, 0)),
-            "FSD 0.00), not stable (1 dip), then unstable, ended at step 10, λ = 1",
+            "FSD 0.00), not stable (1 dip below 95 %), then unstable, ended at step 10, λ = 1",
         ),
         ("never", ((0, 1, 0, 0), (10, 1, 0, 0)), ", not grokked, ended at step 10, λ = 1"),
         ("diverged", ((0, 1, 0, 0), (10, 1, 0, 0)), ", not grokked, diverged at step 10, λ = 1"),

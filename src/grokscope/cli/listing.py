@@ -37,9 +37,10 @@ def list_runs(folder: Folder, as_json: JsonFlag = False) -> None:
     """List the runs of a folder with their outcomes.
 
     Columns: the run, named by its task and seed; its weight decay λ and whatever else the runs differ in; its outcome;
-    the steps at which it memorised and grokked; the step from which on it stayed so for 2,000 steps (stable; no: it did
-    not; open: it was not seen for long enough); the forecast of a run that is not finished (how probably it groks by
-    its last step, and the median step; ?: unlike the runs fitted to); when and why strong decay was let go, if it was
+    the steps at which it memorised and grokked; stable, the step of grokking of a run whose validation accuracy was at
+    least .95 at every evaluation of the next 2,000 steps (no: it fell below, also if it recovered; open: it was not
+    seen for long enough); the forecast of a run that is not finished (how probably it groks by its last step, and the
+    median step; ?: unlike the runs fitted to); when and why strong decay was let go, if it was
     to be; and the step at which it was forked. Forks follow their parent. A run that is damaged is listed as such, with
     the reason below the table.
 

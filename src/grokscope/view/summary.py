@@ -8,6 +8,7 @@ from grokscope.forecast import forecast_to, run_prefix, stopping_advice
 from grokscope.law import Ending, Family, fork_families, law_of
 from grokscope.runs import Run
 from grokscope.runs.records import RunRecord
+from grokscope.specs import ReadingSpec
 from grokscope.timeline import LeadStatus, Outcome, Stability, StabilityStatus, Timeline
 from grokscope.timeline.success import RELATIVE_ERRORS
 from grokscope.view.decay import describe_decay
@@ -111,7 +112,8 @@ def _stays(found: Stability) -> str:
     if found.status is StabilityStatus.STABLE:
         return "stable"
     later = "" if found.step is None else f", again grokked from step {found.step:,}"
-    known = f"not stable ({plural(found.dips, 'dip')}{later})"
+    fell = f"{plural(found.dips, 'dip')} below {100 * ReadingSpec().grokked:g} %" if found.dips else "failed"
+    known = f"not stable ({fell}{later})"
     return f"{StabilityStatus.CENSORED} to be stable" if found.status is StabilityStatus.CENSORED else known
 
 

@@ -25,7 +25,7 @@ PAPER = {
 }
 SENTENCES = {
     Outcome.UNSTABLE_AFTER: f"grokked, and validation accuracy fell below {COLLAPSED:g} at one later evaluation or "
-    "more; evaluations below it in a row are one dip",
+    "more; evaluations below it in a row are one dip below one half",
     Outcome.UNSTABLE: f"memorised and not grokked, and train accuracy is below {UNLEARNT:g} at the last evaluation",
 }
 SHOWN = ("fsd", "fsd_gen", "rank", "fsd_null", "ablation", "fourier_kan", "memorization", "norms")
@@ -55,7 +55,7 @@ def method_of(source: Source) -> dict[str, Any]:
                 "stable",
                 f"validation accuracy ≥ {reading.grokked:g} at grokking and at every evaluation of the next "
                 f"{reading.stable_steps:,} steps; its step is that of grokking. no: fell below it within these "
-                "steps, or failed; open: ended too early to tell. A dip between two evaluations is not seen",
+                "steps, or failed; open: ended too early to tell. A dip below it between two evaluations is not seen",
             ],
             ["lead", "step grokked − step synchronised; each is known to the interval between two evaluations"],
             ["Δt", "time to grok: step grokked − step of the fork"],

@@ -42,10 +42,10 @@ const COLUMNS = {
       ),
   },
   dips: {
-    head: "dips †",
+    head: "dips < ½ †",
     show: row => stepCell(row.dips, isNumber(row.longest_dip) ? `the longest: ${whole(row.longest_dip)} steps` : ""),
   },
-  longest_dip: { head: "longest dip", show: row => stepCell(row.longest_dip) },
+  longest_dip: { head: "longest dip < ½", show: row => stepCell(row.longest_dip) },
   last: { head: "last step", show: row => stepCell(row.last, row.stopped_early ? "stopped early after grokking" : "") },
 };
 // What `grokscope query` and `export` call a column, where that is another word.

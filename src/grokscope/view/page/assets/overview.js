@@ -1,5 +1,5 @@
 // Overview: what was run, how far it is, how it ended, whether synchronisation came first, and the claims.
-// How much the dips of † amount to.
+// How much the dips of † (below one half) amount to; those of *stable* are below 95 % and stand in its sentence.
 function dipped(rows) {
   const those = rows.filter(row => row.dips > 0);
   if (!those.length) return "";
@@ -7,7 +7,7 @@ function dipped(rows) {
     most = Math.max(...counts),
     each =
       those.length > 1 ? `a median of ${short(median(counts))} each, at most ${whole(most)}` : counted(most, "dip");
-  return `Dips: ${counted(those.length, "run")}, ${each}; the longest lasted ${whole(Math.max(...those.map(row => row.longest_dip)))} steps.`;
+  return `Dips below one half: ${counted(those.length, "run")}, ${each}; the longest lasted ${whole(Math.max(...those.map(row => row.longest_dip)))} steps.`;
 }
 
 // How many stayed grokked for 2,000 steps, of those that were seen for as long.
