@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from math import isnan
@@ -97,7 +98,7 @@ def benchmark(
     scored = cases if seal is None else [case for case in cases if case.cell in seal.cells]
     if not scored:
         raise InputError(f"none of the runs of {runs} can be scored: whole runs that memorised are needed")
-    names = forecasters or tuple(BASELINES)
+    names = forecasters or _logged(tuple(BASELINES), cases)
     texts = [_parameters(name) for name in names]  # before anything of them is run
     found = [_scores(*one, scored, known, split, seal is not None) for one in zip(names, texts, strict=True)]
     if seal is not None and sealed is not None:
@@ -118,6 +119,16 @@ def benchmark(
     )  # fmt: skip
     cells = len({case.cell for case in scored})
     print(f"\n{plural(len(scored), 'run')} in {plural(cells, 'cell')}; baselines fitted without the {split} scored")
+
+
+def _logged(names: tuple[str, ...], cases: "list[Case]") -> tuple[str, ...]:
+    """The baselines of which some run has what they read; the others are named."""
+    from grokscope.forecast.benchmark.baselines import unlogged_signals
+
+    lacking = {name: found for name in names if (found := unlogged_signals(name, cases))}
+    for name, found in lacking.items():
+        print(f"{name} is not scored: no run has {', '.join(found)}", file=sys.stderr)
+    return tuple(name for name in names if name not in lacking)
 
 
 def _print_laws(cases: "list[Case]", split: str, as_json: bool) -> None:

@@ -13,8 +13,9 @@ from grokscope.forecast.cases import Case
 from grokscope.forecast.clock import ClockForecaster, decay_clock
 from grokscope.forecast.forecast import Forecaster
 from grokscope.forecast.hazard import fit_hazard, signals_of_tier
+from grokscope.forecast.signals import signals_at
 
-__all__ = ["BASELINES", "Baseline", "fit_baseline"]
+__all__ = ["BASELINES", "Baseline", "fit_baseline", "unlogged_signals"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,22 @@ BASELINES: dict[str, Baseline] = {
     "all-signals": Baseline(5, signals_of_tier(5), "every signal there is, as one linear model"),
 }
 """Name → what is fitted."""
+
+
+def unlogged_signals(name: str, cases: Sequence[Case]) -> list[str]:
+    """The signals of a baseline with only a few that no run has: without them it is the baseline of the time alone.
+
+    >>> from grokscope.forecast.cases import usable_cases
+    >>> from grokscope.specs import RunSpec
+    >>> log = {"step": [0, 1000, 2000], "train_accuracy": [0.1, 1.0, 1.0], "validation_accuracy": [0.0, 0.1, 0.99]}
+    >>> unlogged_signals("fsd", usable_cases([(RunSpec(), log)]))
+    ['fsd']
+    """
+    own = [one for one in BASELINES[name].signals if one not in TIME]
+    if name == "all-signals" or not own:
+        return []
+    values = np.array([signals_at(case.run, own) for case in cases]).reshape(-1, len(own))
+    return [one for one, is_missing in zip(own, np.isnan(values).all(axis=0), strict=True) if is_missing]
 
 
 def fit_baseline(name: str, cases: Sequence[Case], every: int = 800) -> Forecaster:
