@@ -345,6 +345,7 @@ def test_a_hostile_run_name_harms_nothing(
     shutil.copytree(here / "runs" / NAME, here / "others" / name)
     before = contents(here / "others")
     told = []
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as in a terminal, where there is a bar
     monkeypatch.setattr(MODULE, "Progress", _recorded(MODULE.Progress, told))
     assert run(["measure", "--measures", "fsd", "--out", "x.csv", "--", "others", name]) == 0
     assert contents(here / "others") == before

@@ -10,6 +10,7 @@ from rich.progress import Progress
 
 from grokscope.cli.columns import align
 from grokscope.cli.grid import read_text
+from grokscope.cli.measure_lines import MeasuringLines
 from grokscope.errors import plural
 from grokscope.files import write_atomically
 from grokscope.measures.catalogue import MEASURES, Row
@@ -26,12 +27,19 @@ def measure_run(
     """Measure a run at its checkpoints, write the table to a file if one is named, and print it."""
     parts = measure_checkpoints(run, names, reading)
     rows: list[Row] = []
+    total = len(reading.steps or run.steps)
     console = Console(stderr=True)
-    with Progress(console=console, disable=not console.is_terminal) as bar:
-        waiting = bar.add_task(f"measuring {escape(run.name)}", total=len(reading.steps or run.steps))
-        for part in parts:
-            rows += part
-            bar.advance(waiting, len(part))
+    if console.is_terminal:
+        with Progress(console=console) as bar:
+            waiting = bar.add_task(f"measuring {escape(run.name)}", total=total)
+            for part in parts:
+                rows += part
+                bar.advance(waiting, len(part))
+    else:
+        with MeasuringLines(run.name, total) as lines:
+            for part in parts:
+                rows += part
+                lines.advance(len(part))
     table: list[Sequence[object]] = [[*rows[0]], *([row[column] for column in rows[0]] for row in rows)]
     if path is not None:
         write_atomically(path, _json(rows).encode() if path.suffix == ".json" else csv_lines(table))
