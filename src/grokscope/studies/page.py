@@ -117,7 +117,7 @@ def message_lines(message: Sequence[Row], page: str = "") -> list[str]:
     """Headings and sentences, each linked to the claims whose numbers it states, on this page or another.
 
     >>> message_lines([{"topic": "What holds", "text": "It groks.", "claims": ["groks"], "headline": True}])
-    ['## What holds', '- It groks. ([numbers](#claim-groks))']
+    ['## What holds', '- It groks. (<a href="#claim-groks">numbers</a>)']
     """
     lines = []
     for topic in dict.fromkeys(str(row["topic"]) for row in message):
@@ -132,10 +132,14 @@ def message_line(row: Row, page: str = "") -> str:
     >>> message_line({"text": "It groks.", "claims": ["groks"]}, "RESULTS.md")
     '- It groks. ([numbers](RESULTS.md#claim-groks))'
     """
-    links = ", ".join(
-        f"[{'numbers' if place == 0 else 'and these'}]({page}#claim-{name})" for place, name in enumerate(row["claims"])
-    )
+    words = ("numbers" if place == 0 else "and these" for place in range(len(row["claims"])))
+    links = ", ".join(_claim_link(word, name, page) for word, name in zip(words, row["claims"], strict=True))
     return f"- {_escaped(row['text'])}{f' ({links})' if links else ''}"
+
+
+def _claim_link(word: str, name: str, page: str = "") -> str:
+    """A link to a claim; within its page in HTML, as its anchor is: Sphinx finds no anchor in HTML for Markdown's."""
+    return f"[{word}]({page}#claim-{name})" if page else f'<a href="#claim-{name}">{word}</a>'
 
 
 def _escaped(text: str) -> str:
@@ -147,7 +151,7 @@ def _contradictions(study: Study) -> str:
     """What no run can decide; each reading that runs can decide is judged as a claim of its own."""
     lines = []
     for one in study.contradictions:
-        links = ", ".join(f"[{place}](#claim-{name})" for place, name in enumerate(one.claims, 1))
+        links = ", ".join(_claim_link(str(place), name) for place, name in enumerate(one.claims, 1))
         judged = f" Each reading is judged for itself: {links}." if one.claims else ""
         lines.append(f"- {markdown_text(one.statement)} ({markdown_text(one.where)}){judged}")
     return "\n".join(lines)
