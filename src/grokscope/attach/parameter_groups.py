@@ -15,8 +15,8 @@ HEAD = re.compile(r"(^|\.)(lm_head|head|unembed\w*|W_U|classifier|readout|output
 def group_parameters(model: nn.Module) -> dict[str, dict[str, nn.Parameter]]:
     """The trainable parameters by group: `matrix`, `embedding`, `head` and `vector`, each by name.
 
-    Matrices have two axes, or three: a stack, such as one for each head. Embeddings are the weights of `nn.Embedding` modules
-    and what is named like one, or, where there are none, the first matrix, which reads the inputs. The head is the
+    Matrices have two axes, or three: a stack, such as one for each head. Embeddings are weights of `nn.Embedding`, and
+    what is named like one, or, where there are none, the first matrix, which reads the inputs. The head is the
     module's own output embeddings, or what is named like a head, or else its last matrix. Everything else is a vector:
     what has one axis, and what has more than three, as the kernels of convolutions, of which Muon knows nothing.
 
