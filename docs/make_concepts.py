@@ -154,7 +154,7 @@ GLOSSARY = """\
   An *evaluation* measures a run on all pairs at one step; an event has the step of the first evaluation that shows it.
 - **FSD** (Frequency Synchronization Degree): the share of neurons whose strongest frequency is the same, less
   what chance gives, in the MLP of block 0, the first one. A run *synchronises* when FSD reaches {sync:.2f} (on a group,
-  FSD_gen over irreps: {gen:.2f}). The *answer share* is how much of these activations' variance depends on the answer.
+  FSD_gen over irreducible representations, irreps: {gen:.2f}). The *answer share* is how much of these activations' variance depends on the answer.
 - **Lead**: steps from synchronising to grokking, negative where grokking comes first. **Null**: what to expect without
   the effect. Of {count} untrained networks of addition mod {prime} with {neurons} neurons, for example, 90 % have an FSD
   between {low:.2f} and {high:.2f}; smaller networks and other primes have
