@@ -51,7 +51,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["--version"], "grokscope 0."),
         (["list", "RUNS"], "2 runs: 1 grokked, then unstable; 1 unfinished"),
         (["list", "RUNS", "--json"], '"outcome": "grokked, then unstable"'),
-        (["status", "RUNS"], "2 runs: 1 finished (1 grokked, then unstable), 1 in progress, 0 pending"),
+        (["status", "RUNS"], "2 runs: 1 finished (1 grokked, then unstable), 1 begun, 0 pending"),
         (["--help"], "grokscope train add_mod97"),
         *(([name, "--help"], f"\n  grokscope {name}") for name in ALL_COMMANDS),
     ],

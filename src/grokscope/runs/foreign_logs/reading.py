@@ -42,10 +42,10 @@ def read_foreign_logs(path: Path, columns: Mapping[str, str] | None = None, unit
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "log.csv").write_text("step,train_acc,val_acc\n100,99.5,3\n0,1,1\n")
+    ...     _ = Path(folder, "log.csv").write_text("step,train_acc,val_acc\n100,99.5,3\n0,1.5,2\n")
     ...     [log] = read_foreign_logs(Path(folder, "log.csv"))
     >>> log.columns["step"], log.columns["train_accuracy"], log.notes
-    ([0, 100], [0.01, 0.995], ('accuracies are read as percent',))
+    ([0, 100], [0.015, 0.995], ('accuracies are read as percent',))
     """
     given = dict(columns or {})
     for name in given:
