@@ -5,9 +5,11 @@ all of them compile at the same time.
 """
 
 import argparse
+import json
 import sys
 import time
 from dataclasses import replace
+from typing import Any
 
 import torch
 
@@ -32,13 +34,26 @@ class Ours:
         self.specs = [replace(run, precision=precision).with_seed(seed) for seed in range(runs)]
         self.cohort = Cohort(self.specs, device)
         self.state = initial_state(self.cohort)
+        self.stages: list[dict[str, int]] = []
+        self.note_memory()
 
-    def memory(self) -> tuple[int, int]:
-        """Bytes that PyTorch has taken of the device so far, and those that were expected; none are taken of a CPU."""
+    def note_memory(self) -> None:
+        """Keep what the device has given to PyTorch, and what tensors have had of it at most since the last note."""
+        if self.device != "cpu":
+            taken = {"reserved": torch.cuda.memory_reserved(), "reserved_most": torch.cuda.max_memory_reserved()}
+            self.stages.append(taken | {"allocated_most": torch.cuda.max_memory_allocated()})
+            torch.cuda.reset_peak_memory_stats()
+
+    def memory(self) -> dict[str, Any]:
+        """Bytes that PyTorch has taken of the device at most, those that were expected, and how it came to them.
+
+        The stages are the beginning, the first 100 steps, the first evaluation, and so on. None are taken of a CPU.
+        """
         from grokscope.jobs import bytes_of_stack
 
-        taken = 0 if self.device == "cpu" else torch.cuda.max_memory_reserved(self.device)
-        return taken, bytes_of_stack(self.specs)
+        self.note_memory()
+        taken = max((stage["reserved_most"] for stage in self.stages), default=0)
+        return {"taken": taken, "expected": bytes_of_stack(self.specs), "stages": self.stages}
 
     def steps(self, n: int) -> None:
         """Take n optimiser steps."""
@@ -80,13 +95,15 @@ def main() -> None:
     # Everything that a round does is done once before, so that nothing is compiled in it.
     stride = MEASURE_EVERY.get(chosen.name, 100)
     for _ in range(3):
-        contestant.steps(stride)
-        contestant.measure()
+        for work in (lambda: contestant.steps(stride), contestant.measure):
+            work()
+            if isinstance(contestant, Ours):
+                contestant.note_memory()
     contestant.wait()
     print("ready", flush=True)
     for line in sys.stdin:
         if line.strip() == "memory" and isinstance(contestant, Ours):
-            print(*contestant.memory(), flush=True)
+            print(json.dumps(contestant.memory()), flush=True)
             continue
         print(round_of(contestant, chosen.strides, stride, line.strip() == "measured"), flush=True)
 

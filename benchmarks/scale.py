@@ -18,8 +18,9 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from benchmarks import scale_page
 from benchmarks.provenance import save
-from benchmarks.scale_page import PAGE, Facts, with_tables
+from benchmarks.scale_page import Facts
 from benchmarks.synthetic import EVALUATIONS, synthetic_folders
 from grokscope.errors import InputError
 from grokscope.jobs.costs import cost_of
@@ -225,7 +226,7 @@ def main() -> None:
         print(json.dumps(found | {"peak_memory_bytes": peak_memory()}))
         return
     save("scale", [{"runs": count, **measured(count)} for count in SIZES])
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    scale_page.main()
 
 
 if __name__ == "__main__":

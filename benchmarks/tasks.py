@@ -8,6 +8,7 @@ takes memory in blocks of up to 20 MiB, so a stack that takes little may be off 
 """
 
 import argparse
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ BLOCKS = 64 * 2**20  # bytes that PyTorch may take beyond what it needs: three o
 class Kind(Entry):
     """One kind of task: its process also says what memory it has taken."""
 
-    memory: tuple[int, int] = (0, 0)
+    memory: dict[str, Any] | None = None
 
     def start(self, device: str, threads: int) -> None:
         """Start the process; on a CPU with one thread, as runs are trained there."""
@@ -36,15 +37,16 @@ class Kind(Entry):
         assert child.stdin is not None
         assert child.stdout is not None
         print("memory", file=child.stdin, flush=True)
-        taken, expected = map(int, child.stdout.readline().split())
-        self.memory = (taken, expected)
+        self.memory = json.loads(child.stdout.readline())
 
     def result(self, task: str) -> dict[str, Any]:
         """Median rates, memory, and whether as much of it was taken as was expected."""
         row = {
             name: value for name, value in self.row({"training": 1.0, "measured": 1.0}).items() if "ratio" not in name
         }
-        return row | {"task": task} | compare_memory(*self.memory)
+        memory = self.memory or {"taken": 0, "expected": 0, "stages": []}
+        compared = compare_memory(memory["taken"], memory["expected"])
+        return row | {"task": task} | compared | {"stages": memory["stages"]}
 
 
 def compare_memory(taken: int, expected: int) -> dict[str, Any]:

@@ -21,8 +21,8 @@ PART = "part-*.records.gz"
 SECONDS = 300.0  # that a part is estimated to take: an H200 that is lent for 10 minutes has to start and compile, too
 # Run-steps a second with measuring of an H200, by the runs of a stack (benchmarks/results/training-cuda.json, TF32),
 # and the speed of other arithmetic beside it.
-SPEEDS = {1: 4_305.0, 8: 16_942.0, 64: 24_945.0, 512: 26_388.0}
-RELATIVE = {"tf32": 1.0, "float32": 12_978 / 26_388, "bf16": 38_991 / 26_388, "float64": 0.1}
+SPEEDS = {1: 4_314.8, 8: 16_637.4, 64: 24_759.8, 512: 27_028.3}
+RELATIVE = {"tf32": 1.0, "float32": 13_159 / 27_028, "bf16": 39_356 / 27_028, "float64": 0.1}
 MEASURED = 0.04  # seconds of all measures of one run at one checkpoint, a guess on the safe side
 MILESTONE = 1.0  # seconds of the expensive measures of one run, a guess likewise
 
