@@ -100,7 +100,7 @@ PREPARED: dict[str, Callable[[Path], object]] = {
     "grokked.pt": published_weights,
     "history.csv": logged_history,
     "mine.py": own_forecaster,
-    "results/forecast": runs_that_grok,
+    "results/bakeoff": runs_that_grok,
 }
 
 

@@ -70,6 +70,16 @@ def test_forks_are_stored_with_their_parent(capsys: pytest.CaptureFixture[str]) 
     )
 
 
+def test_a_dry_run_says_what_forks_cost_and_makes_none(capsys: pytest.CaptureFixture[str]) -> None:
+    run(words("train add_mod7 --spec tiny.json --out runs"))
+    capsys.readouterr()
+    assert run(words("fork runs add_mod7_s0 --at 5 --weight-decay 1 2 --steps 10 --dry-run")) == 0
+    assert "2, 10 steps in all" in capsys.readouterr().out
+    assert not [one for one in grokscope.open("runs") if one.spec.fork]
+    sentence = "--dry-run trains nothing: leave out --track"
+    rejected(words("fork runs add_mod7_s0 --at 5 --dry-run --track tensorboard"), sentence, Path(), capsys)
+
+
 def test_any_setting_of_training_can_be_changed() -> None:
     run(words("train add_mod7 --spec tiny.json --out runs"))
     assert run(words("fork runs add_mod7_s0 --at 5 --learning-rate 0.01 --gradient orthogonal --keep none")) == 0

@@ -66,9 +66,9 @@ def benchmark(
         laws: Score timing laws instead, which say at the start when a run groks.
 
     Examples:
-        grokscope benchmark results/forecast clock
-        grokscope benchmark results/forecast mine.py
-        grokscope benchmark results/forecast --laws
+        grokscope benchmark results/bakeoff clock
+        grokscope benchmark results/bakeoff mine.py
+        grokscope benchmark results/bakeoff --laws
     """
     reject(
         {

@@ -86,6 +86,7 @@ def fork(
     *,
     at: int,
     reset_moments: Flag = False,
+    dry_run: Flag = False,
     training: TrainingOptions,
     storage: StorageOptions,
     hardware: HardwareOptions,
@@ -99,6 +100,7 @@ def fork(
     Args:
         at: The step at which the forks begin.
         reset_moments: Start Adam's moments at zero instead of keeping them.
+        dry_run: Print runs, time, memory and disk space, and train nothing.
 
     Examples:
         grokscope fork runs/first add_mod97_s0 --at 1000 --weight-decay 1 2 3
@@ -107,15 +109,19 @@ def fork(
     origin = Fork(parent.content_hash, at, "reset" if reset_moments else "kept")
     branches = tuple(combinations(parent, {"fork": [origin], **given(training)}))
 
+    reject({"--dry-run trains nothing: leave out --track": bool(dry_run and track)})
     if not given(training) and not reset_moments:
         print(
             "this fork changes nothing: it repeats its parent, as a control; --weight-decay gives it another λ",
             file=sys.stderr,
         )
 
-    from grokscope.cli.plans import device_here, finish, reject_damaged, run_with_progress
+    from grokscope.cli.plans import device_here, finish, print_cost, reject_damaged, run_with_progress
 
     place = device_here(hardware.device)
     plan = Plan(str(folder), branches, place, deterministic=hardware.deterministic, **given(storage))
+    if dry_run:
+        print_cost(plan, ExecutorOptions())
+        return
     finish(plan, run_with_progress(plan, track))
     reject_damaged(plan)
