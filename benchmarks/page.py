@@ -11,6 +11,10 @@ from benchmarks.precisions import summary as summary_of
 
 RESULTS = Path(__file__).parent / "results"
 PAGE, README = Path(__file__).parent / "RESULTS.md", Path(__file__).parents[1] / "README.md"
+EARLIER = {
+    "before-kernels-cpu": "kernels on CUDA",
+    "before-rows-cpu": "tasks beyond pair tables",
+}
 BLOCK = re.compile(r"(<!-- speed: written by benchmarks/page.py -->\n).*?(<!-- end of speed -->)", re.DOTALL)
 
 
@@ -104,6 +108,21 @@ def precisions() -> list[str]:
     return [*table(titles, rows), "", note]
 
 
+def commits() -> list[str]:
+    """The processor time of an earlier commit over that of a later one, kind of step by kind of step."""
+    rows = []
+    for name, change in EARLIER.items():
+        measured = record(name)["measured"]
+        for how in ("eager", "compiled"):
+            for kind, found in measured[how].items():
+                ratio = f"{found['ratio']:.2f} [{found['least']:.2f}, {found['most']:.2f}]"
+                rows.append([change, f"`{measured['earlier']}` → `{measured['later']}`", f"{how} {kind}", ratio])
+    found = record(next(iter(EARLIER)))
+    device = found["provenance"]["device"]
+    note = f"Medians of {found['measured']['rounds']} interleaved rounds, and the least and the most. {device}."
+    return [*table(["before", "commits", "what", "earlier time / later"], rows), "", note]
+
+
 def page() -> str:
     """The whole page."""
     lines = [
@@ -131,6 +150,10 @@ def page() -> str:
         "On a CPU:",
         "",
         *measures("cpu"),
+        "",
+        "## Is one run on a CPU as fast as it was?",
+        "",
+        *commits(),
         "",
         "## Do faster precisions grok alike?",
         "",
