@@ -38,10 +38,19 @@ class Ours:
         self.note_memory()
 
     def note_memory(self) -> None:
-        """Keep what the device has given to PyTorch, and what tensors have had of it at most since the last note."""
+        """Keep what tensors and graphs have of the device, and what they had at most since the last note.
+
+        PyTorch also caches what it may give back at once: that is reserved, but a stack can do without it.
+        """
         if self.device != "cpu":
-            taken = {"reserved": torch.cuda.memory_reserved(), "reserved_most": torch.cuda.max_memory_reserved()}
-            self.stages.append(taken | {"allocated_most": torch.cuda.max_memory_allocated()})
+            most = {
+                "reserved_most": torch.cuda.max_memory_reserved(),
+                "allocated_most": torch.cuda.max_memory_allocated(),
+            }
+            torch.cuda.synchronize()
+            torch.cuda.empty_cache()
+            now = {"reserved": torch.cuda.memory_reserved(), "allocated": torch.cuda.memory_allocated()}
+            self.stages.append(most | now)
             torch.cuda.reset_peak_memory_stats()
 
     def memory(self) -> dict[str, Any]:
