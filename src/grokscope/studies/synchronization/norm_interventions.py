@@ -179,7 +179,7 @@ CLAIMS = (
     ),
     Claim(
         "norm-kept-above",
-        "A run whose norm is kept above that of grokking (at 35 and more) does not grok.",
+        "Of runs whose norm is kept above that of grokking, at 35 or at 45, fewer than 10 % grok by step 8,000.",
         "§6: grokking needs the norm to fall below a threshold; tested here by holding it",
         "no grokking",
         _held("grokking with the norm kept above a floor", ("floor45", "floor35"), "groks floor35"),
@@ -189,7 +189,7 @@ CLAIMS = (
     ),
     Claim(
         "norm-led-down",
-        "A run whose norm is led to 23.5 within 500 steps groks within 1,000 steps.",
+        "The median run whose norm is led to 23.5 from step 1,000 to 1,500 groks by step 2,000.",
         "§6: grokking occurs when the norm has fallen; tested here by leading it",
         "at once",
         _held("grokking with the norm led down", ("led23.5",), "groks led23.5"),
@@ -199,7 +199,7 @@ CLAIMS = (
     ),
     Claim(
         "norm-kept-still-groks",
-        "A run whose norm is kept as it is at step 2,000 groks all the same.",
+        "Most runs whose norm is kept as it is at step 2,000 grok all the same, by step 8,000.",
         "asked here",
         "—",
         _held("grokking with the norm kept from step 2,000", ("kept_from2000",), "groks kept_from2000"),
