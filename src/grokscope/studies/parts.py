@@ -15,9 +15,8 @@ from grokscope.specs import Plan, RunSpec
 from grokscope.studies.run_set import Precision
 from grokscope.studies.study import Study
 
-__all__ = ["PART", "Part", "missing_parts", "part_file", "parts_of"]
+__all__ = ["Part", "missing_parts", "part_file", "parts_of"]
 
-PART = "part-*.records.gz"
 SECONDS = 300.0  # that a part is estimated to take: an H200 that is lent for 10 minutes has to start and compile, too
 # Run-steps a second with measuring of an H200, by the runs of a stack (benchmarks/results/training-cuda.json, TF32),
 # and the speed of other arithmetic beside it.

@@ -103,16 +103,6 @@ def grokked_count(runs: Selection) -> Quantity:
     return Quantity("runs that grok", runs, _count_grokked, readings.CADENCE)
 
 
-def _count_defined(records: Records) -> Measured:
-    """In how many runs FSD is defined at any evaluation."""
-    count = sum(bool(known(record.evaluations.get("fsd", []))) for record in records.values())
-    return Measured.of(count, f"FSD defined in {count} of {len(records)}", len(records))
-
-
-def _defined(runs: Selection) -> Quantity:
-    return Quantity("runs with a defined FSD", runs, _count_defined, readings.CADENCE)
-
-
 def _tab_arch(evidence: Evidence) -> Table:
     """Table 8: events of every architecture."""
     reported, runs = REPORTED["tab:arch_ablation"], evidence.experiment("architecture")
