@@ -292,7 +292,7 @@ CLAIMS = (
     ),
     Claim(
         "law-131-fails",
-        "At p = 131 no repetition groks at λ = 5.",
+        "At p = 131 none of five repetitions groks at λ = 5 by step 8,000.",
         "§6, Table 10",
         "never",
         branch_estimand(
