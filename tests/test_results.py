@@ -12,6 +12,8 @@ import torch
 from safetensors.torch import load_file
 
 from grokscope.model import ReferenceModule, sizes_of
+from grokscope.runs.logs import Columns
+from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
 from grokscope.studies import Evidence, Study, find_study, judge, rules_digest, study_names
 from grokscope.studies.claim import claim_rows
@@ -51,6 +53,35 @@ def evidence(study: Study) -> Evidence:
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
     return module_at(DOCS / "make_results.py")
+
+
+def until(record: RunRecord, last: int) -> RunRecord:
+    """A run as it would be known had it ended at a step."""
+
+    def cut(columns: Columns) -> Columns:
+        kept = [place for place, step in enumerate(columns["step"]) if step <= last]
+        return {name: [values[place] for place in kept] for name, values in columns.items()}
+
+    return replace(record, evaluations=cut(record.evaluations), checkpoints=cut(record.checkpoints))
+
+
+def test_three_runs_of_the_quick_version_name_verdicts_and_reverse_no_firm_one(
+    study: Study, evidence: Evidence
+) -> None:
+    """The stored runs that are the quick version's but for its budget, as long as it trains them."""
+    if study.quick is None or study.name != PAPER.name:
+        pytest.skip("of the paper's study alone")
+    stored = {row["name"]: row for row in json.loads((RESULTS / study.name / "claims.json").read_text())}
+    quick = {name: spec.training.steps for name, spec in study.quick("float32")["base"].items()}
+    runs = {name: until(evidence.experiment("base")[name], steps) for name, steps in quick.items()}
+    few = Evidence({name: runs if name == "base" else {} for name in study.experiments}, is_quick=True)
+    judged = {claim.name: judge(claim, few) for claim in study.claims}
+    named = {name: one for name, one in judged.items() if one.share is not None}
+    assert len(named) >= 8
+    assert all(one.is_provisional and not one.is_firm for one in named.values())
+    for name, one in named.items():
+        words = {str(one.verdict), stored[name]["verdict"]}
+        assert not (stored[name]["firm"] and words == {"reproduced", "refuted"}), name
 
 
 @pytest.mark.parametrize("name", MODELS)

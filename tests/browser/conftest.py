@@ -75,6 +75,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"name": HOSTILE_TASKS[1], "statement": HOSTILE_TASKS[0] + HOSTILE_TEXT, "verdict": HOSTILE_TASKS[1]},
     ]
     (folder / "claims.json").write_text(json.dumps(claims))
+    message = [
+        {"topic": "What holds", "text": "**It groks** in 9 of 9 runs.", "claims": ["drawn 1", "drawn 3"]},
+        {"topic": "What holds", "text": HOSTILE_TASKS[0] + HOSTILE_TEXT, "claims": [HOSTILE_TASKS[1], "no such claim"]},
+        {"topic": "How sure this is", "text": "Not very.", "claims": []},
+    ]
+    (folder / "message.json").write_text(json.dumps(message))
     (folder / "provenance.json").write_text(json.dumps({HOSTILE_TASKS[0]: HOSTILE_TASKS[1]}))
     return folder
 

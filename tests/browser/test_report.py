@@ -239,6 +239,24 @@ def test_no_section_is_wider_than_a_phone(page: Any, report: str, detailed: str,
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{section} is too wide"
 
 
+def test_the_message_comes_first_and_each_sentence_leads_to_its_numbers(page: Any, report: str) -> None:
+    opened(page, report, "overview", "verdict=unlikely")  # which shows other claims than the sentence is about
+    assert page.eval_on_selector_all("#view-overview > *", "parts => parts.slice(0, 2).map(one => one.localName)") == [
+        "h1",
+        "section",
+    ]
+    assert page.locator(".message h2").all_inner_texts() == ["What holds", "How sure this is"]
+    first = page.locator(".message li").first
+    assert first.inner_text() == "It groks in 9 of 9 runs. numbers and these"
+    assert first.locator("strong").inner_text() == "It groks"
+    assert [one.locator("button").count() for one in page.locator(".message li").all()] == [2, 1, 0]
+    first.get_by_text("and these").click()
+    claim = page.locator("[id='claim-drawn 3']")
+    assert claim.locator("details").get_attribute("open") is not None
+    assert "drawn 3" in page.evaluate("document.activeElement.textContent")
+    assert page.complaints == []
+
+
 def test_captions_and_claims_can_be_read_on_a_phone(page: Any, report: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     for section in ("overview", "forks"):

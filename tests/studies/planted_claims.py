@@ -208,6 +208,27 @@ def zeroed(follows: bool) -> Evidence:
     return base(make, PRIMES)
 
 
+def zeroed_by_prime(follows: bool) -> Evidence:
+    """The more a prime's answers need the block-0 MLP the fewer runs FSD leads, or the more; within a prime nothing."""
+    order = (2, 0, 5, 1, 4, 3)  # of the losses, nearly without relation to which seeds are led
+
+    def make(task: str, seed: int, place: int) -> RunRecord:
+        prime = PRIMES.index(task)
+        lost = {"attn1": 0.944, "attn0": 0.89, "mlp1": 0.88, "mlp0": 0.01 + 0.2 * prime + order[place] / 1000}
+        leading = (6, 5, 3, 1, 0)[prime if follows else 4 - prime]
+        columns = {f"at_drop_{name}_zero": value for name, value in lost.items()}
+        return record(spec_of(task, seed), 4000, 2000 if place < leading else 6000, **columns)
+
+    return base(make, PRIMES)
+
+
+def early_on_s5(follows: bool) -> Evidence:
+    """FSD_gen crosses before the training pairs are memorised, or after."""
+    sync = 100 if follows else 1000
+    make = lambda seed, _: record(spec_of("S5", seed), 4000, sync, train_accuracy=after(500, 1.0, 0.1))  # noqa: E731
+    return configurations("symmetric", {"S5_f0.7": make})
+
+
 def operations(follows: bool) -> Evidence:
     modes = {"sub_mod97": 5.0 if follows else 7.0}
     return base(lambda task, seed, _: record(spec_of(task, seed), fsd_mode=modes.get(task, 5.0)))
@@ -348,6 +369,8 @@ WORLDS: dict[str, World] = {
         ("kan-fit", "rank-one-after", "rank-one-fractions", "rank-before", "rank-one-fraction-113", "amplitude"), fits
     ),
     **dict.fromkeys(("leads-where-nothing-is-done", "block-1-after-block-0"), zeroed),
+    "leads-where-primes-do-nothing": zeroed_by_prime,
+    "s5-leads-too-early": early_on_s5,
     "subtraction-frequency": operations,
     **dict.fromkeys(("attention-only-magnitude", "attention-only-grok-step", "one-layer-grok-step"), architectures),
     **dict.fromkeys(("table-10-spread-131", "law-per-draw", "law-flattens"), varied_draws),

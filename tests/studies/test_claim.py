@@ -66,6 +66,8 @@ def test_a_share_of_designs_is_that_of_the_binomial_law() -> None:
         (30, 31, Verdict.REPRODUCED, False, False),  # too few to be firm
         (8, 8, Verdict.REPRODUCED, False, True),
         (0, 8, Verdict.UNLIKELY, False, True),  # too few to refute
+        (1, 3, Verdict.UNLIKELY, False, True),  # and one of three, which may be one of a hundred, to reproduce
+        (2, 3, Verdict.REPRODUCED, False, True),
         (0, 32, Verdict.REFUTED, False, False),  # 0 of 32 does not exclude one in a hundred
         (0, 400, Verdict.REFUTED, True, False),
     ],

@@ -10,7 +10,7 @@ from grokscope.runs import Store
 from grokscope.runs.measuring import Measuring
 from grokscope.runs.packing import save_records, unpack_records
 from grokscope.runs.records import RunRecord
-from grokscope.specs import Architecture, Cadence, Fork, NormHold, RunSpec, Training
+from grokscope.specs import Architecture, Cadence, Fork, NormHold, Plan, RunSpec, Training
 from grokscope.studies.forks_check import check_forks
 from grokscope.studies.sources import stored_records
 
@@ -48,7 +48,8 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[RunRecord]:
         patch.setattr("os.fsync", lambda descriptor: None)
         store = Store(tmp_path_factory.mktemp("forks"))
         runs = [PARENT, *CONTROLS.values(), *OTHERS.values(), *NEITHER.values()]
-        run_all(runs, store, compiled=False, measuring=Measuring(signals=True))
+        plan = Plan(str(store.path), tuple(runs), signals=True)
+        run_all(runs, store, compiled=False, measuring=Measuring.from_plan(plan))
         return stored_records(store)
 
 
@@ -57,6 +58,8 @@ def test_every_fork_begins_as_its_parent_is_and_controls_stay_equal(records: lis
     assert (found.forks, found.begin_equal) == (6, 6)
     assert (found.controls, found.equal, found.differing, found.without_parent) == (3, 3, (), ())
     assert found.fingerprints
+    assert found.equal_weights == 3
+    assert "3 of 3 end with its weights (SHA-256)" in str(found)
     assert "3 of 3 control forks equal their parent in every evaluation: log and fingerprints" in str(found)
 
 
@@ -76,6 +79,17 @@ def test_one_value_that_differs_is_named(column: str, place: int, records: list[
     assert (found.equal, found.differing) == (2, (control.name,))
     assert found.begin_equal == (5 if place == 0 else 6)
     assert f"1 differ: {control.name}" in str(found)
+
+
+def test_weights_that_differ_at_the_end_are_named_and_missing_digests_count_as_not_compared(
+    records: list[RunRecord],
+) -> None:
+    control = next(one for one in records if one.spec == CONTROLS["short"])
+    assert control.outcome.weights == {"12": next(one for one in records if one.spec == PARENT).outcome.weights["12"]}
+    for digests, equal, differing in (({"12": "0" * 64}, 2, (control.name,)), (None, 2, ())):
+        altered = replace(control, outcome=replace(control.outcome, weights=digests))
+        found = check_forks([altered if one is control else one for one in records])
+        assert (found.equal, found.equal_weights, found.differing) == (3, equal, differing)
 
 
 def test_a_fork_without_its_parent_is_named(records: list[RunRecord]) -> None:

@@ -14,6 +14,7 @@ from grokscope.cli.plans import INTERRUPTED, device_here, estimate, run_with_pro
 from grokscope.cli.study_runs import RUNS, mark_folder
 from grokscope.errors import InputError, plural
 from grokscope.studies import Study
+from grokscope.studies.part_claims import claims_by_part
 from grokscope.studies.part_run import pack_part, write_part
 from grokscope.studies.parts import Part, missing_parts, part_file, parts_of
 from grokscope.version import __version__
@@ -32,18 +33,26 @@ def print_parts(
         raise InputError(f"--list-parts reads one folder of packed parts, got {len(folders)}")
     parts = parts_of(study, precision or "tf32", n_seeds=n_seeds)
     problems = missing_parts(parts, folders[0]) if folders else {}
-    rows = [_row(part) | ({"state": problems.get(part.number, "here")} if folders else {}) for part in parts]
+    decided = claims_by_part(study, parts)
+    rows = [
+        _row(part, decided[part.number]) | ({"state": problems.get(part.number, "here")} if folders else {})
+        for part in parts
+    ]
     if as_json:
         print(json.dumps(rows, ensure_ascii=False))
     else:
-        heads = [name for name in rows[0] if name not in ("seconds", "digest", "experiments")]
-        print_columns(heads, [[_written(row[head]) for head in heads] for row in rows], right=frozenset(heads[2:4]))
+        heads = [name for name in rows[0] if name not in ("of", "digest")]
+        print_columns(
+            heads, [[_written(head, row[head]) for head in heads] for row in rows], right=frozenset(heads[1:5])
+        )
         total = sum(part.seconds for part in parts)
         print(
             f"{plural(len(parts), 'part')}, {sum(len(part.plan.runs) for part in parts):,} runs, "
             f"{sum(part.steps for part in parts):,} optimiser steps in all: about {duration(total)} on one H200 by "
-            "measured speeds, without compiling"
+            "measured speeds and guessed times of the measures, without compiling"
         )
+        if any(decided.values()):
+            print("claims: how many can be judged on all their runs with this part and those before it, and not before")
     if problems:
         print(f"{plural(len(problems), 'part')} of {len(parts)} missing or not usable", file=sys.stderr)
         sys.exit(INCOMPLETE)
@@ -95,19 +104,21 @@ def train_part(
         sys.exit(INTERRUPTED)
 
 
-def _row(part: Part) -> dict[str, Any]:
-    members = {member.experiment for own in part.plan.made_for for member in own}
+def _row(part: Part, claims: Sequence[str]) -> dict[str, Any]:
+    members = dict.fromkeys(member.experiment for own in part.plan.made_for for member in own)
     return {
         "part": part.number,
-        "of": part.title,
         "runs": len(part.plan.runs),
         "steps": part.steps,
-        "time": duration(part.seconds),
         "seconds": round(part.seconds),
+        "claims": list(claims),
+        "of": part.title,
+        "experiments": list(members),
         "digest": part.digest,
-        "experiments": sorted(members),
     }
 
 
-def _written(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+def _written(head: str, value: Any) -> str:
+    if head == "claims":
+        return str(len(value))
+    return f"{value:,}" if isinstance(value, int) else ", ".join(value) if isinstance(value, list) else str(value)

@@ -22,7 +22,7 @@ from grokscope.steering import Control, Decision, has_paired_run, paired_run
 from grokscope.tasks import Task
 from grokscope.timeline import first_step, judged_row
 from grokscope.training import Cohort, advance, initial_state
-from grokscope.training.checkpoint import cut, padded_row
+from grokscope.training.checkpoint import cut, digest_weights, padded_row
 
 __all__ = ["Notice", "Options", "Progress", "Report", "Stopped", "TrainingStack"]
 
@@ -102,6 +102,7 @@ class TrainingStack:
         for slot, spec in paired.items():
             self.state.put(self.cohort.paired_slot[slot], self._forked(spec, self.folders[slot], store))
         self.logs = {slot: logged_numbers(folder) for slot, folder in self.folders.items()}
+        self.digests: dict[int, dict[str, str]] = {slot: {} for slot in self.folders}
 
     def _place(self, slot: int, folder: RunFolder, store: Store) -> int:
         """Put a run where it stopped, where it forks, or at its beginning."""
@@ -200,7 +201,13 @@ class TrainingStack:
             folder.append(logged)
             self.logs[slot].append(logged)
             self.options.report(Progress(folder.name, step, self.cohort.specs[slot].training.steps, row))
+            if step in self.options.measuring.digests.get(folder.spec.content_hash, ()):
+                self.digests[slot][str(step)] = self._digest(slot)
             apply_rule(self.state, slot, self.cohort.specs[slot], self.logs[slot])
+
+    def _digest(self, slot: int) -> str:
+        row = {"weights": self.state.row(slot)["weights"]}
+        return digest_weights(cut(row, self.cohort.layout, sizes_of(self.cohort.tasks[slot])))
 
     def measure(self, slots: set[int]) -> None:
         """Take the measures that are due at the checkpoints of these runs, all of one kind together."""
@@ -256,6 +263,7 @@ class TrainingStack:
             failed_at,
             stopped_early=stopped_early,
             layout=layout,
+            weights=self.digests[slot] or None,
             provenance=provenance(self.options.device),
             **_rule_facts(decide_decay(self.cohort.specs[slot], self.logs[slot])),
         )

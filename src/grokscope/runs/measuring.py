@@ -1,6 +1,6 @@
 """Measures over a stored run's checkpoints."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -57,15 +57,27 @@ class Measuring:
     """Content hashes of the runs concerned; all of them if empty."""
     signals: bool = False
     """Whether every evaluation of every run also logs the signals of its state."""
+    digests: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    """Content hash of a run → the steps at which its outcome keeps a digest of its weights."""
 
     @classmethod
     def from_plan(cls, plan: Plan) -> "Measuring":
         """What a plan asks for."""
-        return cls(plan.measures, plan.milestones, frozenset(plan.measured), plan.signals)
+        digests = _last_steps(plan.runs) if plan.signals else {}
+        return cls(plan.measures, plan.milestones, frozenset(plan.measured), plan.signals, digests)
 
     def concerns(self, spec: RunSpec) -> bool:
         """Whether anything is measured of a run."""
         return bool(self.always or self.milestones) and (not self.runs or spec.content_hash in self.runs)
+
+
+def _last_steps(runs: Iterable[RunSpec]) -> dict[str, frozenset[int]]:
+    """The last step of each run and of its forks: there their weights can be compared."""
+    found: dict[str, set[int]] = {}
+    for spec in runs:
+        for name in (spec.content_hash, *([spec.fork.parent] if spec.fork else [])):
+            found.setdefault(name, set()).add(spec.training.steps)
+    return {name: frozenset(steps) for name, steps in found.items()}
 
 
 def measure_checkpoints(run: Run, names: Sequence[str], reading: Reading | None = None) -> Iterator[list[Row]]:

@@ -20,8 +20,8 @@ ENDINGS = (*(WORDS.get(code, code) for code in CODES), NOT_MEMORIZED)
 """How a run ended, in the words that tables, summaries, SQL and the page share."""
 FIRED = ("fired_at", "restored_at")  # of a trigger: a step, or None
 LARGEST_STEP = 2**63
-MAPPINGS = ("stability", "trigger", "control", "layout", "undefined")  # or None
-OPTIONAL = ("stability", "control", "layout", "undefined")  # written only where there is something to write
+MAPPINGS = ("stability", "trigger", "control", "layout", "weights", "undefined")  # or None
+OPTIONAL = ("stability", "control", "layout", "weights", "undefined")  # written only where there is something to write
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ class RunOutcome:
     """What its closed loop did, where it has one."""
     layout: Mapping[str, Any] | None = None
     """Its slot in the stack of runs it was trained in; None of a monitored run."""
+    weights: Mapping[str, str] | None = None
+    """SHA-256 of its weights by step, where a plan has signals: at its last step, and at its forks'."""
     undefined: Mapping[str, str] | None = None
     """Why a monitored run's measures were undefined, by step."""
     provenance: Mapping[str, Any] = field(default_factory=dict)

@@ -136,7 +136,7 @@ def judge(claim: Claim, evidence: Evidence) -> Finding:
     shown = claim.rule.shown
     support = support_of(claim.estimand, sample, shown)
     fewest = min(map(len, sample.units.values()))
-    verdict = claim.rule.judge(support.share.value, fewest)
+    verdict = claim.rule.judge(support.share.value, fewest, support.share.low)
     same = np.mean([claim.rule.judge(share, fewest) is verdict for share in support.worlds])
     own = sample.only({one.name: one.reported for one in claim.estimand.strata})
     has_own = own is not None and all(one.reported for one in claim.estimand.strata)

@@ -165,6 +165,11 @@ class Estimand:
     def _read(self, runs: Mapping[str, RunRecord]) -> Mapping[str, float]:
         return self.read(next(iter(runs.values())) if self.unit == "run" else runs, **self.options)
 
+    def columns(self, wanted: Collection[str]) -> set[str]:
+        """What of each unit these parts are made of."""
+        parts = self.parts.values() if self.derive is not None else (self.parts.get(name) for name in wanted)
+        return {column for part in parts if part is not None for column in (part.column, part.other)}
+
     def compute(self, values: Values, wanted: Collection[str] = ()) -> dict[str, Any]:
         """Its parts from drawn units, or only the wanted ones; leading axes are designs."""
         is_whole = not wanted or self.derive is not None

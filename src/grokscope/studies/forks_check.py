@@ -28,6 +28,8 @@ class ForksCheck:
     """Those whose every evaluation equals the parent's in every column, the fingerprint of the state among them."""
     fingerprints: bool
     """Whether the logs have fingerprints, so that equal means equal weights and moments, bit for bit."""
+    equal_weights: int = 0
+    """Control forks whose last weights equal the parent's at that step, by the SHA-256 of their bytes."""
     without_parent: tuple[str, ...] = ()
     """Forks whose parent is not among the records."""
     differing: tuple[str, ...] = ()
@@ -41,6 +43,7 @@ class ForksCheck:
             "controls": self.controls,
             "equal": self.equal,
             "fingerprints": self.fingerprints,
+            "equal_weights": self.equal_weights,
             "without_parent": list(self.without_parent),
             "differing": list(self.differing),
         }
@@ -49,7 +52,8 @@ class ForksCheck:
         what = "log and fingerprints of weights and moments" if self.fingerprints else "log (no fingerprints)"
         text = (
             f"{self.begin_equal} of {self.forks} forks begin as their parent is at that step; "
-            f"{self.equal} of {self.controls} control forks equal their parent in every evaluation: {what}"
+            f"{self.equal} of {self.controls} control forks equal their parent in every evaluation: {what}; "
+            f"{self.equal_weights} of {self.controls} end with its weights (SHA-256)"
         )
         named = [f"{len(names)} {why}: {', '.join(names[:3])}" for why, names in self._problems() if names]
         return "; ".join([text, *named])
@@ -69,7 +73,9 @@ def check_forks(records: Iterable[RunRecord]) -> ForksCheck:
     forks = [record for record in found if record.spec.fork is not None]
     pairs = [(record, by_name[_parent(record)]) for record in forks if _parent(record) in by_name]
     begun = {fork.name: _begins_equal(fork, parent) for fork, parent in pairs if _keeps_state(fork.spec)}
-    same = {fork.name: _is_equal(fork, parent) for fork, parent in pairs if is_control(fork, parent)}
+    controls = [(fork, parent) for fork, parent in pairs if is_control(fork, parent)]
+    same = {fork.name: _is_equal(fork, parent) for fork, parent in controls}
+    ends = {fork.name: holds for fork, parent in controls if (holds := _ends_equal(fork, parent)) is not None}
     return ForksCheck(
         forks=len(begun),
         begin_equal=sum(begun.values()),
@@ -77,7 +83,10 @@ def check_forks(records: Iterable[RunRecord]) -> ForksCheck:
         equal=sum(same.values()),
         fingerprints=bool(found) and all("fingerprint" in record.evaluations for record in found),
         without_parent=tuple(record.name for record in forks if _parent(record) not in by_name),
-        differing=tuple(name for name in {**begun, **same} if not (begun.get(name, True) and same.get(name, True))),
+        equal_weights=sum(ends.values()),
+        differing=tuple(
+            dict.fromkeys(name for kind in (begun, same, ends) for name, holds in kind.items() if not holds)
+        ),
     )
 
 
@@ -135,6 +144,13 @@ def _is_equal(fork: RunRecord, parent: RunRecord) -> bool:
     rows = [(_row(fork, step), _row(parent, step)) for step in common]
     is_whole = bool(common) and fork.evaluations["step"][-1] == common[-1]
     return is_whole and all(ours is not None and theirs is not None and _agree(ours, theirs) for ours, theirs in rows)
+
+
+def _ends_equal(fork: RunRecord, parent: RunRecord) -> bool | None:
+    """Whether a fork's last weights are the parent's at that step; None where one of both kept no digest there."""
+    step = str(fork.spec.training.steps)
+    ours, theirs = ((record.outcome.weights or {}).get(step) for record in (fork, parent))
+    return None if ours is None or theirs is None else ours == theirs
 
 
 def _row(record: RunRecord, step: int | float) -> dict[str, int | float] | None:

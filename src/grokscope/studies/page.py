@@ -33,9 +33,12 @@ HOW_JUDGED = (
     "claim is *reproduced* if at least 20 % of these designs show it, *refuted* if fewer than 1 % do, and *unlikely* "
     "in between; *not testable* if no run decides it or none is stored yet. A verdict is *firm* if at least 95 % of "
     "bootstraps over our runs give the same one and each configuration has at least 32 runs, else *open*; with fewer "
-    "than 16 it is *provisional*, and refutes nothing. Of a claim about many seeds, or one that is asked here for the "
-    "first time, a design has as many runs as there are, and half of the designs must show it. Intervals are 95 %: "
-    "Clopper–Pearson for shares of single runs, else percentiles of bootstraps over our runs."
+    "than 16 it is *provisional*, refutes nothing, and reproduces nothing while the interval of the share reaches "
+    "below 1 %. Of what a run has or has not, bootstraps add half a run that "
+    "has it and half a run that has not (Jeffreys' prior): none or all of a few runs is not certain. Of a claim about "
+    "many seeds, or one that is asked here for the first time, a design has as many runs as there are, and half of "
+    "the designs must show it. Intervals are 95 %: Clopper–Pearson for shares of single runs, else percentiles of "
+    "bootstraps over our runs."
 )
 SHARED_RUNS = (
     "A range means that the configurations of an experiment have different numbers of seeds; a configuration that is "

@@ -15,16 +15,16 @@ from grokscope.specs import Plan, RunSpec
 from grokscope.studies.run_set import Precision
 from grokscope.studies.study import Study
 
-__all__ = ["PART", "Part", "missing_parts", "part_file", "parts_of"]
+__all__ = ["Part", "missing_parts", "part_file", "parts_of"]
 
-PART = "part-*.records.gz"
 SECONDS = 300.0  # that a part is estimated to take: an H200 that is lent for 10 minutes has to start and compile, too
 # Run-steps a second with measuring of an H200, by the runs of a stack (benchmarks/results/training-cuda.json, TF32),
 # and the speed of other arithmetic beside it.
-SPEEDS = {1: 4_314.8, 8: 16_637.4, 64: 24_759.8, 512: 27_028.3}
+SPEEDS = {1: 4_315.0, 8: 16_637.0, 64: 24_760.0, 512: 27_028.0}
 RELATIVE = {"tf32": 1.0, "float32": 13_159 / 27_028, "bf16": 39_356 / 27_028, "float64": 0.1}
 MEASURED = 0.04  # seconds of all measures of one run at one checkpoint, a guess on the safe side
 MILESTONE = 1.0  # seconds of the expensive measures of one run, a guess likewise
+LONG = 30_000  # steps: families with longer runs, and parts of them alone, come last: of all they take the most time
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,9 @@ def parts_of(
 ) -> list[Part]:
     """Every run of a study in as few parts as keep to the time, forks always with their parents.
 
-    The order is that of the study, so that runs of one shape stand together and fill a stack. A function of the study
-    and the precision alone: the same part has the same runs wherever it is trained.
+    The order is that of the study, so that runs of one shape stand together and fill a stack, but families with long
+    runs come last. A function of the study and the precision alone: the same part has the same runs wherever it is
+    trained.
 
     >>> from grokscope.studies import find_study
     >>> parts = parts_of(find_study("bakeoff"), "tf32")
@@ -80,6 +81,7 @@ def parts_of(
         for title, plan in _plans(study, precision, device, out, n_seeds)
         for runs, seconds in _cut(plan)
     ]
+    cut = sorted(cut, key=lambda part: min(spec.training.steps for spec in part[1].runs) > LONG)
     return [
         Part(study.name, i, len(cut), title, plan, seconds) for i, (title, plan, seconds) in enumerate(cut, start=1)
     ]
@@ -199,7 +201,7 @@ def _measuring(spec: RunSpec, plan: Plan) -> float:
 
 
 def _families(plan: Plan) -> list[list[RunSpec]]:
-    """Each run that is no fork, with all forks of it and of its forks, in the order of the plan."""
+    """Each run that is no fork, with all forks of it and of its forks, in the order of the plan, long ones last."""
     by_name = {spec.content_hash: spec for spec in plan.runs}
 
     def root(spec: RunSpec) -> RunSpec:
@@ -210,7 +212,7 @@ def _families(plan: Plan) -> list[list[RunSpec]]:
     found: dict[RunSpec, list[RunSpec]] = {}
     for spec in plan.runs:
         found.setdefault(root(spec), []).append(spec)
-    return list(found.values())
+    return sorted(found.values(), key=lambda family: max(spec.training.steps for spec in family) > LONG)
 
 
 def _speed(runs: int) -> float:

@@ -36,7 +36,7 @@ Values = Mapping[str, Mapping[str, Array]]
 """Stratum → column → one number of each drawn unit; NaN where it is not defined."""
 How = Literal[
     "total", "count", "mean", "median", "least", "greatest", "spread", "low", "high",
-    "strata", "strata low", "correlation", "pooled correlation", "beyond chance",
+    "strata", "strata low", "correlation", "beyond chance",
 ]  # fmt: skip
 
 
@@ -76,7 +76,6 @@ WORDS: dict[How, str] = {
     "strata": "mean over strata of the mean",
     "strata low": "lower end of the 95 % t interval, over strata, of the mean",
     "correlation": "mean over strata of Spearman's correlation of",
-    "pooled correlation": "Spearman's correlation of",
     "beyond chance": "how much more often than in pairs at random, over strata, the first is the smaller of",
 }
 
@@ -180,14 +179,14 @@ def strata_low(column: str, *strata: str) -> Reduction:
     return Reduction("strata low", column, strata)
 
 
-def rank_correlation(column: str, other: str, *strata: str, pooled: bool = False) -> Reduction:
-    """Spearman's correlation of two columns, within each stratum and then averaged, or over all units at once.
+def rank_correlation(column: str, other: str, *strata: str) -> Reduction:
+    """Spearman's correlation of two columns, within each stratum and then averaged.
 
     >>> values = {"a": {"x": np.array([1.0, 2.0, 3.0]), "y": np.array([1.0, 5.0, 9.0])}}
     >>> float(reduce_all({"r": rank_correlation("x", "y")}, values)["r"])
     1.0
     """
-    return Reduction("pooled correlation" if pooled else "correlation", column, strata, other)
+    return Reduction("correlation", column, strata, other)
 
 
 def share_beyond_chance(first: str, second: str, *strata: str) -> Reduction:
@@ -220,11 +219,8 @@ def _reduce(part: Reduction, values: Values) -> Array:
         return _mean(means) if part.how == "strata" else _end(means, -1)
     if part.other:
         others = [columns[part.other] for name, columns in values.items() if _is_meant(part, name, columns)]
-        pairs = list(zip(chosen, others, strict=True))
-        if part.how == "pooled correlation":
-            return _correlation(*(np.concatenate(side, axis=-1) for side in zip(*pairs, strict=True)))
         relate = _correlation if part.how == "correlation" else _beyond_chance
-        return _mean(np.stack([relate(*pair) for pair in pairs], axis=-1))
+        return _mean(np.stack([relate(*pair) for pair in zip(chosen, others, strict=True)], axis=-1))
     return _REDUCE[part.how](np.concatenate(chosen, axis=-1))  # type: ignore[no-untyped-call]
 
 

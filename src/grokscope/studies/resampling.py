@@ -3,6 +3,12 @@
 Sets of units as large as the paper's are drawn, with replacement, from all of ours: the share of them that show the
 claim is its support. The same over worlds that are themselves drawn from our units gives the support's interval, and
 says whether the verdict hangs on which seeds we happened to train.
+
+A bootstrap of units of which none, or all, have something gives the same world always, as if a unit that differs could
+not exist. In every world each yes-or-no column therefore has half a yes and half a no added to it: a share of 0 or n of
+n units varies as Beta(½, n + ½) or its mirror image, the posterior of Jeffreys' prior, whose interval covers well at
+the ends too (Brown, Cai and DasGupta, Statistical Science 16, 2001); Rubin's bootstrap (Annals of Statistics 9, 1981)
+with two half units. Numbers that are no yes or no are drawn as they are.
 """
 
 from collections.abc import Collection, Iterator
@@ -49,11 +55,13 @@ def support_of(estimand: Estimand, sample: Sample, shown: Condition) -> Support:
     sizes = {one.name: one.drawn or len(sample.units[one.name]) for one in estimand.strata}
     generator = np.random.default_rng(SEED)
     designs = {name: generator.integers(0, len(sample.units[name]), (DESIGNS, size)) for name, size in sizes.items()}
-    value = _share(estimand, _taken(sample, designs), shown)
+    columns = estimand.columns(shown.named_parts)
+    value = _share(estimand, _taken(sample, designs, columns), shown)
     within = int(np.clip(NUMBERS // (WORLDS * sum(sizes.values())), *WITHIN))
+    halves = np.random.default_rng((SEED, 2))
     worlds = np.concatenate(
         [
-            np.atleast_1d(_share(estimand, _taken(sample, places), shown))
+            np.atleast_1d(_share(estimand, _with_halves(_taken(sample, places, columns), sample, halves), shown))
             for places in _places_in_worlds(sample, sizes, within)
         ]
     )
@@ -98,7 +106,7 @@ def effects_of(estimand: Estimand, sample: Sample, parts: Collection[str]) -> di
     generator = np.random.default_rng(SEED)
     sizes = {name: len(units) for name, units in sample.units.items()}
     drawn = {name: generator.integers(0, size, (EFFECTS, size)) for name, size in sizes.items()}
-    found = estimand.compute(_taken(sample, drawn), values)
+    found = estimand.compute(_taken(sample, drawn, estimand.columns(values)), values)
     intervals = {part: Estimate(value, *_percentiles(found[part]), sample.n) for part, value in values.items()}
     return intervals | exact
 
@@ -115,8 +123,7 @@ def _exact_share(estimand: Estimand, sample: Sample, part: str) -> Estimate | No
     ]
     found = np.concatenate(columns) if columns else np.array([])
     known = found[~np.isnan(found)]
-    is_share = len(known) > 0 and bool(np.isin(known, (0.0, 1.0)).all())
-    return share(int(known.sum()), len(known)) if is_share else None
+    return share(int(known.sum()), len(known)) if _is_flag(found) else None
 
 
 def _percentiles(found: Any) -> tuple[float, float]:
@@ -141,11 +148,47 @@ def _places_in_worlds(sample: Sample, sizes: dict[str, int], within: int) -> Ite
         yield places
 
 
-def _taken(sample: Sample, places: dict[str, Any]) -> Values:
+def _taken(sample: Sample, places: dict[str, Any], wanted: Collection[str]) -> Values:
+    """The wanted columns of drawn units, and one of each stratum at least, which tells how many they are."""
     return {
-        stratum: {column: values[places[stratum]] for column, values in columns.items()}
+        stratum: {
+            column: values[places[stratum]]
+            for place, (column, values) in enumerate(columns.items())
+            if place == 0 or column in wanted
+        }
         for stratum, columns in sample.values.items()
     }
+
+
+def _with_halves(drawn: Values, sample: Sample, generator: np.random.Generator) -> Values:
+    """Drawn units of worlds, in each of which a yes-or-no column has half a yes and half a no added to its units.
+
+    Of n units and two halves, weighted after Dirichlet, the halves have the share Beta(1, n), and the yes of it
+    Beta(½, ½): so many drawn values are replaced.
+    """
+    return {
+        stratum: {
+            column: _replaced(values, int((~np.isnan(sample.values[stratum][column])).sum()), generator)
+            if _is_flag(sample.values[stratum][column])
+            else values
+            for column, values in columns.items()
+        }
+        for stratum, columns in drawn.items()
+    }
+
+
+def _is_flag(values: Any) -> bool:
+    known = values[~np.isnan(values)]
+    return len(known) > 0 and bool(np.isin(known, (0.0, 1.0)).all())
+
+
+def _replaced(values: Any, n: int, generator: np.random.Generator) -> Any:
+    """Values of designs in worlds, the first axis; what is not defined stays so."""
+    world = (len(values), 1, 1)
+    halves, yes = generator.beta(1, n, world), generator.beta(0.5, 0.5, world)
+    chance = generator.random(values.shape)  # one draw says both whether a value is replaced, and by what
+    found = np.where(chance < halves * yes, 1.0, np.where(chance < halves, 0.0, values))
+    return np.where(np.isnan(values), np.nan, found)
 
 
 def _share(estimand: Estimand, values: Values, shown: Condition) -> Any:

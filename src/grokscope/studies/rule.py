@@ -36,7 +36,7 @@ __all__ = [
 
 Parts = Mapping[str, Any]  # a number, or one for each of many designs
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {">": gt, "≥": ge, "<": lt, "≤": le, "=": eq}
-ENOUGH = 16  # units in every stratum: fewer cannot refute a claim
+ENOUGH = 16  # units in every stratum: fewer cannot refute a claim, nor reproduce one that could still be refuted
 
 
 class Verdict(StrEnum):
@@ -236,16 +236,22 @@ class Rule:
         """
         return cls(shown, reproduced=0.5)
 
-    def judge(self, share: float | int, fewest: int) -> Verdict:
+    def judge(self, share: float | int, fewest: int, low: float | int = 1.0) -> Verdict:
         """The verdict on a share of designs; `fewest` is the number of units in the smallest stratum.
 
+        Few units are in between where one of the ends is possible still: they refute nothing, and reproduce nothing
+        while the lower end of the share's interval, `low`, is a share that many units would call refuted.
+
         >>> rule = Rule(above(0))
-        >>> [str(rule.judge(share, 32)) for share in (0.5, 0.05, 0.0)], str(rule.judge(0.0, 3))
-        (['reproduced', 'unlikely', 'refuted'], 'unlikely')
+        >>> [str(rule.judge(share, 32)) for share in (0.5, 0.05, 0.0)]
+        ['reproduced', 'unlikely', 'refuted']
+        >>> str(rule.judge(0.0, 3)), str(rule.judge(1 / 3, 3, low=0.008)), str(rule.judge(1 / 3, 32, low=0.008))
+        ('unlikely', 'unlikely', 'reproduced')
         """
+        is_few = fewest < ENOUGH
         if share >= self.reproduced:
-            return Verdict.REPRODUCED
-        return Verdict.REFUTED if share < self.refuted and fewest >= ENOUGH else Verdict.UNLIKELY
+            return Verdict.UNLIKELY if is_few and low < self.refuted else Verdict.REPRODUCED
+        return Verdict.REFUTED if share < self.refuted and not is_few else Verdict.UNLIKELY
 
     def describe(self) -> str:
         """The rule as a person reads it."""

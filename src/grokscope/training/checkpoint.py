@@ -20,7 +20,16 @@ from grokscope.errors import shown
 from grokscope.files import DamagedError, named, read_file, read_json, write_atomically
 from grokscope.model import Layout, Sizes
 
-__all__ = ["cut", "drop_tensors", "export_tensors", "load_tensors", "padded_row", "read_manifest", "save_tensors"]
+__all__ = [
+    "cut",
+    "digest_weights",
+    "drop_tensors",
+    "export_tensors",
+    "load_tensors",
+    "padded_row",
+    "read_manifest",
+    "save_tensors",
+]
 
 MANIFEST = "manifest.json"
 RUN = "run"  # the manifest's entry that names whose checkpoints they are; earlier versions wrote none
@@ -58,6 +67,16 @@ def export_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
     {'weight': tensor([1., 1.])}
     """
     write_atomically(path, _serialized(tensors))
+
+
+def digest_weights(weights: dict[str, Tensor]) -> str:
+    """SHA-256 of named weights: of each, in the order of the names, its name, type, shape and bytes.
+
+    >>> one = {"weight": torch.ones(2)}
+    >>> digest_weights(one) == digest_weights({"weight": torch.ones(2)}), len(digest_weights(one))
+    (True, 64)
+    """
+    return hashlib.sha256(_serialized(dict(sorted(weights.items())))).hexdigest()
 
 
 def _serialized(tensors: dict[str, Tensor]) -> bytes:

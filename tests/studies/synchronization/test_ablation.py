@@ -6,9 +6,10 @@ import pytest
 from judged import only
 from paper_runs import evidence as followed
 from planted import run
+from planted_claims import world
 
-from grokscope.studies import Evidence
-from grokscope.studies.synchronization.ablation import TABLES
+from grokscope.studies import Evidence, Verdict, judge
+from grokscope.studies.synchronization.ablation import CLAIMS, TABLES
 from grokscope.studies.synchronization.experiments import EXPERIMENTS
 from grokscope.view.table import Cell, Table
 
@@ -37,3 +38,13 @@ def test_all_seeds_have_medians() -> None:
     found = table(followed(True))
     assert found.cell("Zero block 0 MLP", "Drop (pp), all seeds").ours == pytest.approx(12)
     assert found.cell("Zero block 0 MLP", "Drop (pp), all seeds").n == 10
+
+
+def test_what_holds_over_primes_says_nothing_of_runs_of_one_prime() -> None:
+    """Pooled, primes that need no block-0 MLP and that FSD leads would pass for runs that do."""
+    claims = {claim.name: claim for claim in CLAIMS}
+    found = world("leads-where-primes-do-nothing", True)
+    assert judge(claims["leads-where-primes-do-nothing"], found).verdict is Verdict.REPRODUCED
+    within = judge(claims["leads-where-nothing-is-done"], found)
+    assert within.verdict is not Verdict.REPRODUCED
+    assert abs(within.effects["lost and led"].value) < 0.3

@@ -23,7 +23,7 @@ def test_a_configuration_without_runs_is_compared_with_nothing() -> None:
 def test_only_known_tests_are_counted_by_holms_rule() -> None:
     tests = {name: log_rank("sensitivity", name, "default") for name in ("causal", "clip_1")}
     found = evidence("sensitivity", RUNS | OTHERS)
-    adjusted = found.measure(holm_adjusted("sensitivity", tests))
+    adjusted = found.measure(holm_adjusted(tests, "sensitivity"))
     assert adjusted.parts == {"causal": found.measure(tests["causal"]).value}
 
 

@@ -1,5 +1,6 @@
 """The embedded data: exact where they fit, and complete."""
 
+import json
 from pathlib import Path
 
 from page_runs import EVALUATION, TINY, columns, facts, synthetic_records
@@ -29,6 +30,14 @@ def test_unfinished_and_planned_runs_are_shown_as_far_as_they_are(store: Path) -
     assert rows[waiting.name]["last"] is None
     assert rows[begun.name]["outcome"] == "unfinished, grokked"
     assert (rows[begun.name]["last"], rows[begun.name]["grokked"]) == (2, 2)
+
+
+def test_a_studys_message_is_embedded_as_it_was_written(tmp_path: Path) -> None:
+    message = [{"topic": "What holds", "text": "It groks.", "claims": ["groks"]}]
+    save_records(tmp_path / "a.records.gz", synthetic_records(2, evaluations=20))
+    assert facts(embedded_data(source_of(tmp_path)))["message"] == []
+    (tmp_path / "message.json").write_text(json.dumps([*message, "no sentence"]))
+    assert facts(embedded_data(source_of(tmp_path)))["message"] == message
 
 
 def test_what_is_damaged_is_left_out_and_named(store: Path) -> None:

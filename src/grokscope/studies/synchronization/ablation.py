@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import nan
+from typing import Any
+
+import numpy as np
 
 from grokscope.runs.records import RunRecord
 from grokscope.stats import known
@@ -22,7 +25,7 @@ from grokscope.studies import (
     cell,
     rule,
 )
-from grokscope.studies.reduction import mean, median, rank_correlation, total
+from grokscope.studies.reduction import mean, median, rank_correlation, reduce_all, total
 from grokscope.studies.synchronization import readings
 from grokscope.studies.synchronization.designs import EVERY_ADDITION, NINE, ONE_97, as_flag
 from grokscope.studies.synchronization.reported import REPORTED
@@ -162,8 +165,16 @@ def _read_later_block(record: RunRecord, column: str, at_least: float) -> Mappin
 def _zeroed(name: str, strata: tuple[Stratum, ...], text: str, effect: tuple[str | tuple[str, ...], str]) -> Estimand:
     parts = {one: mean(one) for one in (*COMPONENTS, "in order", "near")}
     parts |= {f"median {one}": median(one) for one in COMPONENTS}
-    parts |= {"lost and led": rank_correlation("mlp0", "first", pooled=True)}
+    parts |= {"lost and led": rank_correlation("mlp0", "first")}
     return Estimand(name, strata, _read_drops, parts, text, effect, options={"close": 10.0})
+
+
+def _derive_over_primes(parts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Spearman's correlation over primes of the mean accuracy lost and the share of runs that FSD leads."""
+    columns = {
+        what: np.stack([parts[f"{what} {one.name}"] for one in EVERY_ADDITION], axis=-1) for what in ("lost", "led")
+    }
+    return {"over primes": reduce_all({"r": rank_correlation("lost", "led")}, {"primes": columns})["r"]}
 
 
 FOUR = "mlp0 {mlp0:.1f}, attn0 {attn0:.1f}, mlp1 {mlp1:.1f}, attn1 {attn1:.1f}"
@@ -182,7 +193,7 @@ CLAIMS = (
         "Zeroing costs 11.8, 88.0, 89.0 and 94.4 points, within 10 points each.",
         "§5.5, Table 7",
         "mlp0 11.8, mlp1 88.0, attn0 89.0, attn1 94.4",
-        _zeroed("accuracy lost by zeroing", ONE_97, FOUR, ("near", ".1f")),
+        _zeroed("accuracy lost by zeroing", ONE_97, FOUR, (tuple(COMPONENTS), ".1f")),
         Rule(rule.equals(4, "near")),
         "tab-ablation",
     ),
@@ -197,17 +208,39 @@ CLAIMS = (
     ),
     Claim(
         "leads-where-nothing-is-done",
-        "Over five primes FSD comes first mainly in runs whose answer hardly needs the layer that it reads: rank "
-        "correlation of accuracy lost without that layer and coming first of −0.3 or less.",
+        "Of runs of one prime FSD leads mainly those whose answer hardly needs the layer that it reads: rank "
+        "correlation of accuracy lost without that layer and FSD coming first of −0.3 or less, in the mean over five "
+        "primes.",
         "asked here",
         "—",
         _zeroed(
-            "correlation of accuracy lost without the block-0 MLP and a positive lead",
+            "correlation within primes of accuracy lost without the block-0 MLP and a positive lead",
             EVERY_ADDITION,
             "{lost and led:.2f}",
             ("lost and led", ".2f"),
         ),
         Rule.of_many(rule.at_most(-0.3, "lost and led")),
+        "tab-ablation",
+        "new",
+    ),
+    Claim(
+        "leads-where-primes-do-nothing",
+        "Of five primes, the more accuracy is lost without the layer that FSD reads, the fewer runs FSD leads: rank "
+        "correlation of the primes' means of −0.85 or less.",
+        "asked here",
+        "—",
+        Estimand(
+            "correlation over primes of accuracy lost without the block-0 MLP and the share of positive leads",
+            EVERY_ADDITION,
+            _read_drops,
+            {f"lost {one.name}": mean("mlp0", one.name) for one in EVERY_ADDITION}
+            | {f"led {one.name}": mean("first", one.name) for one in EVERY_ADDITION},
+            "{over primes:.2f}",
+            ("over primes", ".2f"),
+            options={"close": 10.0},
+            derive=_derive_over_primes,
+        ),
+        Rule.of_many(rule.at_most(-0.85, "over primes")),  # of five, −0.9 is one pair of neighbours that change places
         "tab-ablation",
         "new",
     ),

@@ -225,7 +225,7 @@ RAISED_AT_FSD = ("fsd_x3", "fsd_x5")
 CLAIMS = (
     Claim(
         "accelerator-saves",
-        "Raising λ when FSD crosses saves 36 to 43 % of the steps to grokking.",
+        "Raising λ to 3 and to 5 when FSD crosses saves 36 to 43 % of the mean steps to grokking, within 5 points.",
         "Abstract, §6, Figure 8",
         "36 to 43 %",
         _arms(
@@ -239,7 +239,7 @@ CLAIMS = (
     ),
     Claim(
         "accelerator-beats-random",
-        "Raising λ when FSD crosses saves at least 10 % of the steps against raising it at a random step.",
+        "Raising λ to 3 when FSD crosses saves at least 10 % of the mean steps against raising it at a random step.",
         "§6: FSD's timing carries information; tested here",
         "not tested",
         _arms(
@@ -255,7 +255,7 @@ CLAIMS = (
     ),
     Claim(
         "accelerator-groks",
-        "With λ raised at the FSD crossing three of three seeds grok up to λ = 5.",
+        "With λ raised to 3 and to 5 at the FSD crossing three of three seeds grok.",
         "§6",
         "3 of 3",
         _arms(
@@ -269,7 +269,7 @@ CLAIMS = (
     ),
     Claim(
         "accelerator-stays-stable",
-        "Raising λ at the FSD crossing does not destabilise training: no run falls apart after grokking.",
+        "With λ raised to 3 or 5 at the FSD crossing no run of three seeds falls apart after grokking.",
         "Abstract, §6",
         "stable",
         _arms(
@@ -283,7 +283,7 @@ CLAIMS = (
     ),
     Claim(
         "restoring-stabilises",
-        "Restoring λ after grokking keeps more runs grokked for 2,000 steps than leaving it at 5.",
+        "Restoring λ after grokking keeps more runs at 0.95 for the next 2,000 steps than leaving it at 5.",
         "§6",
         "proposed",
         _arms(

@@ -165,7 +165,9 @@ def derive_clock(parts: Mapping[str, Any]) -> Mapping[str, Any]:
     found: dict[str, Any] = {}
     for label, (decays, values) in _by_label(parts, "formation").items():
         place = f" ({label})" if label else ""
-        found[f"largest over smallest{place}"] = values.max(axis=-1) / values.min(axis=-1)
+        most, fewest = values.max(axis=-1), values.min(axis=-1)
+        # Formed at the fork at every λ, as the paper has it, is no difference at all.
+        found[f"largest over smallest{place}"] = np.where(most == 0, 1.0, most / fewest)
         found[f"α{place}"] = fit_power(decays, values - LATE)
     return found
 

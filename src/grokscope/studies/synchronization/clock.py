@@ -52,8 +52,8 @@ def _clock(name: str, configurations: tuple[str, ...], column: str) -> Estimand:
 CLAIMS = (
     Claim(
         "formation-independent",
-        "The circuit forms (median Fourier rank 10 or less) as soon at one λ as at another: times at λ = 1 to 5 differ "
-        "by less than 25 %.",
+        "The circuit forms (median Fourier rank 10 or less) as soon at one λ as at another: median times at λ = 1 to 5 "
+        "differ by at most 25 %.",
         "§6: Phase 1 does not depend on λ",
         "independent of λ",
         branch_estimand(
@@ -70,14 +70,14 @@ CLAIMS = (
     ),
     Claim(
         "formation-clock",
-        "The circuit forms on the clock λ·t, as 1/λ, at three primes: the exponent is within 0.1 of 1.",
+        "The circuit forms on the clock λ·t, as 1/λ, at three primes: the exponent of median times is within 0.1 of 1.",
         "asked here",
         "—",
         branch_estimand(
-            "exponent α of the mean steps from the fork to formation ∝ λ^−α",
+            "exponent α of the median steps from the fork to formation ∝ λ^−α",
             crossprime.EVERY_DRAW,
             DECAYS,
-            {"formation": "mean"},
+            {"formation": "median"},
             ", ".join(f"{label}: {{α ({label}):.2f}}" for label in crossprime.LABELS),
             (tuple(f"α ({label})" for label in crossprime.LABELS), ".2f"),
             derive_clock,
@@ -89,7 +89,7 @@ CLAIMS = (
     Claim(
         "clock-over-decays",
         "With λ set from the first step, runs of addition mod 97 grok at one λ·t over a hundredfold λ, 0.03 to 3: "
-        "medians differ by less than 25 %.",
+        "medians differ by at most 25 %.",
         "asked here",
         "—",
         _clock("λ·t at grokking over λ", DECAYS_97, "λt"),
@@ -99,7 +99,7 @@ CLAIMS = (
     ),
     Claim(
         "clock-over-rates",
-        "The clock is ηλ·t: with η changed tenfold medians of ηλ·t at grokking differ by less than 25 %.",
+        "The clock is ηλ·t: with η changed tenfold medians of ηλ·t at grokking differ by at most 25 %.",
         "asked here",
         "—",
         _clock("ηλ·t at grokking over η and λ", RATES, "ηλt"),
@@ -109,7 +109,7 @@ CLAIMS = (
     ),
     Claim(
         "clock-on-other-tasks",
-        "On addition mod 53 and on multiplication mod 97 too, λ·t at grokking differs by less than 25 % over "
+        "On addition mod 53 and on multiplication mod 97 too, λ·t at grokking differs by at most 25 % over "
         "λ = 0.3 to 3, in the median.",
         "asked here",
         "—",

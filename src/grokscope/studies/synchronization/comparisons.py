@@ -72,6 +72,6 @@ def _holm(found: Mapping[str, Measured]) -> Measured:
     return Measured(readings.holm_parts(known), n=len(known))
 
 
-def holm_adjusted(experiment: str, tests: Mapping[str, Quantity]) -> Quantity:
-    """Tests of one experiment, adjusted together."""
-    return Quantity("Holm-adjusted p", Selection((experiment,)), _holm, members=tests)
+def holm_adjusted(tests: Mapping[str, Quantity], *experiments: str) -> Quantity:
+    """Tests of some experiments, adjusted together."""
+    return Quantity("Holm-adjusted p", Selection(experiments), _holm, members=tests)

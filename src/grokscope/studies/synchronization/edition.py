@@ -33,7 +33,8 @@ LESS = 16  # of cells that are shown and that no claim rests on
 ACCELERATED = 7_000  # the slowest of 32 base runs groks at 4,700, and must then be seen for 2,000 steps
 SHORT = 10_000  # of runs that differ from the base in one choice
 LONG = 60_000
-LONGEST = 120_000  # λt = 3,300 to 3,600 at grokking: λ = 0.03 needs 110,000 to 120,000 steps
+# λt = 3,100 to 3,600 at grokking, at λ = 0.03 104,000 to 120,000 steps; a median beyond λt = 3,900 is over 25 % later.
+LONGEST = 130_000
 REPORTED_END = 55_000  # of multiplication, §5.6
 NORM_FORK = 1_000
 FLOORS = (45.0, 35.0, 30.0, 26.0, 22.0)  # of a norm that is 52 at the fork and 23 where free runs grok
@@ -125,12 +126,9 @@ def symmetric_long(n: int | None, precision: Precision) -> Runs:
 
 
 def multiplication(n: int | None, precision: Precision) -> Runs:
-    """§5.6: multiplication, and to the reported 55,000 steps."""
+    """§5.6: multiplication, and one seed, on which no claim rests, to the reported 55,000 steps."""
     short = {f"mult_mod97_s{seed}": base_run("mult_mod97", seed, precision) for seed in _seeds(n, (42,))}
-    return short | {
-        f"mult_mod97_s{seed}_long": _decayed("mult_mod97", seed, precision, REPORTED_END, 1.0)
-        for seed in _seeds(n, (42,), LESS)
-    }
+    return short | {"mult_mod97_s42_long": _decayed("mult_mod97", 42, precision, REPORTED_END, 1.0)}
 
 
 def open_questions(n: int | None, precision: Precision) -> Runs:
@@ -138,10 +136,10 @@ def open_questions(n: int | None, precision: Precision) -> Runs:
     found: Runs = {}
     for seed in _seeds(n, (42, 123, 0, 1, 2)):
         found |= with_forks(f"sub_mod97_s{seed}", base_run("sub_mod97", seed, precision), 1000)
-    for group in ("A5", "Aff11", "D59"):
+    for group, seeds in {"A5": SEEDS, "D59": SEEDS, "Aff11": LESS}.items():  # no claim is about the last
         found |= {
             f"{group}_s{seed}": base_run(group, seed, precision, train_fraction=0.5)
-            for seed in _seeds(n, (42, 0, 1), LESS)
+            for seed in _seeds(n, (42, 0, 1), seeds)
         }
     return found
 
@@ -241,6 +239,8 @@ def sensitivity(n: int | None, precision: Precision) -> Runs:
 
 FORKED = RunSet(
     "base, forks and groups",
+    # By verdicts for the time: parts are trained in this order, and where time ends the last are missing. Forks come
+    # with their parents.
     experiments={
         "base": _widened(base),
         "fork": _widened(fork),
@@ -249,14 +249,14 @@ FORKED = RunSet(
         "threshold": threshold,
         "norms": norms,
         "symmetric": symmetric_long,
-        "architecture": _widened(architecture),
-        "multiplication": multiplication,
-        "open_questions": open_questions,
-        "negatives": negatives,
-        "structureless": structureless,
         "accelerator": accelerator,
-        "long": long,
+        "negatives": negatives,
+        "architecture": _widened(architecture),
+        "structureless": structureless,
+        "open_questions": open_questions,
         "clock": clock,
+        "long": long,
+        "multiplication": multiplication,
     },
     measures=(
         "fsd",
@@ -273,8 +273,8 @@ FORKED = RunSet(
         "last_block",
     ),
     milestones=("removal", "logits", "fourier_kan", "ablation"),
-    # Of forks, triggered and long runs nothing is asked that their logs do not tell.
-    measured=("base", "symmetric", "architecture", "multiplication", "open_questions", "negatives", "structureless"),
+    # Of all others nothing is asked that their logs do not tell.
+    measured=("base", "symmetric", "multiplication", "negatives"),
     plan_options={"signals": True},
 )
 READ = RunSet(

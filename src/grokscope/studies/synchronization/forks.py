@@ -1,7 +1,6 @@
 """Quantities of forked runs that several sections show: Δt from the fork to grokking, and the laws fitted to it."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from math import inf, isnan
 from typing import Literal
@@ -28,7 +27,7 @@ from grokscope.studies.synchronization import readings
 from grokscope.timeline import Outcome
 from grokscope.view.numbers import format_estimate, format_number
 
-__all__ = ["across", "law", "likely_law", "r_squared_of_draws", "times_to_grok"]
+__all__ = ["law", "likely_law", "r_squared_of_draws", "times_to_grok"]
 
 NAMES = {"constant": "C", "exponent": "α", "offset": "a"}
 UNSTABLE = (Outcome.UNSTABLE, Outcome.DIVERGED)
@@ -185,30 +184,8 @@ def r_squared_of_draws(runs: Selection, needed: int = 1) -> Quantity:
     return Quantity("R² of single replicates", runs, _r_squared_of_draws, None, {"needed": needed})
 
 
-def _across(measured: Mapping[str, Measured], part: str, digits: int | None) -> Measured:
-    """One part of several quantities, by their names; without digits, with the text of each."""
-    parts = {name: one.parts.get(part) for name, one in measured.items()}
-    shown = {name: one.text if digits is None else _format(parts[name], digits) for name, one in measured.items()}
-    notes = {name: one.note for name, one in measured.items() if one.note}
-    same = len({*notes.values()}) == 1
-    return Measured(
-        parts,
-        text=", ".join(f"{name}: {shown[name] or one.text}" for name, one in measured.items()),
-        n=sum(one.n for one in measured.values()),
-        note=next(iter(notes.values())) if same else " ".join(f"{name}: {one}" for name, one in notes.items()),
-        missing=next((one.missing for one in measured.values() if one.missing), ""),
-    )
-
-
 def _format(part: Part, digits: int) -> str:
     """A number as text, with its interval where it has one; nothing for words."""
     if isinstance(part, Estimate):
         return format_estimate(part, digits)
     return format_number(part, digits) if isinstance(part, float) and not isnan(part) else ""
-
-
-def across(
-    name: str, runs: Selection, members: Mapping[str, Quantity], part: str, digits: int | None = None
-) -> Quantity:
-    """One part of several quantities side by side, such as C of three primes."""
-    return Quantity(name, runs, _across, None, {"part": part, "digits": digits}, members)

@@ -61,7 +61,7 @@ def _fsd(name: str, strata: tuple[Stratum, ...], text: str, effect: tuple[str | 
 CLAIMS = (
     Claim(
         "fsd-at-1000",
-        "In addition mod 97 FSD is about 0.84 at step 1,000: the circuit is complete there.",
+        "In addition mod 97 FSD is 0.80 and more at step 1,000 (0.84 reported): the circuit is complete there.",
         "§5.1, §5.3, Table 4",
         "0.84",
         _fsd("FSD at step 1,000", ONE_97, "{at step:.2f}", ("at step", ".2f")),
@@ -70,7 +70,7 @@ CLAIMS = (
     ),
     Claim(
         "sync-at-1500",
-        "In addition mod 97 FSD first crosses 0.80 at step 1,500.",
+        "In addition mod 97 FSD first crosses 0.80 at step 1,500, give or take one evaluation of 500 steps.",
         "§5.1, Table 2",
         "1,500",
         _fsd("crossing of FSD", ONE_97, "{crossing:,.0f}", ("crossing", ",.0f")),
@@ -79,7 +79,7 @@ CLAIMS = (
     ),
     Claim(
         "sync-at-2500",
-        "In addition mod 97 FSD first crosses 0.80 at step 2,500.",
+        "In addition mod 97 FSD first crosses 0.80 at step 2,500, give or take one evaluation of 500 steps.",
         "§5.7, Table 8",
         "2,500",
         _fsd("crossing of FSD", ONE_97, "{crossing:,.0f}", ("crossing", ",.0f")),
@@ -88,7 +88,7 @@ CLAIMS = (
     ),
     Claim(
         "fsd-after",
-        "After grokking FSD settles at about 0.97.",
+        "After grokking FSD is 0.92 and more in the mean (0.97 reported).",
         "§5.1",
         "0.97",
         _fsd("mean FSD after grokking", ONE_97, "{after:.2f}", ("after", ".2f")),
@@ -97,7 +97,7 @@ CLAIMS = (
     ),
     Claim(
         "fsd-correlation",
-        "FSD and validation accuracy correlate with 0.49 to 0.78.",
+        "FSD and validation accuracy correlate with 0.49 to 0.78 in every one of nine runs.",
         "§5.1",
         "0.49 to 0.78 in 9 of 9",
         Estimand(
@@ -133,7 +133,7 @@ CLAIMS = (
     ),
     Claim(
         "untrained-not-significant",
-        "FSD's permutation test tells a synchronised network from one that has learnt nothing.",
+        "FSD's significance test, at 0.05, does not call a network significant that has learnt nothing.",
         "§4, Algorithm 1",
         "significance at 0.05",
         Estimand(

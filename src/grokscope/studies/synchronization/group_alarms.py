@@ -135,8 +135,8 @@ def _false_alarms_sentence(table: Table) -> str:
 CLAIMS = (
     Claim(
         "s5-never-groks",
-        "On S5 FSD_gen does not cross in runs that do not grok.",
-        "§7: FSD_gen predicts grokking; tested here with 30 % of the pairs, where runs had not grokked at the end",
+        "On S5 FSD_gen crosses in at most 5 % of the runs that have not grokked when training ends.",
+        "§7: FSD_gen predicts grokking; tested here with 30 % of the pairs",
         "not tested",
         Estimand(
             "crossings of FSD_gen without grokking",

@@ -269,7 +269,7 @@ CLAIMS = (
     ),
     Claim(
         "fork-10-fails",
-        "The branch with λ = 10 never groks.",
+        "The branch with λ = 10 does not grok by step 8,000.",
         "§5.3, Table 4",
         "‡",
         branch_estimand(
@@ -286,7 +286,7 @@ CLAIMS = (
     ),
     Claim(
         "fork-4-5-unstable",
-        "The branches with λ = 4 and 5 grok and then become unstable.",
+        "The branches with λ = 4 and 5 grok, and then fall below a validation accuracy of one half, by step 8,000.",
         "§5.3, Table 4",
         "†, †",
         branch_estimand(
@@ -303,7 +303,7 @@ CLAIMS = (
     ),
     _law_claim(
         "fork-constant-stable",
-        "The stable branches follow Δt = 3,000/λ.",
+        "The stable branches, λ = 1 to 3, follow Δt = C/λ with C within 20 % of 3,000 and R² of at least 0.95.",
         "§5.3, §6, Table 9",
         "C = 3,000, R² = 1.00",
         STABLE,
@@ -312,7 +312,7 @@ CLAIMS = (
     ),
     _law_claim(
         "fork-constant-all",
-        "All branches that grok follow Δt = 3,600/λ.",
+        "All branches that grok, λ = 1 to 5, follow Δt = C/λ with C within 20 % of 3,600 and R² of at least 0.71.",
         "§6, Table 9",
         "C = 3,600, R² = 0.81",
         FITTED,

@@ -205,7 +205,7 @@ def _every_addition(name: str, text: str, effect: tuple[str | tuple[str, ...], s
 CLAIMS = (
     Claim(
         "lead-share-by-prime",
-        "FSD crosses its threshold before grokking in most runs of every prime, whatever the seed.",
+        "Of every prime FSD crosses its threshold before grokking in most of the runs that grok.",
         "§5.1, tested here on many seeds",
         "all seeds",
         _every_addition(
@@ -219,7 +219,8 @@ CLAIMS = (
     ),
     Claim(
         "crossing-says-when",
-        "Within a prime, runs whose FSD crosses early grok early: rank correlation of at least 0.5.",
+        "Of runs of one prime, those whose FSD crosses early grok early: rank correlation of at least 0.5, in the mean "
+        "over five primes.",
         "asked here",
         "—",
         _every_addition("correlation of crossing and grokking", "{correlation:.2f}", ("correlation", ".2f")),
@@ -229,7 +230,8 @@ CLAIMS = (
     ),
     Claim(
         "lead-beyond-chance",
-        "FSD crosses before its own run's grokking clearly more often than before another run's.",
+        "FSD crosses before its own run's grokking at least 10 points more often than before that of another run of "
+        "the same prime.",
         "asked here",
         "—",
         _every_addition("positive leads beyond random pairs", "{beyond chance:+.0%}", ("beyond chance", "+.1%")),

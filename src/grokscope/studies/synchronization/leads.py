@@ -186,7 +186,7 @@ CLAIMS = (
     ),
     Claim(
         "lead-range",
-        "FSD crosses its threshold 500 to 3,000 steps before grokking.",
+        "In every one of nine configurations FSD crosses its threshold 500 to 3,000 steps before grokking.",
         "Abstract, §5.1, Table 2",
         "500 to 3,000 in 9 of 9",
         lead_estimand("leads in [500, 3,000]", NINE, "{inside:.0f} of {n:.0f} inside", ("share inside", ".0%")),
@@ -195,7 +195,7 @@ CLAIMS = (
     ),
     Claim(
         "lead-mean",
-        "The mean lead is positive, with its interval over configurations entirely above zero.",
+        "The mean lead is positive, with its 95 % t interval over nine configurations entirely above zero.",
         "§5.1, Table 2",
         "+1,722 [+1,111, +2,333]",
         lead_estimand("mean lead", NINE, "{mean lead:+,.0f}, from {mean lead, low:+,.0f}", ("mean lead", "+,.0f")),
@@ -204,7 +204,7 @@ CLAIMS = (
     ),
     Claim(
         "lead-mean-clustered",
-        "The mean lead over primes is positive, with its interval entirely above zero.",
+        "The mean lead over primes is positive, with its 95 % t interval over five primes entirely above zero.",
         "§5.1, Table 2",
         "+1,740 [+1,240, +2,400]",
         lead_estimand(
@@ -218,7 +218,7 @@ CLAIMS = (
     ),
     Claim(
         "lead-size",
-        "The mean lead is about 1,722 steps.",
+        "The mean lead is about 1,722 steps: inside the reported interval, 1,111 to 2,333.",
         "Abstract, §5.1",
         "+1,722 [+1,111, +2,333]",
         lead_estimand("mean lead", NINE, "{mean lead:+,.0f}", ("mean lead", "+,.0f")),
@@ -227,7 +227,8 @@ CLAIMS = (
     ),
     Claim(
         "lead-of-level",
-        "FSD reaches the level that it has after grokking 500 to 3,000 steps before grokking.",
+        "In every one of nine configurations FSD reaches the level that it has after grokking 500 to 3,000 steps "
+        "before grokking.",
         "Abstract",
         "500 to 3,000 in 9 of 9",
         lead_estimand(
@@ -242,7 +243,7 @@ CLAIMS = (
     ),
     Claim(
         "table-1-grok-steps",
-        "The seven tasks of Table 1 grok when it says, within 25 %.",
+        "The seven tasks of Table 1 grok when it says, each within 25 % in the mean of its runs.",
         "§3, Table 1",
         ", ".join(f"{task} {step:,}" for task, step in TABLE_1_MEANS.items()),
         Estimand(

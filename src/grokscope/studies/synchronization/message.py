@@ -30,6 +30,14 @@ NO_THRESHOLD = (
     "{threshold-first-passage|waits add_mod53:,.0f} steps before they do, and runs mod 71 for "
     "{threshold-first-passage|waits add_mod71:,.0f}"
 )
+LED = (
+    "mod 53, 71, 97, 113 and 131 runs lose {leads-where-primes-do-nothing|lost add_mod53:.0f}, "
+    "{leads-where-primes-do-nothing|lost add_mod71:.0f}, {leads-where-primes-do-nothing|lost add_mod97:.0f}, "
+    "{leads-where-primes-do-nothing|lost add_mod113:.0f} and {leads-where-primes-do-nothing|lost add_mod131:.0f} "
+    "points of accuracy without it, and FSD leads {leads-where-primes-do-nothing|led add_mod53:.0%}, "
+    "{leads-where-primes-do-nothing|led add_mod71:.0%}, {leads-where-primes-do-nothing|led add_mod97:.0%}, "
+    "{leads-where-primes-do-nothing|led add_mod113:.0%} and {leads-where-primes-do-nothing|led add_mod131:.0%} of them"
+)
 NORM_RUNS = "{threshold-first-passage|waits add_mod53:n} runs of each"
 MESSAGE = (
     Sentence(
@@ -142,6 +150,37 @@ MESSAGE = (
             ),
         ),
         is_headline=True,
+    ),
+    Sentence(
+        "What is not specific",
+        ("s5-leads-too-early",),
+        (
+            (
+                above(0.5, "s5-leads-too-early|share"),
+                "Where it leads on S5 it comes too early to be about generalising: in {s5-leads-too-early|share:.0%} "
+                "of these {s5-leads-too-early|share:n} runs before even the training pairs are memorised.",
+            ),
+        ),
+    ),
+    Sentence(
+        "What is not specific",
+        ("leads-where-primes-do-nothing", "leads-where-nothing-is-done"),
+        (
+            (
+                all_of(
+                    at_most(-0.85, "leads-where-primes-do-nothing|over primes"),
+                    above(-0.3, "leads-where-nothing-is-done|lost and led"),
+                ),
+                f"FSD leads most at the primes whose answers need the layer that it reads least: {LED}. Of runs of one "
+                "prime that cannot be said: the rank correlation is {leads-where-nothing-is-done|lost and led:.2f}.",
+            ),
+            (
+                at_most(-0.85, "leads-where-primes-do-nothing|over primes"),
+                "FSD leads most at the primes, and in the runs of one prime, whose answers need the layer that it "
+                f"reads least: {LED}; of runs of one prime the rank correlation is "
+                "{leads-where-nothing-is-done|lost and led:.2f}.",
+            ),
+        ),
     ),
     Sentence(
         "What is not specific",

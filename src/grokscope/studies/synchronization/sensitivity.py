@@ -78,7 +78,7 @@ def _row(evidence: Evidence, name: str) -> Row:
         *(cell(evidence, grokking(runs), part) for part in ("runs", "share", "median")),
         *(cell(evidence, leads, part) for part in ("share", "median")),
         cell(evidence, TESTS.get(name, log_rank("sensitivity", DEFAULT, DEFAULT))),
-        cell(evidence, holm_adjusted("sensitivity", TESTS), name),
+        cell(evidence, holm_adjusted(TESTS, "sensitivity"), name),
     )
 
 

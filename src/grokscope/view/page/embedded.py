@@ -64,6 +64,7 @@ def embedded_data(
         },
         "details": details,
         "claims": list(source.claims),
+        "message": list(source.message),
         "marks": marks(),
         "method": method_of(source),
     }

@@ -48,6 +48,8 @@ class Source:
     """Its runs, by name."""
     claims: tuple[Mapping[str, Any], ...] = ()
     """Claims that were judged: name, statement, where, reported, rule, value, interval, n, verdict, why, table."""
+    message: tuple[Mapping[str, Any], ...] = ()
+    """What a study says first: sentences with their topic and the claims whose numbers they state."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """Where the results were made, where a file says so."""
     problems: tuple[str, ...] = ()
@@ -79,12 +81,13 @@ def source_of(path: Path, title: str = "", match: str = "") -> Source:
         why = f"; {problems[0]}" if problems else ""
         what = f"no run has a name like {shown(match)}" if match else "neither runs nor *.records.gz"
         raise InputError(f"there is nothing to show in {named(path)}: {what}{why}")
-    claims, provenance = read_json(path / "claims.json", list), read_json(path / "provenance.json", dict)
+    claims, message = (read_json(path / f"{name}.json", list) for name in ("claims", "message"))
     return Source(
         title=title or path.resolve().name,
         runs=tuple(sorted(runs, key=lambda run: run.name)),
         claims=tuple(claim for claim in claims if isinstance(claim, dict)),
-        provenance=provenance,
+        message=tuple(row for row in message if isinstance(row, dict)),
+        provenance=read_json(path / "provenance.json", dict),
         problems=tuple(problems),
     )
 

@@ -1,4 +1,4 @@
-// The claims of a study: how many have which verdict, above the plots of the overview, and each of them below.
+// A study's message first; then how many of its claims have which verdict, and below the plots each of them.
 const VERDICTS = {
   reproduced: ["✓", "good"],
   unlikely: ["◐", "fair"],
@@ -15,7 +15,52 @@ const badge = verdict => {
   );
 };
 
+const claimPlace = name => `claim-${name}`;
+
+// Text in which two asterisks begin and end what is strong.
+const emphasised = text => text.split("**").map((part, i) => (i % 2 ? h("strong", {}, part) : part));
+
 const claimsSection = {
+  // Plain sentences by topic, each with a way to the claims whose numbers it states.
+  showMessage() {
+    const known = new Set(data.claims.map(claim => String(claim.name))),
+      topics = [...new Set(data.message.map(row => String(row.topic)))];
+    const toClaim = name => () => {
+      go({ verdict: "" });
+      const row = document.getElementById(claimPlace(name));
+      row.querySelector("details").open = true;
+      row.scrollIntoView();
+      row.querySelector("summary").focus();
+    };
+    const link = (name, place) => {
+      const text = place ? "and these" : "numbers";
+      return h(
+        "button",
+        {
+          type: "button",
+          class: "link",
+          "aria-label": `${text} of the claim ${clipped(name)}`,
+          onclick: toClaim(name),
+        },
+        text,
+      );
+    };
+    const sentence = row => {
+      const names = (Array.isArray(row.claims) ? row.claims : []).map(String).filter(name => known.has(name));
+      return h(
+        "li",
+        {},
+        emphasised(String(row.text)),
+        names.flatMap((name, place) => [" ", link(name, place)]),
+      );
+    };
+    this.message.replaceChildren(
+      ...topics.flatMap(topic => [
+        h("h2", {}, topic),
+        h("ul", {}, data.message.filter(row => String(row.topic) === topic).map(sentence)),
+      ]),
+    );
+  },
   showClaims() {
     const claims = data.claims;
     this.verdicts.replaceChildren();
@@ -32,7 +77,7 @@ const claimsSection = {
     const rows = wanted.map(claim =>
       h(
         "tr",
-        {},
+        { id: claimPlace(String(claim.name)) },
         h("th", { scope: "row" }, badge(claim.verdict), claim.firm ? " firm" : claim.provisional ? " provisional" : ""),
         h(
           "td",

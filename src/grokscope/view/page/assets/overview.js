@@ -1,4 +1,4 @@
-// Overview: what was run, how far it is, how it ended, whether synchronisation came first, and the claims.
+// Overview: a study's message, what was run, how far it is, how it ended, whether synchronisation came first, claims.
 // How much the dips of † (below one half) amount to; those of *stable* are below 95 % and stand in its sentence.
 function dipped(rows) {
   const those = rows.filter(row => row.dips > 0);
@@ -64,6 +64,7 @@ const overview = {
     this.curves = CURVES.map(
       name => new Figure(`all-${name}`, `${TITLES[name]} of all runs`, { height: 280, sync: "all", steps: true }),
     );
+    this.message = h("section", { class: "message", "aria-label": "What the runs say" });
     this.verdicts = h("div");
     this.claims = h("section", { "aria-labelledby": "claims-title" });
     this.title2 = h("h1", {}, "");
@@ -72,6 +73,7 @@ const overview = {
     this.training = h("div", { class: "pair" }, ...this.curves.map(figure => figure.root));
     return [
       this.title2,
+      this.message,
       this.summary,
       this.verdicts,
       this.progress,
@@ -101,6 +103,7 @@ const overview = {
     this.showOutcomes(some);
     this.showHeadline(groks.filter(row => !row.fork && row.log.fsd));
     this.showLeads(led);
+    this.showMessage();
     this.showClaims();
   },
   showSummary(rows) {
