@@ -29,6 +29,7 @@ KINDS = {  # values that were the same in all runs fitted to, or not: what a run
     "is_transformer": ("a transformer", "no transformer"),
     "is_squared_error": ("trained on the squared error", "trained on cross-entropy"),
     "changes_gradients": ("trained with changed gradients", "trained with plain gradients"),
+    "changes_decay": ("a fork, or its λ is changed on the way", "no fork, and its λ stays"),
 }
 LABELS = {
     "weight_decay": "λ",
@@ -37,6 +38,7 @@ LABELS = {
     "is_transformer": "kind of model",
     "is_squared_error": "loss function",
     "changes_gradients": "whether gradients are changed",
+    "changes_decay": "whether it is a fork or its λ is changed",
 }
 COLUMNS = {  # what a signal is made of, beside λ and η
     "is_memorized": ("train_accuracy",),
@@ -77,8 +79,8 @@ class HazardForecaster:
     name: str = "hazard model"
     """What a table calls it."""
 
-    def predict(self, prefixes: Sequence[Prefix], horizon: int) -> list[Forecast]:
-        """A forecast of each run; what was not measured counts as average, and `missing` names it."""
+    def predict(self, prefixes: Sequence[Prefix], horizon: int | Sequence[int]) -> list[Forecast]:
+        """A forecast of each run, for one horizon or for that of each; what was not measured counts as average."""
         if not prefixes:
             return []
         found = np.stack([signals_at(run, self.signals) for run in prefixes])

@@ -41,26 +41,23 @@ def forecast_runs(prefixes: Sequence[Prefix], horizon: int) -> list[Forecast]:
     >>> found.tier, 0.5 < found.probability < 1
     (0, True)
     """
-    tiers = [available_tier(run) for run in prefixes]
-    found: dict[int, Forecast] = {}
-    for tier in set(tiers):
-        places = [place for place, one in enumerate(tiers) if one == tier]
-        forecasts = load_forecaster(tier).predict([prefixes[place] for place in places], horizon)
-        found |= dict(zip(places, forecasts, strict=True))
-    return [found[place] for place in range(len(prefixes))]
+    return forecast_to(prefixes, [horizon] * len(prefixes))
 
 
 def forecast_to(prefixes: Sequence[Prefix], horizons: Sequence[int]) -> list[Forecast]:
-    """A forecast of each run for a horizon of its own, such as the rest of its budget.
+    """The same for a horizon of each run's own, such as the rest of its budget.
 
     >>> run = Prefix(np.array([0, 1000]), {}, {"weight_decay": 1.0, "learning_rate": 1e-3})
     >>> [one.horizon for one in forecast_to([run, run], [500, 20_000])]
     [500, 20000]
     """
+    tiers = [available_tier(run) for run in prefixes]
     found: dict[int, Forecast] = {}
-    for horizon in set(horizons):
-        places = [place for place, one in enumerate(horizons) if one == horizon]
-        found |= dict(zip(places, forecast_runs([prefixes[place] for place in places], horizon), strict=True))
+    for tier in set(tiers):
+        places = [place for place, one in enumerate(tiers) if one == tier]
+        own = [horizons[place] for place in places]
+        forecasts = load_forecaster(tier).predict([prefixes[place] for place in places], own)
+        found |= dict(zip(places, forecasts, strict=True))
     return [found[place] for place in range(len(prefixes))]
 
 
