@@ -34,6 +34,13 @@ def test_what_is_past_stays_as_the_run_grows():
         assert part.now.step == step
 
 
+def test_a_fan_that_is_continued_is_the_whole_one():
+    young, whole = forecast_fan(RUN.until(1500), LAST), forecast_fan(RUN.until(3000), LAST)
+    [found] = forecast_fans([RUN.until(3000)], [LAST], [young])
+    assert [one.step for one in found.forecasts] == [one.step for one in whole.forecasts]
+    assert all(map(is_same, found.forecasts, whole.forecasts))
+
+
 def test_a_fan_ends_where_the_run_grokked_and_advice_is_of_the_present():
     fan = forecast_fan(RUN, LAST)
     assert RUN.grokked is not None

@@ -73,14 +73,23 @@ def forecast_fan(run: Prefix, last: int) -> Fan:
     return forecast_fans([run], [last])[0]
 
 
-def forecast_fans(runs: Sequence[Prefix], lasts: Sequence[int]) -> list[Fan]:
-    """The fan of each run; all forecasts are made together."""
+def forecast_fans(runs: Sequence[Prefix], lasts: Sequence[int], known: Sequence[Fan | None] = ()) -> list[Fan]:
+    """The fan of each run; all forecasts are made together.
+
+    `known` are fans of the same runs when they were younger: of those, what is past is not made again.
+    """
     steps = [_fan_steps(run, last) for run, last in zip(runs, lasts, strict=True)]
-    parts = [run.until(step) for run, own in zip(runs, steps, strict=True) for step in own]
-    ahead = [max(last - step, 1) for last, own in zip(lasts, steps, strict=True) for step in own]
-    found = iter(forecast_to(parts, ahead))
+    before = [{one.step: one for one in fan.forecasts} if fan else {} for fan in known or [None] * len(runs)]
+    missing = [
+        (place, step) for place, own in enumerate(steps) for step in own if step not in before[place] or step == own[-1]
+    ]
+    parts = [runs[place].until(step) for place, step in missing]
+    made = forecast_to(parts, [max(lasts[place] - step, 1) for place, step in missing])
+    for (place, step), one in zip(missing, made, strict=True):
+        before[place][step] = one
     return [
-        Fan(last, run.step, tuple(next(found) for _ in own)) for run, last, own in zip(runs, lasts, steps, strict=True)
+        Fan(last, run.step, tuple(found[step] for step in own))
+        for run, last, own, found in zip(runs, lasts, steps, before, strict=True)
     ]
 
 
