@@ -77,6 +77,11 @@ def forecast_fans(runs: Sequence[Prefix], lasts: Sequence[int], known: Sequence[
     """The fan of each run; all forecasts are made together.
 
     `known` are fans of the same runs when they were younger: of those, what is past is not made again.
+
+    >>> run = Prefix(np.array([0, 1000, 2000]), {}, {"weight_decay": 1.0, "learning_rate": 1e-3})
+    >>> [young] = forecast_fans([run.until(1000)], [4000])
+    >>> [[one.step for one in fan.forecasts] for fan in forecast_fans([run], [4000], [young])]
+    [[0, 1000, 2000]]
     """
     steps = [_fan_steps(run, last) for run, last in zip(runs, lasts, strict=True)]
     before = [{one.step: one for one in fan.forecasts} if fan else {} for fan in known or [None] * len(runs)]
