@@ -38,7 +38,7 @@ SHARES = (0.25, 0.5, 0.75)  # of the true step, at which the forecast is made
 REFITTED = ("configuration", "clock", "first-passage", "validation-loss", "hazard-5")
 HORIZON = 2000
 RECORDS, PAGE = "labels.records.gz", "oracles.md"
-AT = (200, 400, 600, 800, 1000, 1200, 1400, 1600)  # steps of the small runs
+AT = (200, 500, 1000, 1500, 2000, 3000, 4000, 5000, 6000)  # steps of the small runs
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def label_runs(seeds: int = 4) -> list[RunSpec]:
         train_fraction=0.5,
         architecture=Architecture(layers=1, width=32, heads=2, mlp_width=128),
         training=training,
-        measurements=Cadence(every=50),
+        measurements=Cadence(every=100),
         checkpoints=Cadence(every=None),
     )
     return [
