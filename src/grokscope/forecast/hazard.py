@@ -47,13 +47,26 @@ COLUMNS = {  # what a signal is made of, beside λ and η
     "train_spread": ("train_loss",),
     "log_norm": ("norm",),
     "norm_slope": ("norm",),
+    "log_margin": ("train_margin",),
+    "train_share": ("train_share",),
+    "train_share_slope": ("train_share",),
+    "train_spectral_entropy": ("train_spectral_entropy",),
+    "log_entropy": ("output_entropy",),
+    "entropy_slope": ("output_entropy",),
     "log_loss": ("validation_loss",),
     "loss_slope": ("validation_loss",),
     "loss_fall": ("validation_loss",),
     "log_odds": ("validation_accuracy",),
     "odds_slope": ("validation_accuracy",),
 }
-BASES = {0: "", 1: "training loss and accuracy", 2: "norms of weights and updates", 5: "validation loss and accuracy"}
+BASES = {  # what a forecaster reads of each tier
+    0: "",
+    1: "training loss and accuracy",
+    2: "norms of weights and updates",
+    3: "activations on training rows",
+    4: "predictions on all inputs",
+    5: "validation loss and accuracy",
+}
 NOT_MEMORIZED = "it has not memorised its training data, and all runs fitted to did"
 UNKNOWN_IF_MEMORIZED = "whether it memorised its training data is not known, and all runs fitted to did"
 

@@ -57,11 +57,13 @@ class Measuring:
     """Content hashes of the runs concerned; all of them if empty."""
     signals: bool = False
     """Whether every evaluation of every run also logs the signals of its state."""
+    tier_signals: bool = False
+    """Whether it also logs what weights and activations say, by tier."""
 
     @classmethod
     def from_plan(cls, plan: Plan) -> "Measuring":
         """What a plan asks for."""
-        return cls(plan.measures, plan.milestones, frozenset(plan.measured), plan.signals)
+        return cls(plan.measures, plan.milestones, frozenset(plan.measured), plan.signals, plan.tier_signals)
 
     def concerns(self, spec: RunSpec) -> bool:
         """Whether anything is measured of a run."""

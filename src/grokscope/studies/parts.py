@@ -54,6 +54,7 @@ class Part:
         """Of its runs and of what is measured: equal for the same part of the same plan."""
         plan = self.plan
         lines = [*sorted(spec.content_hash for spec in plan.runs), *plan.measures, *plan.milestones, str(plan.signals)]
+        lines += ["tier signals"] if plan.tier_signals else []
         return sha256("\n".join(lines).encode()).hexdigest()[:16]
 
     @property

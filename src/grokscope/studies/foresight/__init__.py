@@ -6,7 +6,7 @@ from grokscope.studies.run_set import RunSet
 
 __all__ = ["STUDY"]
 
-OPTIONS = {"stop_after_grokking": 2000, "keep": "none", "signals": True}
+OPTIONS = {"stop_after_grokking": 2000, "keep": "none", "signals": True, "tier_signals": True}
 SPLITS = tuple(  # parts of one split only, so that development is trained before test
     RunSet(
         split,

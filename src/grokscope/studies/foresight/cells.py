@@ -13,7 +13,7 @@ from typing import Literal
 
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
 
-__all__ = ["CELLS", "CollectionCell", "Split"]
+__all__ = ["CELLS", "RECORDED", "CollectionCell", "Split"]
 
 Split = Literal["development", "test"]
 CLOCK = 3.4  # ∫ηλ dt at which half of the development runs have grokked
@@ -22,6 +22,28 @@ LEAST, MOST = 6_000, 40_000  # steps of a budget
 EVERY = 50  # steps between evaluations of quick runs
 SMALL = Architecture(layers=1, width=64, heads=4, mlp_width=256)
 MLP = Architecture(kind="mlp", layers=1, activation="relu", mlp_width=256)
+RECORDED: dict[int, tuple[str, ...]] = {
+    0: ("weight_decay",),
+    1: ("train_loss", "train_accuracy"),
+    2: (
+        *("norm", "norm_unembed", "update_norm", "update_cosine"),
+        *("embedding_rank", "embedding_entropy", "logit_map_fsd", "logit_map_rank", "singular_participation"),
+    ),
+    3: (
+        *("output_entropy_train", "train_margin"),
+        *("train_fsd", "train_rank", "train_spectral_entropy", "train_share"),
+    ),
+    4: ("output_entropy", "output_entropy_validation", "input_fsd", "input_rank"),
+    5: (
+        *("validation_loss", "validation_accuracy", "fsd", "fsd_mode", "rank", "answer_share"),
+        *("spectral_entropy", "restricted_logit_loss"),
+    ),
+}
+"""Tier → the columns that every evaluation of a transformer on pairs has, beside the norms of its other blocks."""
+OF_PAIRS = frozenset(
+    {*RECORDED[4][2:], *RECORDED[2][4:8], "restricted_logit_loss"}  # the logits' modes, too, are modes of symbols
+)
+"""Those among them that only tables of pairs have: bits have no modes of symbols."""
 TEST_SHARE = 0.25  # of the cells of development families, by a digest of their names
 
 

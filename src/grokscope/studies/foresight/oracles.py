@@ -220,8 +220,8 @@ def oracles_page(folder: Path) -> str:
         "",
         "## Shuffled labels",
         "",
-        f"Probability of grokking within the next {HORIZON:,} steps, by the shipped forecaster of tier 5, of {count} small "
-        f"runs with shuffled labels and of the {len(prefixes) - count} same runs with true ones, which memorise as fast. "
+        f"Probability of grokking within the next {HORIZON:,} steps, by the shipped forecaster of tier 5, of {count} "
+        f"small runs with shuffled labels and of the {len(prefixes) - count} same runs with true ones. "
         f"Trained on {head['device']}, commit {head['commit']}.",
         "",
         _row(["step", "shuffled, mean", "shuffled, greatest", "true labels, mean"]),
