@@ -29,6 +29,7 @@ KINDS = {  # values that were the same in all runs fitted to, or not: what a run
     "is_transformer": ("a transformer", "no transformer"),
     "is_squared_error": ("trained on the squared error", "trained on cross-entropy"),
     "changes_gradients": ("trained with changed gradients", "trained with plain gradients"),
+    "holds_norm": ("trained with a norm that is held", "trained with free norms"),
     "changes_decay": ("a fork, or its λ is changed on the way", "no fork, and its λ stays"),
 }
 LABELS = {
@@ -38,6 +39,7 @@ LABELS = {
     "is_transformer": "kind of model",
     "is_squared_error": "loss function",
     "changes_gradients": "whether gradients are changed",
+    "holds_norm": "whether a norm is held",
     "changes_decay": "whether it is a fork or its λ is changed",
 }
 COLUMNS = {  # what a signal is made of, beside λ and η

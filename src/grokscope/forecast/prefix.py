@@ -33,6 +33,7 @@ CONFIGURATION: Mapping[str, str] = {
     "dropout": "share of each branch that is dropped",
     "is_squared_error": "1 where the squared error is minimised, 0 for cross-entropy",
     "changes_gradients": "1 where AdamW is given a changed gradient (Grokfast, ⊥Grad)",
+    "holds_norm": "1 where a norm is rescaled to a target after every step",
     "changes_decay": "1 where λ is changed on the way, and of forks, which begin with another run's weights",
 }
 """What is known of a run before its first step, and what each value is; NaN where one is not known."""
@@ -160,6 +161,7 @@ def _configuration(spec: RunSpec) -> dict[str, float]:
         "dropout": float(training.dropout),
         "is_squared_error": float(training.loss == "mse"),
         "changes_gradients": float((training.gradient, training.optimizer) != ("plain", "adamw")),
+        "holds_norm": float(spec.norm_hold is not None),
         "changes_decay": float(any(rule is not None for rule in rules)),
     }
 
