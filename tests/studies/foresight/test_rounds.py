@@ -1,5 +1,6 @@
-"""All runs of a split in one command: rounds of probes until the boundary is found, then the rest; nothing is trained."""
+"""All runs of a split in one command: rounds of probes until the boundary is found, then the rest."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def test_probes_come_first_and_the_cell_stands_where_some_seeds_grok(few: Path) 
     assert by_fraction.count(own[0]) == 5, "all seeds at its own fraction"
     assert {by_fraction.count(one) for one in shares if one != own[0]} == {4}, "and those of every probe"
     assert sum(spec.shuffled_labels for spec in plan.runs) == 5
-    for before, after in zip(plans, plans[1:], strict=False):
+    for before, after in pairwise(plans):
         assert {*before.runs} <= {*after.runs}, "what was trained stays in the collection"
     assert not any(spec.shuffled_labels for spec in plans[0].runs)
     assert plan.stop_after_grokking == 2000
@@ -72,7 +73,7 @@ def test_an_interruption_keeps_what_is_known_and_the_next_call_goes_on(few: Path
         calls.append(len(plan.runs))
         return planted(plan) if len(calls) < 3 else False
 
-    probes, plan, is_finished = train_split("development", str(few), "tf32", "cpu", interrupted)
+    probes, _, is_finished = train_split("development", str(few), "tf32", "cpu", interrupted)
     assert not is_finished
     assert len(probes[NAMES[0]]) == 2
     assert train_split("development", str(few), "tf32", "cpu", planted)[2]
