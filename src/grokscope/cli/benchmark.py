@@ -77,7 +77,7 @@ def benchmark(
     reject(
         {
             "--ledger has no effect without --sealed": ledger is not None and sealed is None,
-            "--laws takes no forecasters, no seal and nothing to write": laws
+            "--laws takes no forecasters, no seal, no --out and no --figure": laws
             and (forecasters or sealed or out or figure),
             f"--figure must end in .svg, got {figure}": figure is not None and figure.suffix != ".svg",
         }

@@ -1,6 +1,7 @@
 """Whether forecasts mean what they say, as a table and as a figure."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import isnan
 
 from grokscope.forecast.benchmark import Scores
@@ -19,7 +20,7 @@ def calibration_tables(scores: Sequence[Scores]) -> list[str]:
     >>> calibration_tables([])[0]
     '| forecaster | tier | 0–5 % | 5–20 % | 20–40 % | 40–60 % | 60–80 % | 80–95 % | 95–100 % |'
     """
-    bins = [f"{100 * low:.0f}–{100 * high:.0f} %" for low, high in zip(EDGES[:-1], EDGES[1:], strict=True)]
+    bins = [f"{100 * low:.0f}–{100 * high:.0f} %" for low, high in pairwise(EDGES)]
     levels = [f"{100 * (high - low):.0f} % intervals" for low, high in LEVELS]
     known = [(one, one.calibration) for one in scores if one.calibration is not None]
     came = [[one.name, str(one.tier), *map(_cell, found.bins)] for one, found in known]

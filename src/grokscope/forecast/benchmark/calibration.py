@@ -6,6 +6,7 @@ to the horizon. Intervals are 95 % percentiles over resamples of cells.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import isnan
 
 import numpy as np
@@ -60,7 +61,7 @@ def calibration_of(pairs: Pairs) -> Calibration:
     places = np.searchsorted(EDGES[1:-1], [one.probability for _, one in known], side="right")
     bins = tuple(
         _bin(low, high, [pair for pair, place in zip(known, places, strict=True) if place == number])
-        for number, (low, high) in enumerate(zip(EDGES[:-1], EDGES[1:], strict=True))
+        for number, (low, high) in enumerate(pairwise(EDGES))
     )
     return Calibration(bins, tuple((round(high - low, 6), _coverage(pairs, (low, high))) for low, high in LEVELS))
 
