@@ -4,6 +4,8 @@ from torch import nn
 
 from grokscope.attach import Monitor
 from grokscope.errors import InputError
+from grokscope.forecast import forecast_fan
+from grokscope.forecast.benchmark.causal import is_same
 from grokscope.tasks import named_task
 
 
@@ -27,6 +29,9 @@ def test_a_foreign_model_is_forecast_with_its_optimizers_settings() -> None:
     assert (found.step, found.horizon, found.tier) == (30, 500, 5)
     assert any(reason.startswith("λ = 0.01, fitted to") for reason in found.outside)
     assert monitor.forecast(500, weight_decay=1.0) != found
+    fan = forecast_fan(monitor.prefix(), last=530)
+    assert is_same(fan.now, found)
+    assert fan.advice.sentence == "go on: unlike the runs that the forecaster was fitted to"
 
 
 def test_a_forecast_needs_an_evaluation() -> None:

@@ -44,6 +44,8 @@ def test_a_page_has_every_score(packed: Path, capsys: pytest.CaptureFixture[str]
     assert run(words("benchmark runs.records.gz mine.py --out page.md")) == 0
     page = Path("page.md").read_text()
     assert "| mine.py | 5 | 0.50" in page
+    calibration = page.partition("## Calibration")[2]
+    assert "| mine.py | 5 | – | – | – | 0." in calibration, "it says one half of every run"
     capsys.readouterr()
     rejected(words("benchmark runs.records.gz mine.py --out page.md"), "exists already", packed, capsys)
 
@@ -98,3 +100,16 @@ def test_rejects_what_cannot_be_scored(
     line: str, sentence: str, packed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rejected(words(line), sentence, packed, capsys)
+
+
+def test_calibration_curves_are_drawn_with_their_numbers(packed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    assert run(words("benchmark runs.records.gz mine.py clock --figure curves.svg --json")) == 0
+    [mine, _] = json.loads(capsys.readouterr().out)
+    [known] = [one for one in mine["calibration"]["bins"] if one["forecasts"]]
+    rows = [line.split(",") for line in Path("curves.csv").read_text().splitlines()]
+    [drawn] = [row for row in rows if row[:2] == ["Probabilities", "mine.py"]]
+    assert [float(value) for value in drawn[2:4]] == pytest.approx([known["said"], known["came"]["value"]], rel=1e-5)
+    assert drawn[6] == str(known["forecasts"])
+    assert Path("curves.svg").read_text().startswith("<?xml")
+    rejected(words("benchmark runs.records.gz mine.py --figure curves.png"), "must end in .svg", packed, capsys)

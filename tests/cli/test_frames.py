@@ -1,12 +1,12 @@
 """The picture that `grokscope watch` shows."""
 
 from dataclasses import replace
-from math import nan
+from math import inf, nan
 
 import pytest
 from watched_runs import shown
 
-from grokscope.cli.frames import Line, Watched
+from grokscope.cli.frames import Ahead, Line, Watched
 
 LINE = Line("add_mod97 λ=1 (3)", 3, 1, 2, 1, 0.5, (0.0, 0.5, 1.0, nan), (0.2, 0.4, 0.8, nan), 48.7, 90.0, 2.0)
 STATE = Watched("runs/first", "runs that differ in seeds", (LINE,), ("12:00:00  a grokked at step 4,000",))
@@ -48,3 +48,15 @@ def test_a_terminal_without_blocks_gets_ascii_and_names_are_text() -> None:
     picture = shown(state, ascii_only=True)
     assert "_+#  1.00" in picture
     assert all(words in picture for words in ("runs/[red]x", "[bold]x[/bold]", "[link=x]y"))
+
+
+def test_forecasts_and_advice_stand_below_the_table() -> None:
+    ahead = Ahead(2, 0.876, (nan, 0.0, 0.5, 1.0, nan), 4149.0, 7760.0, inf, outside=1, stops=3, saves=21_000)
+    picture = shown(replace(STATE, lines=(replace(LINE, ahead=ahead),)))
+    assert "add_mod97 λ=1 (3): 2  ▁▅█ 88 %, 7,800 (4,100 to never); 1 unlike the runs fitted to" in picture
+    assert "advice: stopping 3 of them now would save 21,000 steps" in picture
+    grokked = replace(ahead, runs=0, probability=nan, outside=0)
+    picture = shown(replace(STATE, lines=(replace(LINE, ahead=grokked),)))
+    assert "forecast:" not in picture
+    assert "advice: stopping 3" in picture
+    assert "advice" not in shown(replace(STATE, lines=(replace(LINE, ahead=replace(ahead, stops=0)),)))

@@ -27,6 +27,7 @@ def test_once_prints_a_picture_and_a_wrong_folder_is_rejected(
     assert run(["watch", "runs", "--json"]) == 0
     (line,) = json.loads(capsys.readouterr().out)["lines"]
     assert (line["runs"], line["finished"], line["fsd"][-1]) == (1, 0, None)
+    assert 0 <= line["ahead"]["probability"] <= 1
     assert run(["watch", "rums"]) == 2
     assert "did you mean 'runs'?" in capsys.readouterr().err
     assert run(["watch", "runs", "--every", "nan"]) == 2
@@ -42,7 +43,7 @@ def test_on_a_terminal_it_continues_until_ctrl_c(tmp_path: Path) -> None:
     child = subprocess.Popen(command, stdout=theirs, stderr=subprocess.PIPE, env=environment)
     os.close(theirs)
     heard = b""
-    while b"runs finished" not in heard:
+    while b"runs finished" not in heard or b"forecast: runs, probability of grokking" not in heard:
         heard += os.read(ours, 4096)
     written(folder, time.time(), evaluation(100, 0.99, 0.9))
     while b"grokked at step 100" not in heard:

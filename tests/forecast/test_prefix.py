@@ -5,7 +5,7 @@ import pytest
 
 from grokscope.errors import InputError
 from grokscope.forecast import CONFIGURATION, Prefix, run_configuration, run_prefix
-from grokscope.specs import Cadence, RunSpec, Training
+from grokscope.specs import Cadence, Fork, RunSpec, Training
 
 LOG = {
     "step": [0, 100, 200],
@@ -52,3 +52,13 @@ def test_an_earlier_prefix_has_no_later_row():
 def test_rejects_what_is_no_run(steps, columns, words):
     with pytest.raises(InputError, match=words):
         Prefix(np.array(steps, dtype=np.int64), columns)
+
+
+def test_a_fork_and_a_rule_for_decay_change_it_and_of_a_foreign_model_little_is_known():
+    fork = replace(RunSpec(), fork=Fork("0" * 16, 100))
+    scheduled = RunSpec(training=Training(weight_decay_schedule=((100, 2.0),)))
+    changed = [run_configuration(one)["changes_decay"] for one in (RunSpec(), fork, scheduled)]
+    assert changed == [0.0, 1.0, 1.0]
+    foreign = run_configuration(replace(RunSpec(), model="theirs"))
+    known = {name for name, value in foreign.items() if not np.isnan(value)}
+    assert known == {"weight_decay", "train_fraction", "train_rows", "classes"}

@@ -182,6 +182,7 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
             "milestones": ("ablation",),
             "measured": (RUN.content_hash,),
             "signals": True,
+            "tier_signals": True,
             "deterministic": True,
             "made_for": ((Membership("synchronization", "base", "add_mod7_s0"),),),
         },

@@ -224,6 +224,15 @@ class Monitor:
         λ and η are those of the attached optimisers if not given. The forecaster was fitted to runs of grokscope's own;
         `outside` names each way in which this one is unlike them.
         """
+        [ahead] = forecast_runs([self.prefix(weight_decay, learning_rate)], horizon)
+        return ahead
+
+    def prefix(self, weight_decay: float | None = None, learning_rate: float | None = None) -> Prefix:
+        """The evaluations so far, as a forecaster sees them; λ and η as in `forecast`.
+
+        With a last step of its own, `grokscope.forecast.forecast_fan(monitor.prefix(), last)` says how the forecast has
+        gone so far, and whether it pays to go on.
+        """
         require(self.log, "a forecast needs an evaluation: call step or measure first")
         columns = {name: np.array(values, dtype=float) for name, values in self.columns().items() if name != "step"}
         steps = np.array([row["step"] for row in self.log])
@@ -233,9 +242,7 @@ class Monitor:
         found = {name: float(value) for name, value in known.items() if value is not None}
         if self.is_train is not None:
             found |= {"train_fraction": float(self.is_train.double().mean()), "train_rows": float(self.is_train.sum())}
-        found["classes"] = float(self.task.classes)
-        [ahead] = forecast_runs([Prefix(steps, columns, found)], horizon)
-        return ahead
+        return Prefix(steps, columns, found | {"classes": float(self.task.classes)})
 
     @property
     def record(self) -> RunRecord:

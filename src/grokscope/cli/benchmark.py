@@ -15,6 +15,7 @@ from grokscope.cli.columns import print_columns
 from grokscope.cli.options import File, Flag, Force, JsonFlag, reject
 from grokscope.errors import InputError, did_you_mean, plural, require, shown
 from grokscope.files import named, read_given, write_atomically
+from grokscope.view import require_module
 
 if TYPE_CHECKING:
     from grokscope.forecast.benchmark import Scores
@@ -44,6 +45,7 @@ def benchmark(
     sealed: File = None,
     ledger: File = None,
     out: File = None,
+    figure: File = None,
     force: Force = False,
     laws: Annotated[Flag, tyro.conf.arg(help_behavior_hint="")] = False,
     as_json: JsonFlag = False,
@@ -63,6 +65,8 @@ def benchmark(
         sealed: A seal; only its test cells are scored, and every score is noted in the ledger.
         ledger: Where that is; LEDGER.jsonl beside the seal if not given.
         out: Write all scores as a page, FILE.md.
+        figure: Draw calibration curves, with n of each bin and intervals over cells, of the first four forecasters:
+            FILE.svg, with their numbers in FILE.csv.
         laws: Score timing laws instead, which say at the start when a run groks.
 
     Examples:
@@ -73,12 +77,18 @@ def benchmark(
     reject(
         {
             "--ledger has no effect without --sealed": ledger is not None and sealed is None,
-            "--laws takes no forecasters, no seal and no --out": laws and (forecasters or sealed or out),
-            f"{out} exists already; nothing was overwritten (--force replaces it)": out is not None
-            and out.exists()
-            and not force,
+            "--laws takes no forecasters, no seal, no --out and no --figure": laws
+            and (forecasters or sealed or out or figure),
+            f"--figure must end in .svg, got {figure}": figure is not None and figure.suffix != ".svg",
+        }
+        | {
+            f"{path} exists already; nothing was overwritten (--force replaces it)": path.exists() and not force
+            for path in (out, figure)
+            if path is not None
         }
     )
+    if figure is not None:
+        require_module("matplotlib", "report")
     from grokscope.forecast.benchmark import BASELINES, Seal
     from grokscope.forecast.cases import cell_key, usable_cases
     from grokscope.runs.record_files import records_at
@@ -108,6 +118,8 @@ def benchmark(
         from grokscope.view.forecasters_page import forecasters_page
 
         write_atomically(out, forecasters_page(found, len({case.cell for case in scored}), split).encode())
+    if figure is not None:
+        _draw(found, figure, f"{'sealed' if seal else 'development'} cells, n beside the points")
     if as_json:
         print(json.dumps([_plain(asdict(one)) for one in found]))
         return
@@ -119,6 +131,15 @@ def benchmark(
     )  # fmt: skip
     cells = len({case.cell for case in scored})
     print(f"\n{plural(len(scored), 'run')} in {plural(cells, 'cell')}; baselines fitted without the {split} scored")
+
+
+def _draw(found: "list[Scores]", path: Path, of: str) -> None:
+    from grokscope.view.calibration import calibration_figure
+    from grokscope.view.charts.files import figure_csv, pictures_of
+
+    figure = calibration_figure(found, of)
+    write_atomically(path, pictures_of(figure, ["svg"])["svg"])
+    write_atomically(path.with_suffix(".csv"), figure_csv(figure))
 
 
 def _logged(names: tuple[str, ...], cases: "list[Case]") -> tuple[str, ...]:
@@ -197,4 +218,6 @@ def _plain(value: Any) -> Any:
     """Without NaN, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
     return None if isinstance(value, float) and isnan(value) else value

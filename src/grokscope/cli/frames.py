@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan, nan
+from math import isfinite, isnan, nan
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["Line", "Watched", "duration", "frame", "sparkline"]
+__all__ = ["Ahead", "Line", "Watched", "duration", "frame", "sparkline"]
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 ASCII = "_.-=+*%#"
 SHOWN_ALERTS = 12
+SHOWN_HISTORY = 12  # letters
 WIDE = 100  # columns of a window
 
 
@@ -41,6 +42,32 @@ class Line:
     """Seconds since anything was written; None if all have ended, or none has begun."""
     unread: int = 0
     """How many had ended before the watch began, so that only their outcomes were read."""
+    ahead: "Ahead | None" = None
+    """Where its runs that have not ended are heading; None if there are none."""
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """Forecasts of the runs of one group."""
+
+    runs: int
+    """How many are forecast: of those that have neither grokked nor ended, 200 at most."""
+    probability: float
+    """Mean probability of grokking by their last steps."""
+    history: tuple[float, ...]
+    """The same as it was over time, in equal parts of the steps; NaN where there was no forecast."""
+    low: float
+    """Median over the runs of the step by which a run groks with probability 10 %; infinite where that never comes."""
+    middle: float
+    """The same with 50 %."""
+    high: float
+    """The same with 90 %."""
+    outside: int
+    """How many are unlike the runs that the forecaster was fitted to."""
+    stops: int
+    """How many it suggests to stop, grokked ones among them."""
+    saves: int
+    """Steps that this would save."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +109,34 @@ def frame(state: Watched, width: int = 120, ascii_only: bool = False) -> Group:
     explained = Text(
         f"a line stands for {state.groups}; 2×128: 2 layers of width 128{unread_note if unread else ''}", style="dim"
     )
-    below = [line for part in (damaged, alerts) if part for line in (Text(""), *part)]
+    forecasts = _forecasts(state, ASCII if ascii_only else BLOCKS)
+    below = [line for part in (forecasts, damaged, alerts) if part for line in (Text(""), *part)]
     return Group(heading, explained, Text(""), table, *below)
+
+
+def _forecasts(state: Watched, letters: str) -> list[Text]:
+    """Where runs are heading, a line for each group, and whether stopping some would save steps."""
+    groups = [(line, line.ahead) for line in state.lines if line.ahead is not None]
+    lines = [_forecast(line, ahead, letters) for line, ahead in groups if ahead.runs]
+    if lines:
+        lines.insert(
+            0, Text("forecast: runs, probability of grokking by the last step so far, median step (80 %)", "dim")
+        )
+    stops, saves = (sum(getattr(ahead, name) for _, ahead in groups) for name in ("stops", "saves"))
+    if stops:
+        lines.append(Text(f"advice: stopping {stops:,} of them now would save {saves:,} steps (grokscope forecast)"))
+    return lines
+
+
+def _forecast(line: Line, ahead: Ahead, letters: str) -> Text:
+    history = sparkline(_shortened(ahead.history, SHOWN_HISTORY), letters).rstrip()
+    steps = f"{_step(ahead.middle)} ({_step(ahead.low)} to {_step(ahead.high)})"
+    doubt = f"; {ahead.outside:,} unlike the runs fitted to" if ahead.outside else ""
+    return Text(f"{line.label}: {ahead.runs:,} {history} {100 * ahead.probability:.0f} %, {steps}{doubt}")
+
+
+def _step(step: float) -> str:
+    return f"{round(step, -2):,.0f}" if isfinite(step) else "never"
 
 
 def _cells(line: Line, width: int, letters: str) -> tuple[str, ...]:

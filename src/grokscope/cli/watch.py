@@ -22,7 +22,8 @@ def watch(
 ) -> None:
     """Watch runs while they train.
 
-    Each line of the table stands for a group of runs; runs that synchronise, grok or diverge are announced below it.
+    Each line of the table stands for a group of runs; below it stand forecasts of those that have neither grokked nor
+    ended (the middle one of their median steps and intervals), and what synchronises, groks or diverges is announced.
     Speed is that of the last minute; time left counts the runs that have a folder, each to its last step. Watching
     takes no lock, and Ctrl-C ends only the watching. If more than 400 runs had ended before, the logs of 400 stand for
     all of them, and the display says so.

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
+from grokscope.cli.ahead import Forecasts
 from grokscope.cli.damage import describe_damage
 from grokscope.cli.frames import Line, Watched
 from grokscope.jobs import stack_key
@@ -36,7 +37,7 @@ class Watcher:
         self.follower = Follower(path, sparing=True)
         self.groups: dict[str, Hashable] = {}
         self.spared: set[str] = set()
-        self.pace = Pace()
+        self.pace, self.forecasts = Pace(), Forecasts(_curve)
         self.timelines: dict[str, tuple[int, Timeline | None]] = {}
         self.announced: set[tuple[str, str]] = set()
         self.alerts: list[str] = []
@@ -97,6 +98,7 @@ class Watcher:
             left=progress.seconds_left,
             quiet=None if finished == len(runs) or not written else max(now - max(written), 0.0),
             unread=sum(not run.is_read for run in runs),
+            ahead=self.forecasts.of_group(runs),
         )
 
     def _has_grokked(self, run: FollowedRun) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grokscope.forecast.prefix import Prefix, run_prefix
+from grokscope.forecast.prefix import Prefix, run_configuration, run_prefix
 from grokscope.specs import Cadence, RunSpec
 
 __all__ = ["Case", "cell_key", "cell_medians", "task_family", "usable_cases"]
@@ -51,7 +51,7 @@ def usable_cases(runs: Sequence[tuple[RunSpec, Mapping[str, Sequence[float | int
     """
     found = []
     for spec, evaluations in runs:
-        is_changed = spec.fork or spec.trigger or spec.control or spec.training.weight_decay_schedule
+        is_changed = run_configuration(spec)["changes_decay"]
         if is_changed or not len(evaluations.get("step", ())):
             continue
         run = run_prefix(spec, evaluations)

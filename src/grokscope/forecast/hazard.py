@@ -29,6 +29,8 @@ KINDS = {  # values that were the same in all runs fitted to, or not: what a run
     "is_transformer": ("a transformer", "no transformer"),
     "is_squared_error": ("trained on the squared error", "trained on cross-entropy"),
     "changes_gradients": ("trained with changed gradients", "trained with plain gradients"),
+    "holds_norm": ("trained with a norm that is held", "trained with free norms"),
+    "changes_decay": ("a fork, or its λ is changed on the way", "no fork, and its λ stays"),
 }
 LABELS = {
     "weight_decay": "λ",
@@ -37,6 +39,8 @@ LABELS = {
     "is_transformer": "kind of model",
     "is_squared_error": "loss function",
     "changes_gradients": "whether gradients are changed",
+    "holds_norm": "whether a norm is held",
+    "changes_decay": "whether it is a fork or its λ is changed",
 }
 COLUMNS = {  # what a signal is made of, beside λ and η
     "is_memorized": ("train_accuracy",),
@@ -45,13 +49,26 @@ COLUMNS = {  # what a signal is made of, beside λ and η
     "train_spread": ("train_loss",),
     "log_norm": ("norm",),
     "norm_slope": ("norm",),
+    "log_margin": ("train_margin",),
+    "train_share": ("train_share",),
+    "train_share_slope": ("train_share",),
+    "train_spectral_entropy": ("train_spectral_entropy",),
+    "log_entropy": ("output_entropy",),
+    "entropy_slope": ("output_entropy",),
     "log_loss": ("validation_loss",),
     "loss_slope": ("validation_loss",),
     "loss_fall": ("validation_loss",),
     "log_odds": ("validation_accuracy",),
     "odds_slope": ("validation_accuracy",),
 }
-BASES = {0: "", 1: "training loss and accuracy", 2: "norms of weights and updates", 5: "validation loss and accuracy"}
+BASES = {  # what a forecaster reads of each tier
+    0: "",
+    1: "training loss and accuracy",
+    2: "norms of weights and updates",
+    3: "activations on training rows",
+    4: "predictions on all inputs",
+    5: "validation loss and accuracy",
+}
 NOT_MEMORIZED = "it has not memorised its training data, and all runs fitted to did"
 UNKNOWN_IF_MEMORIZED = "whether it memorised its training data is not known, and all runs fitted to did"
 
@@ -77,8 +94,8 @@ class HazardForecaster:
     name: str = "hazard model"
     """What a table calls it."""
 
-    def predict(self, prefixes: Sequence[Prefix], horizon: int) -> list[Forecast]:
-        """A forecast of each run; what was not measured counts as average, and `missing` names it."""
+    def predict(self, prefixes: Sequence[Prefix], horizon: int | Sequence[int]) -> list[Forecast]:
+        """A forecast of each run, for one horizon or for that of each; what was not measured counts as average."""
         if not prefixes:
             return []
         found = np.stack([signals_at(run, self.signals) for run in prefixes])

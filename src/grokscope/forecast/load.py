@@ -11,13 +11,16 @@ from grokscope.forecast.forecast import TIERS, Forecast
 from grokscope.forecast.hazard import HazardForecaster
 from grokscope.forecast.prefix import Prefix
 
-__all__ = ["FITTED", "available_tier", "doubts_of", "forecast_runs", "forecast_to", "load_forecaster"]
+__all__ = ["FITTED", "available_tier", "doubts_of", "fitted_tiers", "forecast_runs", "forecast_to", "load_forecaster"]
 
 FITTED = Path(__file__).with_name("fitted")
 """Parameters with their provenance; `python -m grokscope.forecast.refitting` writes them."""
-TIER_FILES = {0: "tier-0.json", 1: "tier-1.json", 2: "tier-2.json", 5: "tier-5.json"}
+TIER_FILES = {tier: f"tier-{tier}.json" for tier in range(len(TIERS))}
+"""Of which there are those whose signals the runs fitted to have."""
 NEEDED = {  # of each tier, the columns of which one must have been measured
     5: ("validation_loss", "validation_accuracy"),
+    4: ("output_entropy",),
+    3: ("train_share",),
     2: ("norm",),
     1: ("train_loss", "train_accuracy"),
 }
@@ -30,7 +33,17 @@ def load_forecaster(tier: int = 5) -> HazardForecaster:
     2
     """
     require(0 <= tier < len(TIERS), f"a tier must lie in 0 … {len(TIERS) - 1}", tier)
-    return _fitted(max(known for known in TIER_FILES if known <= tier))
+    return _fitted(max(known for known in fitted_tiers() if known <= tier))
+
+
+@lru_cache(maxsize=1)
+def fitted_tiers() -> tuple[int, ...]:
+    """The tiers that have a forecaster.
+
+    >>> {0, 1, 2, 5} <= {*fitted_tiers()}
+    True
+    """
+    return tuple(tier for tier, name in TIER_FILES.items() if (FITTED / name).is_file())
 
 
 def forecast_runs(prefixes: Sequence[Prefix], horizon: int) -> list[Forecast]:
@@ -41,26 +54,23 @@ def forecast_runs(prefixes: Sequence[Prefix], horizon: int) -> list[Forecast]:
     >>> found.tier, 0.5 < found.probability < 1
     (0, True)
     """
-    tiers = [available_tier(run) for run in prefixes]
-    found: dict[int, Forecast] = {}
-    for tier in set(tiers):
-        places = [place for place, one in enumerate(tiers) if one == tier]
-        forecasts = load_forecaster(tier).predict([prefixes[place] for place in places], horizon)
-        found |= dict(zip(places, forecasts, strict=True))
-    return [found[place] for place in range(len(prefixes))]
+    return forecast_to(prefixes, [horizon] * len(prefixes))
 
 
 def forecast_to(prefixes: Sequence[Prefix], horizons: Sequence[int]) -> list[Forecast]:
-    """A forecast of each run for a horizon of its own, such as the rest of its budget.
+    """The same for a horizon of each run's own, such as the rest of its budget.
 
     >>> run = Prefix(np.array([0, 1000]), {}, {"weight_decay": 1.0, "learning_rate": 1e-3})
     >>> [one.horizon for one in forecast_to([run, run], [500, 20_000])]
     [500, 20000]
     """
+    tiers = [available_tier(run) for run in prefixes]
     found: dict[int, Forecast] = {}
-    for horizon in set(horizons):
-        places = [place for place, one in enumerate(horizons) if one == horizon]
-        found |= dict(zip(places, forecast_runs([prefixes[place] for place in places], horizon), strict=True))
+    for tier in set(tiers):
+        places = [place for place, one in enumerate(tiers) if one == tier]
+        own = [horizons[place] for place in places]
+        forecasts = load_forecaster(tier).predict([prefixes[place] for place in places], own)
+        found |= dict(zip(places, forecasts, strict=True))
     return [found[place] for place in range(len(prefixes))]
 
 

@@ -33,9 +33,13 @@ CONFIGURATION: Mapping[str, str] = {
     "dropout": "share of each branch that is dropped",
     "is_squared_error": "1 where the squared error is minimised, 0 for cross-entropy",
     "changes_gradients": "1 where AdamW is given a changed gradient (Grokfast, ⊥Grad)",
+    "holds_norm": "1 where a norm is rescaled to a target after every step",
+    "changes_decay": "1 where λ is changed on the way, and of forks, which begin with another run's weights",
 }
 """What is known of a run before its first step, and what each value is; NaN where one is not known."""
 
+OF_FOREIGN_MODELS = frozenset({"weight_decay", "train_fraction", "train_rows", "classes"})
+"""What the spec of a model that is not ours says of it; the rest has defaults that mean nothing."""
 READING = ReadingSpec()
 
 
@@ -134,8 +138,14 @@ def run_configuration(spec: RunSpec) -> Mapping[str, float]:
     >>> run_configuration(RunSpec())["train_rows"]
     2822.0
     """
+    found = _configuration(spec)
+    return {name: value if not spec.model or name in OF_FOREIGN_MODELS else nan for name, value in found.items()}
+
+
+def _configuration(spec: RunSpec) -> dict[str, float]:
     training, architecture = spec.training, spec.architecture
     rows, classes = _task_sizes(spec.task, spec.train_fraction)
+    rules = (spec.fork, spec.trigger, spec.control, spec.release, training.weight_decay_schedule or None)
     return {
         "weight_decay": nan if training.weight_decay is None else float(training.weight_decay),
         "learning_rate": float(training.learning_rate),
@@ -151,6 +161,8 @@ def run_configuration(spec: RunSpec) -> Mapping[str, float]:
         "dropout": float(training.dropout),
         "is_squared_error": float(training.loss == "mse"),
         "changes_gradients": float((training.gradient, training.optimizer) != ("plain", "adamw")),
+        "holds_norm": float(spec.norm_hold is not None),
+        "changes_decay": float(any(rule is not None for rule in rules)),
     }
 
 

@@ -13,7 +13,7 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from grokscope.forecast.benchmark.baselines import BASELINES
+from grokscope.forecast.benchmark.baselines import BASELINES, unlogged_signals
 from grokscope.forecast.cases import Case, usable_cases
 from grokscope.forecast.hazard import fit_hazard
 from grokscope.forecast.load import FITTED, TIER_FILES
@@ -55,6 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cases = [case for file in chosen.files for case in packed_cases(file)]
     sources = [file.name for file in chosen.files]
     for tier, name in TIER_FILES.items():
+        if lacking := unlogged_signals(f"hazard-{tier}", cases):
+            print(f"tier {tier} is not fitted: no run has {', '.join(lacking)}")
+            continue
         signals = BASELINES[f"hazard-{tier}"].signals
         fitted = fit_hazard(cases, tier, signals, f"hazard model of tier {tier}", every=EVERY, sources=sources)
         (chosen.out / name).write_text(fitted.to_json(), encoding="utf-8")

@@ -31,6 +31,19 @@ SIGNALS: dict[str, tuple[int, str]] = {
     "norm_slope": (2, "d log‖W‖ / d log t"),
     "log_update": (2, "log of the length of the last update"),
     "update_cosine": (2, "cosine of the last update with the weights"),
+    "embedding_entropy": (2, "spectral entropy of the token embedding"),
+    "logit_map_fsd": (2, "FSD of the map from neurons to logits"),
+    "log_participation": (2, "log of the directions that weight matrices use"),
+    "log_train_entropy": (3, "log of the entropy of predictions on training rows"),
+    "log_margin": (3, "log of the mean margin on training rows, where it is positive"),
+    "train_fsd": (3, "FSD from training rows"),
+    "train_spectral_entropy": (3, "spectral entropy from training rows"),
+    "train_share": (3, "share of the activations' variance on training rows that is between answers"),
+    "train_share_slope": (3, "its slope, per log t"),
+    "log_entropy": (4, "log of the entropy of predictions on all rows"),
+    "entropy_slope": (4, "its slope, per log t"),
+    "input_fsd": (4, "FSD from means by the first symbol"),
+    "log_input_rank": (4, "log of the median Fourier rank from those means"),
     "log_loss": (5, "log of the validation loss"),
     "loss_slope": (5, "d log(validation loss) / d log t"),
     "loss_fall": (5, "log of the highest validation loss so far over the present one"),
@@ -40,7 +53,7 @@ SIGNALS: dict[str, tuple[int, str]] = {
     "fsd": (5, "FSD"),
     "log_share": (5, "log of the answer share"),
     "share_slope": (5, "its slope, per log t"),
-    "log_restricted": (5, "log of the restricted loss"),
+    "log_restricted": (5, "log of the restricted loss of the logits"),
     "spectral_entropy": (5, "spectral entropy of the answer-conditioned activations"),
 }
 """Name → the tier it needs, and what it is."""
@@ -58,7 +71,7 @@ def signals_at(run: Prefix, names: Sequence[str] = tuple(SIGNALS)) -> Float[np.n
     """
     needed = {SIGNALS[name][0] for name in names}
     found = _configured(run)
-    for tier, part in {1: _training, 2: _norms, 5: _validation}.items():
+    for tier, part in {1: _training, 2: _weights, 3: _on_training_rows, 4: _on_inputs, 5: _validation}.items():
         found |= part(run) if tier in needed else {}
     return np.array([found[name] for name in names], dtype=np.float64)
 
@@ -91,7 +104,7 @@ def _training(run: Prefix) -> dict[str, float]:
     }
 
 
-def _norms(run: Prefix) -> dict[str, float]:
+def _weights(run: Prefix) -> dict[str, float]:
     norms = run.column("norm")
     first = norms[~np.isnan(norms)][:1]
     logs = np.log(np.maximum(norms, 1e-8) / (first[0] if len(first) else 1.0))
@@ -101,7 +114,36 @@ def _norms(run: Prefix) -> dict[str, float]:
         "norm_slope": slope,
         "log_update": _level(run, np.log(np.maximum(run.column("update_norm"), 1e-8)))[0],
         "update_cosine": _level(run, run.column("update_cosine"))[0],
+        "embedding_entropy": _level(run, run.column("embedding_entropy"))[0],
+        "logit_map_fsd": _level(run, run.column("logit_map_fsd"))[0],
+        "log_participation": _log_level(run, "singular_participation")[0],
     }
+
+
+def _on_training_rows(run: Prefix) -> dict[str, float]:
+    share, share_slope, _ = _level(run, run.column("train_share"))
+    return {
+        "log_train_entropy": _log_level(run, "output_entropy_train")[0],
+        "log_margin": _log_level(run, "train_margin")[0],
+        "train_fsd": _level(run, run.column("train_fsd"))[0],
+        "train_spectral_entropy": _level(run, run.column("train_spectral_entropy"))[0],
+        "train_share": share,
+        "train_share_slope": share_slope,
+    }
+
+
+def _on_inputs(run: Prefix) -> dict[str, float]:
+    entropy, slope, _ = _log_level(run, "output_entropy")
+    return {
+        "log_entropy": entropy,
+        "entropy_slope": slope,
+        "input_fsd": _level(run, run.column("input_fsd"))[0],
+        "log_input_rank": _log_level(run, "input_rank")[0],
+    }
+
+
+def _log_level(run: Prefix, name: str) -> tuple[float, float, float]:
+    return _level(run, np.log(np.maximum(run.column(name), 1e-8)))
 
 
 def _validation(run: Prefix) -> dict[str, float]:
@@ -121,7 +163,7 @@ def _validation(run: Prefix) -> dict[str, float]:
         "fsd": _level(run, run.column("fsd"))[0],
         "log_share": shares,
         "share_slope": share_slope,
-        "log_restricted": _level(run, np.log(np.maximum(run.column("restricted_loss"), 1e-8)))[0],
+        "log_restricted": _level(run, np.log(np.maximum(run.column("restricted_logit_loss"), 1e-8)))[0],
         "spectral_entropy": _level(run, run.column("spectral_entropy"))[0],
     }
 

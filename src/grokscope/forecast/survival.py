@@ -17,11 +17,13 @@ LEFT = np.concatenate([[0.0], np.geomspace(25, 400_000, 113)])  # 113 points are
 def forecasts_from(
     prefixes: Sequence[Prefix],
     survival: Float[np.ndarray, "runs left"],
-    horizon: int,
+    horizon: int | Sequence[int],
     tier: int,
     outside: Sequence[tuple[str, ...]] | None = None,
 ) -> list[Forecast]:
     """Forecasts of runs of which P(T − now > s | T > now) is given at every s of `LEFT`; linear between them.
+
+    `horizon` is one for all, or that of each run.
 
     >>> run = Prefix(np.array([0, 100]), {})
     >>> [found] = forecasts_from([run], np.where(LEFT[None] < 1000, 1 - LEFT[None] / 1000, 0.0), 500, tier=0)
@@ -29,14 +31,15 @@ def forecasts_from(
     (0.5, 500)
     """
     reasons = outside or [()] * len(prefixes)
+    horizons = [horizon] * len(prefixes) if isinstance(horizon, int) else horizon
     found = []
-    for run, above, why in zip(prefixes, survival, reasons, strict=True):
+    for run, above, why, ahead in zip(prefixes, survival, reasons, horizons, strict=True):
         if run.grokked is not None:
-            found.append(Forecast(run.step, 1.0, horizon, dict.fromkeys(LEVELS, 0.0), tier, why, run.grokked))
+            found.append(Forecast(run.step, 1.0, ahead, dict.fromkeys(LEVELS, 0.0), tier, why, run.grokked))
             continue
         reached = np.maximum.accumulate(np.clip(1 - above, 0, 1))
-        probability = float(np.interp(horizon, LEFT, reached))
-        found.append(Forecast(run.step, probability, horizon, _quantiles(reached), tier, why))
+        probability = float(np.interp(ahead, LEFT, reached))
+        found.append(Forecast(run.step, probability, ahead, _quantiles(reached), tier, why))
     return found
 
 

@@ -9,9 +9,25 @@ OF_COLUMNS = {
     "learning_rate": 0,
     "train_loss": 1,
     "train_accuracy": 1,
+    "train_relative_error": 1,
     "norm": 2,
     "update_norm": 2,
     "update_cosine": 2,
+    "embedding_rank": 2,
+    "embedding_entropy": 2,
+    "logit_map_fsd": 2,
+    "logit_map_rank": 2,
+    "singular_participation": 2,
+    "output_entropy_train": 3,
+    "train_margin": 3,
+    "train_fsd": 3,
+    "train_rank": 3,
+    "train_spectral_entropy": 3,
+    "train_share": 3,
+    "input_fsd": 4,
+    "input_rank": 4,
+    "output_entropy": 4,
+    "output_entropy_validation": 4,  # of rows whose labels are not read
 }
 BEGINNINGS = {"norm_": 2}
 HIGHEST = 5  # of what is not named here: who wants it has to say so

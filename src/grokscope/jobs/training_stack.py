@@ -10,6 +10,7 @@ from grokscope.activations import subject_of
 from grokscope.jobs.compilation import compilation_of
 from grokscope.jobs.states import apply_rule, decide_decay, forked_state, logged_numbers
 from grokscope.measures import snapshot
+from grokscope.measures.tier_signals import tier_signals
 from grokscope.measures.weight_signals import weight_signals
 from grokscope.model import sizes_of
 from grokscope.runs import Keep, RunFolder, RunOutcome, Store
@@ -194,7 +195,7 @@ class TrainingStack:
             return
         compiled = self.compilation.until(min(self.steps[slot] for slot in due))
         found = snapshot(self.state.weights, self.cohort, compiled)
-        signals = weight_signals(self.state, self.cohort) if self.options.measuring.signals else [{}] * len(self.cohort)
+        signals = self._signals()
         for slot in due:
             step, folder, row = self.steps[slot], self.folders[slot], found.row(slot)
             logged = {"step": step, **row, **signals[slot], "weight_decay": float(self.state.weight_decay[slot])}
@@ -208,6 +209,16 @@ class TrainingStack:
     def _digest(self, slot: int) -> str:
         row = {"weights": self.state.row(slot)["weights"]}
         return digest_weights(cut(row, self.cohort.layout, sizes_of(self.cohort.tasks[slot])))
+
+    def _signals(self) -> list[dict[str, float]]:
+        """What each run's evaluation logs beyond the columns that every run has."""
+        rows: list[dict[str, float]] = [{} for _ in range(len(self.cohort))]
+        if self.options.measuring.signals:
+            rows = weight_signals(self.state, self.cohort)
+        if self.options.measuring.tier_signals:
+            more = tier_signals(self.state.weights, self.cohort)
+            rows = [row | found for row, found in zip(rows, more, strict=True)]
+        return rows
 
     def measure(self, slots: set[int]) -> None:
         """Take the measures that are due at the checkpoints of these runs, all of one kind together."""

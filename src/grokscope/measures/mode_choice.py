@@ -16,7 +16,7 @@ from grokscope.measures.synchronization import fsd
 from grokscope.shapes import Bool, Float
 from grokscope.tasks import Basis, Task
 
-__all__ = ["RESTRICTED_MODES", "chosen_modes", "key_modes", "top_modes", "voted_modes"]
+__all__ = ["RESTRICTED_MODES", "chosen_modes", "key_modes", "strongest_modes", "top_modes", "voted_modes"]
 
 RESTRICTED_MODES = 7  # paper: §5.2
 
@@ -67,7 +67,19 @@ def top_modes(
     require(count >= 1, "the number of modes must be at least 1", count)
     basis = basis or conditioning_basis(subject.task, by)
     found = subject.means(site, by)
-    density = spectrum(found.means, basis, found.mean_square).density
+    return strongest_modes(spectrum(found.means, basis, found.mean_square).density, count, rank_by)
+
+
+def strongest_modes(
+    density: Float[Tensor, "runs modes neurons"],
+    count: int,
+    rank_by: Literal["participation", "power"] = "participation",
+) -> Bool[Tensor, "runs modes"]:
+    """`top_modes` of densities that are already at hand.
+
+    >>> strongest_modes(torch.tensor([[[9.0, 0.0, 1.0], [1.0, 1.0, 2.0], [0.0, 0.0, 0.0]]]), count=1)
+    tensor([[False,  True, False]])
+    """
     total = density.sum(dim=-1)
     order = total.argsort(dim=-1, descending=True, stable=True)
     if rank_by == "participation":

@@ -8,10 +8,12 @@ from torch import Tensor
 
 from grokscope.activations import RunStack
 from grokscope.measures.question import NOT_NUMBERS, Columns, Measure, Question
-from grokscope.model import layout_of, padded_sizes, sizes_of
+from grokscope.model import Weights, layout_of, padded_sizes, sizes_of
 from grokscope.shapes import Float
+from grokscope.specs import Architecture
+from grokscope.tasks import Task
 
-__all__ = ["ENTRIES", "SingularSpectrum", "singular_spectrum", "weight_matrices"]
+__all__ = ["ENTRIES", "SingularSpectrum", "matrices_of", "singular_spectrum", "weight_matrices"]
 
 COLUMNS = {  # and the fields they are of
     "effective_rank": "effective_rank",
@@ -93,10 +95,22 @@ def weight_matrices(subject: RunStack) -> dict[str, Float[Tensor, "runs rows col
     >>> [name for name in found if "attn" in name]
     ['blocks.0.attn.W_Q', 'blocks.0.attn.W_K', 'blocks.0.attn.W_V', 'blocks.0.attn.W_O']
     """
-    sizes = sizes_of(subject.task)
-    layout = layout_of(subject.architecture, padded_sizes(subject.task))
+    return matrices_of(subject.weights, subject.architecture, subject.task)
+
+
+def matrices_of(
+    weights: Weights, architecture: Architecture, task: Task
+) -> dict[str, Float[Tensor, "runs rows columns"]]:
+    """`weight_matrices` of padded weights by their names.
+
+    >>> from grokscope.tasks import named_task
+    >>> [*matrices_of({"unembed.W_U": torch.ones(2, 8, 5)}, Architecture(width=8), named_task("add_mod5"))]
+    ['unembed.W_U']
+    """
+    sizes = sizes_of(task)
+    layout = layout_of(architecture, padded_sizes(task))
     found: dict[str, Tensor] = {}
-    for name, value in subject.weights.items():
+    for name, value in weights.items():
         real = value[(slice(None), *layout.real(name, sizes))]
         if name.endswith("W_QKV"):
             parts = real.chunk(3, dim=-1)

@@ -11,10 +11,19 @@ from grokscope.measures.question import NOT_NUMBERS, Columns, Measure, Question
 from grokscope.measures.rank import fourier_rank
 from grokscope.measures.spectrum import Spectrum, mode_number, spectrum
 from grokscope.measures.synchronization import fsd
+from grokscope.model import Weights
 from grokscope.shapes import Float
+from grokscope.specs import Architecture
 from grokscope.tasks import Basis
 
-__all__ = ["ENTRIES", "WeightSpectrum", "embedding_spectrum", "neuron_logit_map", "neuron_logit_spectrum"]
+__all__ = [
+    "ENTRIES",
+    "WeightSpectrum",
+    "embedding_spectrum",
+    "logit_map",
+    "neuron_logit_map",
+    "neuron_logit_spectrum",
+]
 
 
 @dataclass(frozen=True)
@@ -83,12 +92,22 @@ def neuron_logit_map(subject: RunStack) -> Float[Tensor, "runs answers neurons"]
     model = subject.architecture
     has_neurons = model.layers > 0 if model.kind == "mlp" else model.mlp == "on"
     require(has_neurons, "this model has no MLP, and so no map from neurons to logits")
-    unembedding = subject.weights["unembed.W_U"][..., : subject.task.classes].double()
+    return logit_map(subject.weights, model, subject.task.classes)
+
+
+def logit_map(weights: Weights, model: Architecture, classes: int) -> Float[Tensor, "runs answers neurons"]:
+    """`neuron_logit_map` of weights by their names.
+
+    >>> small = Architecture(kind="mlp", layers=1, mlp_width=3)
+    >>> logit_map({"unembed.W_U": torch.ones(2, 3, 8)}, small, classes=5).shape
+    torch.Size([2, 5, 3])
+    """
+    unembedding = weights["unembed.W_U"][..., :classes].double()
     if model.kind == "mlp":
         return unembedding.mT
-    out = subject.weights[f"blocks.{model.layers - 1}.mlp.W_out"].double()
+    out = weights[f"blocks.{model.layers - 1}.mlp.W_out"].double()
     if model.layer_norm:
-        out = (out - out.mean(dim=-1, keepdim=True)) * subject.weights["ln_final.w"].double()[:, None]
+        out = (out - out.mean(dim=-1, keepdim=True)) * weights["ln_final.w"].double()[:, None]
     return torch.bmm(out, unembedding).mT
 
 

@@ -59,12 +59,15 @@ class Measuring:
     """Whether every evaluation of every run also logs the signals of its state."""
     digests: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """Content hash of a run → the steps at which its outcome keeps a digest of its weights."""
+    tier_signals: bool = False
+    """Whether it also logs what weights and activations say, by tier."""
 
     @classmethod
     def from_plan(cls, plan: Plan) -> "Measuring":
         """What a plan asks for."""
         digests = _last_steps(plan.runs) if plan.signals else {}
-        return cls(plan.measures, plan.milestones, frozenset(plan.measured), plan.signals, digests)
+        measured = frozenset(plan.measured)
+        return cls(plan.measures, plan.milestones, measured, plan.signals, digests, plan.tier_signals)
 
     def concerns(self, spec: RunSpec) -> bool:
         """Whether anything is measured of a run."""

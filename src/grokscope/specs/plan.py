@@ -53,6 +53,9 @@ class Plan(Spec):
     signals: bool = False
     """Whether every evaluation also logs what the state says without activations: norms of blocks, Adam's step, and a
     fingerprint of weights and moments, by which a fork is compared with its parent to the last bit."""
+    tier_signals: bool = False
+    """Whether every evaluation also logs what weights and activations say, by the tier of information that it needs; it
+    takes one more forward pass over all rows."""
     deterministic: bool = False
     """Reject any operation whose result may differ between two runs on one accelerator."""
     made_for: tuple[tuple[Membership, ...], ...] = ()

@@ -25,7 +25,7 @@ from grokscope.runs.provenance import provenance
 from grokscope.specs import Plan
 from grokscope.studies.forks_check import ForksCheck, check_forks
 
-__all__ = ["main", "pack_part", "read_part", "write_part"]
+__all__ = ["Alarm", "main", "pack_part", "read_part", "write_part"]
 
 EVERY = 20.0  # seconds between lines that say how far it is
 WORKERS = 2  # on an accelerator: stacks of 512 runs, and what is measured of them, fit twice into an H200's memory
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         about, plan = read_part(chosen.spec)
-        with _Alarm(chosen.limit):
+        with Alarm(chosen.limit):
             workers = chosen.workers or (None if plan.device == "cpu" else WORKERS)
             is_finished = run_locally(plan, _progress_of(plan), workers)
         found = pack_part(about, plan, chosen.out, time.monotonic() - started)
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if is_finished else TRY_AGAIN
 
 
-class _Alarm:
+class Alarm:
     """Interrupts this process as Ctrl-C does, some time before a limit."""
 
     def __init__(self, limit: float | None) -> None:

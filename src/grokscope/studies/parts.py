@@ -22,6 +22,7 @@ SECONDS = 300.0  # that a part is estimated to take: an H200 that is lent for 10
 # and the speed of other arithmetic beside it.
 SPEEDS = {1: 4_315.0, 8: 16_637.0, 64: 24_760.0, 512: 27_028.0}
 RELATIVE = {"tf32": 1.0, "float32": 13_159 / 27_028, "bf16": 39_356 / 27_028, "float64": 0.1}
+TIER_SIGNALS = 5e-4  # of one run at one evaluation: a forward pass over all rows, a guess likewise
 MEASURED = 0.04  # seconds of all measures of one run at one checkpoint, a guess on the safe side
 MILESTONE = 1.0  # seconds of the expensive measures of one run, a guess likewise
 LONG = 30_000  # steps: families with longer runs, and parts of them alone, come last: of all they take the most time
@@ -54,6 +55,7 @@ class Part:
         """Of its runs and of what is measured: equal for the same part of the same plan."""
         plan = self.plan
         lines = [*sorted(spec.content_hash for spec in plan.runs), *plan.measures, *plan.milestones, str(plan.signals)]
+        lines += ["tier signals"] if plan.tier_signals else []
         return sha256("\n".join(lines).encode()).hexdigest()[:16]
 
     @property
@@ -78,8 +80,8 @@ def parts_of(
     """
     cut = [
         (title, plan.select(runs), seconds)
-        for title, plan in _plans(study, precision, device, out, n_seeds)
-        for runs, seconds in _cut(plan)
+        for title, plan, speed in _plans(study, precision, device, out, n_seeds)
+        for runs, seconds in _cut(plan, speed)
     ]
     cut = sorted(cut, key=lambda part: min(spec.training.steps for spec in part[1].runs) > LONG)
     return [
@@ -136,8 +138,8 @@ def _problem(part: Part, head: Mapping[str, Any] | str, commit: object) -> str:
 
 def _plans(
     study: Study, precision: Precision, device: str, out: str, n_seeds: int | None
-) -> Iterator[tuple[str, Plan]]:
-    """The plan of each run set; a study without any has one, of all its experiments."""
+) -> Iterator[tuple[str, Plan, float]]:
+    """The plan of each run set, with its speed; a study without any has one, of all its experiments."""
     for one in study.run_sets:
         own = replace(
             study,
@@ -147,19 +149,21 @@ def _plans(
             measured=one.measured,
             plan_options=one.plan_options,
         )
-        yield one.name, own.plan(one.experiments, out, n_seeds=n_seeds, precision=precision, device=device)
+        plan = own.plan(one.experiments, out, n_seeds=n_seeds, precision=precision, device=device)
+        yield one.name, plan, one.speed
     if not study.run_sets:
-        yield "all runs", study.plan(study.experiments, out, n_seeds=n_seeds, precision=precision, device=device)
+        plan = study.plan(study.experiments, out, n_seeds=n_seeds, precision=precision, device=device)
+        yield "all runs", plan, 1.0
 
 
-def _cut(plan: Plan) -> Iterator[tuple[list[RunSpec], float]]:
+def _cut(plan: Plan, speed: float) -> Iterator[tuple[list[RunSpec], float]]:
     """Whole families, in order, until a part is full; a family that alone is longer is a part alone."""
-    part, load, generations = list[RunSpec](), _Load(plan), count_generations(plan.runs)
+    part, load, generations = list[RunSpec](), _Load(plan, speed), count_generations(plan.runs)
     for family in _families(plan):
         longer = load.with_runs(family, generations)
         if part and longer.seconds > SECONDS:
             yield part, load.seconds
-            part, longer = [], _Load(plan).with_runs(family, generations)
+            part, longer = [], _Load(plan, speed).with_runs(family, generations)
         part, load = [*part, *family], longer
     yield part, load.seconds
 
@@ -170,6 +174,8 @@ class _Load:
 
     plan: Plan
     """What the runs are of."""
+    speed: float
+    """Of the run set."""
     stacks: Mapping[tuple[str, int, Hashable], tuple[int, int]] = field(default_factory=dict)
     """Runs and most steps of those that may share a stack."""
     measured: float = 0.0
@@ -188,11 +194,16 @@ class _Load:
     def seconds(self) -> float:
         """Of one H200."""
         training = (count * steps / (_speed(count) * RELATIVE[key[0]]) for key, (count, steps) in self.stacks.items())
-        return sum(training) + self.measured
+        return sum(training) / self.speed + self.measured
 
 
 def _measuring(spec: RunSpec, plan: Plan) -> float:
-    """Seconds of a run's measures, at its checkpoints and at its milestones."""
+    """Seconds of a run's measures, at its evaluations, its checkpoints and its milestones."""
+    signals = TIER_SIGNALS * len(spec.measurements.steps(spec.training.steps)) if plan.tier_signals else 0.0
+    return signals + _at_checkpoints(spec, plan)
+
+
+def _at_checkpoints(spec: RunSpec, plan: Plan) -> float:
     if not (plan.measures or plan.milestones) or (plan.measured and spec.content_hash not in plan.measured):
         return 0.0
     begins = spec.fork.step if spec.fork else 0

@@ -28,3 +28,5 @@ class RunSet:
     """The experiments whose runs are measured so; the others need their logs alone."""
     plan_options: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the plan."""
+    speed: float = 1.0
+    """Run-steps a second over those of the paper's model, by which parts are cut: more of smaller models."""

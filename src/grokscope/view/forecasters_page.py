@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from grokscope.forecast.benchmark import BASELINES, Scores
+from grokscope.view.calibration import calibration_tables
 
 __all__ = ["forecasters_page"]
 
@@ -52,6 +53,15 @@ def forecasters_page(scores: Sequence[Scores], cells: int, split: str) -> str:
         for one in scores:
             values = [str(one.values[name]) if name in one.values else "–" for name in names]
             lines.append(_row([one.name, str(one.tier), *values]))
+    lines += [
+        "",
+        "## Calibration",
+        "",
+        "Of the forecasts at those steps: the share that grokked within the horizon, by the probability that was said, "
+        "with the number of forecasts; then the share of times inside intervals that should hold 50, 80 and 90 %.",
+        "",
+        *calibration_tables(scores),
+    ]
     shown = [one.name for one in scores if one.name in BASELINES]
     lines += ["", "## What they are", "", *(f"- `{name}`: {BASELINES[name].meaning}" for name in shown)]
     return "\n".join(lines) + "\n"

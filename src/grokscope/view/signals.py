@@ -2,16 +2,11 @@
 
 import re
 
-__all__ = ["TIERS", "describe_column", "tier_of"]
+from grokscope.forecast import TIERS
+from grokscope.measures.tier_signals import TIER_COLUMNS
 
-TIERS = {
-    0: "configuration",
-    1: "training scalars",
-    2: "weights",
-    3: "activations on training pairs",
-    4: "activations on all inputs, labels unseen",
-    5: "answers of all pairs",
-}
+__all__ = ["describe_column", "tier_of"]
+
 # The first pattern that matches a whole name → tier, meaning. Keys and facts of runs have no tier.
 COLUMNS: tuple[tuple[str, int | None, str], ...] = (
     ("run", None, "the run's name, which ends in the content hash of its spec"),
@@ -23,13 +18,14 @@ COLUMNS: tuple[tuple[str, int | None, str], ...] = (
     ("train_loss", 1, "mean loss over all training pairs"),
     ("train_accuracy", 1, "share of the training pairs answered right"),
     ("weight_decay", 0, "λ in force"),
-    ("norm", 1, "‖W‖ of all parameters"),
-    ("norm_.+", 1, "‖W‖ of one block"),
-    ("update_norm", 1, "‖u‖ of Adam's last step u = η m̂ / (√v̂ + ε), without weight decay"),
-    ("update_cosine", 1, "cosine of that step and the weights"),
+    ("norm", 2, "‖W‖ of all parameters"),
+    ("norm_.+", 2, "‖W‖ of one block"),
+    ("update_norm", 2, "‖u‖ of Adam's last step u = η m̂ / (√v̂ + ε), without weight decay"),
+    ("update_cosine", 2, "cosine of that step and the weights"),
     ("fingerprint", 2, "53 bits of the exact bits of weights and moments: equal states have equal fingerprints"),
     ("validation_loss", 5, "mean loss over the validation pairs"),
     ("validation_accuracy", 5, "share of the validation pairs answered right"),
+    *((name, tier, meaning) for name, (tier, meaning) in TIER_COLUMNS.items()),
     ("fsd(_mode)?(@.+)?", 5, "frequency synchronisation degree of block 0, or its dominant mode"),
     ("rank(@.+)?", 5, "median Fourier rank of block 0's neurons"),
     ("answer_share(@.+)?", 5, "share of block 0's activation variance that depends on the answer"),
@@ -70,7 +66,7 @@ def describe_column(column: str) -> str:
     """What a column is, with its tier.
 
     >>> describe_column("train_loss")
-    'mean loss over all training pairs (tier 1: training scalars)'
+    'mean loss over all training pairs (tier 1: training losses and accuracies)'
     """
     tier, meaning = _found(column)
     return meaning if tier is None else f"{meaning} (tier {tier}: {TIERS[tier]})"

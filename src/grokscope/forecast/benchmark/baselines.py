@@ -38,6 +38,8 @@ OURS = {
     0: CLOCK,
     1: (*CLOCK, "log_train_loss"),
     2: (*CLOCK, "log_norm", "norm_slope"),
+    3: (*CLOCK, "log_norm", "norm_slope", "log_margin", "train_share", "train_share_slope", "train_spectral_entropy"),
+    4: (*CLOCK, "log_norm", "norm_slope", "train_share", "train_share_slope", "log_entropy", "entropy_slope"),
     5: (*CLOCK, "log_loss", "loss_slope", "loss_fall", "log_odds", "odds_slope"),
 }
 BASELINES: dict[str, Baseline] = {
@@ -50,11 +52,15 @@ BASELINES: dict[str, Baseline] = {
     "validation-accuracy": Baseline(5, (*TIME, "log_odds", "odds_slope"), "the validation accuracy and its slope"),
     "fsd": Baseline(5, (*TIME, "fsd"), "FSD"),
     "rank": Baseline(5, (*TIME, "log_rank"), "the median Fourier rank"),
-    "restricted-loss": Baseline(5, (*TIME, "log_restricted"), "the restricted loss"),
+    "train-share": Baseline(3, (*TIME, "train_share", "train_share_slope"), "the answer share on training rows"),
+    "entropy": Baseline(4, (*TIME, "log_entropy", "entropy_slope"), "the entropy of predictions on all inputs"),
+    "restricted-loss": Baseline(5, (*TIME, "log_restricted"), "the restricted loss of the logits"),
     "spectral-entropy": Baseline(5, (*TIME, "spectral_entropy"), "the spectral entropy"),
     "hazard-0": Baseline(0, OURS[0], "ours: the clock, without a law"),
     "hazard-1": Baseline(1, OURS[1], "ours: the clock and the training loss"),
     "hazard-2": Baseline(2, OURS[2], "ours: the clock and the norm"),
+    "hazard-3": Baseline(3, OURS[3], "ours: the clock, the norm and activations on training rows"),
+    "hazard-4": Baseline(4, OURS[4], "ours: the clock, the norm and activations on all inputs, labels unseen"),
     "hazard-5": Baseline(5, OURS[5], "ours: the clock, the validation loss and the validation accuracy"),
     "all-signals": Baseline(5, signals_of_tier(5), "every signal there is, as one linear model"),
 }

@@ -42,13 +42,13 @@ def crps(forecast: Forecast, end: int, came: bool) -> float:
     return float(np.sum(errors[1:]) * log(GRID[-1] / GRID[1]) / (len(GRID) - 2))
 
 
-def inside_interval(forecast: Forecast, end: int, came: bool) -> float:
-    """1 where the time lies in the interval that should hold 80 %, 0 where not; NaN where that is not known.
+def inside_interval(forecast: Forecast, end: int, came: bool, ends: tuple[float, float] = (0.1, 0.9)) -> float:
+    """1 where the time lies in an interval, by default that of 80 %, 0 where not; NaN where that is not known.
 
     >>> inside_interval(Forecast(0, 0.5, 100, {0.1: 50.0, 0.9: 500.0}, 1), 200, True)
     1.0
     """
-    low, high = forecast.quantiles.get(0.1), forecast.quantiles.get(0.9)
+    low, high = (forecast.quantiles.get(level) for level in ends)
     left = end - forecast.step
     if low is None or high is None:
         return float("nan")

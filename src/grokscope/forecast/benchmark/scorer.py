@@ -17,12 +17,13 @@ import numpy as np
 
 from grokscope.errors import require
 from grokscope.forecast.benchmark.alarms import score_alarms
+from grokscope.forecast.benchmark.calibration import Calibration, calibration_of
 from grokscope.forecast.benchmark.causal import is_same, predict_at
+from grokscope.forecast.benchmark.cell_means import Score, Summed, mean_over_cells
 from grokscope.forecast.benchmark.probabilities import brier, crps, inside_interval
 from grokscope.forecast.benchmark.ranking import auroc, concordance, urgency
 from grokscope.forecast.cases import Case, cell_medians
 from grokscope.forecast.forecast import Forecast, Forecaster
-from grokscope.shapes import Float
 
 __all__ = [
     "FALSE_ALARMS",
@@ -44,31 +45,10 @@ FALSE_ALARMS = (0.01, 0.05, 0.1)
 FEWEST_PAIRS = 3  # comparable pairs of a cell
 ALARM_STEPS = 50  # steps at which alarms are looked for, evenly; a run's alarm is as exact as these
 FIRST = 200  # step at which errors and probabilities are scored
-RESAMPLES = 1000
 ASKED_AGAIN = 30  # questions of each fold
 FARTHEST = 1.0  # relative error of a forecast that says never, and at most
 
 Pairs = list[tuple[Case, Forecast]]
-Summed = tuple[float, float]  # of a cell: sum, weight
-
-
-@dataclass(frozen=True)
-class Score:
-    """A mean over cells, with its interval."""
-
-    value: float
-    """NaN where nothing could be compared."""
-    low: float
-    """Lower end of the 95 % interval."""
-    high: float
-    """Upper end."""
-    cells: int
-    """Cells behind it."""
-
-    def __str__(self) -> str:
-        if np.isnan(self.value):
-            return "–"
-        return f"{self.value:.2f}" + ("" if np.isnan(self.low) else f" [{self.low:.2f}, {self.high:.2f}]")
 
 
 @dataclass(frozen=True)
@@ -83,6 +63,8 @@ class Scores:
     """Such as `concordance at 25 %`, `coverage at 5 %`, `error over floor at 50 %`."""
     runs: int
     """Runs that were scored."""
+    calibration: Calibration | None = None
+    """Whether its probabilities and intervals mean what they say."""
 
 
 def score_forecaster(forecaster: Forecaster, cases: Sequence[Case]) -> Scores:
@@ -136,7 +118,7 @@ def score_folds(
         values |= {f"{name} at {share:.0%}": one for name, one in ranked.items()}
     values |= _probability_scores(timed, other_seed_medians(cases))
     values |= _alarm_scores(cases, curves, medians)
-    return Scores(name, tier, values, len(cases))
+    return Scores(name, tier, values, len(cases), calibration_of(timed))
 
 
 def _ask_again(forecaster: Forecaster, asked: Pairs) -> None:
@@ -311,20 +293,3 @@ def _alarm_scores(
         found[f"coverage at {level:.0%}"] = mean_over_cells(covered)
         found[f"lead at {level:.0%}"] = mean_over_cells(leads)
     return found
-
-
-def mean_over_cells(cells: Sequence[Summed]) -> Score:
-    """Σ sums / Σ weights, with the percentiles of that over resamples of cells.
-
-    >>> print(mean_over_cells([(8.0, 10.0), (5.0, 5.0)]))
-    0.87 [0.80, 1.00]
-    """
-    known = np.array([cell for cell in cells if cell[1] > 0]).reshape(-1, 2)
-    if not len(known):
-        return Score(float("nan"), float("nan"), float("nan"), 0)
-    rng = np.random.default_rng(0)
-    drawn: Float[np.ndarray, "resamples cells two"] = known[rng.integers(len(known), size=(RESAMPLES, len(known)))]
-    sums = drawn.sum(axis=1)
-    low, high = np.quantile(sums[:, 0] / sums[:, 1], [0.025, 0.975])
-    total = known.sum(axis=0)
-    return Score(float(total[0] / total[1]), float(low), float(high), len(known))

@@ -6,12 +6,14 @@ from grokscope.studies.run_set import RunSet
 
 __all__ = ["STUDY"]
 
-OPTIONS = {"stop_after_grokking": 2000, "keep": "none", "signals": True}
+OPTIONS = {"stop_after_grokking": 2000, "keep": "none", "signals": True, "tier_signals": True}
+SPEED = 3.0  # most models have one layer of width 64, an eighth of the operations of the paper's model
 SPLITS = tuple(  # parts of one split only, so that development is trained before test
     RunSet(
         split,
         {name: runs for name, runs in EXPERIMENTS.items() if name.startswith(split)},
         plan_options=OPTIONS,
+        speed=SPEED,
     )
     for split in ("development", "test")
 )

@@ -12,16 +12,40 @@ from itertools import product
 from typing import Literal
 
 from grokscope.specs import Architecture, Cadence, RunSpec, Training
+from grokscope.specs.norm_hold import NormHold
 
-__all__ = ["CELLS", "CollectionCell", "Split"]
+__all__ = ["CELLS", "RECORDED", "CollectionCell", "Split"]
 
 Split = Literal["development", "test"]
 CLOCK = 3.4  # ∫ηλ dt at which half of the development runs have grokked
 TIMES = 5  # budgets over the time that this gives
 LEAST, MOST = 6_000, 40_000  # steps of a budget
+HELD_FROM = 200  # the step at which a norm is frozen, about when runs have memorised
 EVERY = 50  # steps between evaluations of quick runs
 SMALL = Architecture(layers=1, width=64, heads=4, mlp_width=256)
 MLP = Architecture(kind="mlp", layers=1, activation="relu", mlp_width=256)
+RECORDED: dict[int, tuple[str, ...]] = {
+    0: ("weight_decay",),
+    1: ("train_loss", "train_accuracy"),
+    2: (
+        *("norm", "norm_unembed", "update_norm", "update_cosine"),
+        *("embedding_rank", "embedding_entropy", "logit_map_fsd", "logit_map_rank", "singular_participation"),
+    ),
+    3: (
+        *("output_entropy_train", "train_margin"),
+        *("train_fsd", "train_rank", "train_spectral_entropy", "train_share"),
+    ),
+    4: ("output_entropy", "output_entropy_validation", "input_fsd", "input_rank"),
+    5: (
+        *("validation_loss", "validation_accuracy", "fsd", "fsd_mode", "rank", "answer_share"),
+        *("spectral_entropy", "restricted_logit_loss"),
+    ),
+}
+"""Tier → the columns that every evaluation of a transformer on pairs has, beside the norms of its other blocks."""
+OF_PAIRS = frozenset(
+    {*RECORDED[4][2:], *RECORDED[2][4:8], "restricted_logit_loss"}  # the logits' modes, too, are modes of symbols
+)
+"""Those among them that only tables of pairs have: bits have no modes of symbols."""
 TEST_SHARE = 0.25  # of the cells of development families, by a digest of their names
 
 
@@ -129,6 +153,8 @@ def _negative() -> Iterator[CollectionCell]:
         for task in ("latin97", "random97"):
             spec = _spec(task, 0.4, decay)
             yield CollectionCell(f"{task}-w{decay:g}", spec, "negative", "no structure to find")
+        held = replace(_spec("add_mod97", 0.4, decay), norm_hold=NormHold(start=HELD_FROM))
+        yield CollectionCell(f"norm-held-w{decay:g}", held, "negative", "norm frozen")
         spec = _spec("add_mod97", 0.08, decay)
         yield CollectionCell(f"little-data-w{decay:g}", spec, "negative", "too little data")
     for task in ("add_mod97", "mult_mod97"):

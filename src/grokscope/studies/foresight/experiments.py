@@ -14,9 +14,12 @@ from grokscope.studies.foresight.bisection import next_fraction
 from grokscope.studies.foresight.cells import CELLS, CollectionCell, Split
 from grokscope.studies.run_set import Precision, Runs
 
-__all__ = ["BOUNDARIES", "EXPERIMENTS", "planned_runs", "quick_runs"]
+__all__ = ["BOUNDARIES", "EXPERIMENTS", "KINDS", "kind_runs", "planned_runs", "probe_runs", "quick_runs"]
 
+Probes = Mapping[str, Mapping[float, float]]
 SEEDS, PROBES = 28, 8
+KINDS = ("boundary", "quick", "negative", "slow")
+"""In the order in which they are trained: what measures a forecaster most comes first."""
 BOUNDARIES = Path(__file__).with_name("boundaries.json")
 """What the probes have shown: cell → train fraction → share of its seeds that grokked."""
 
@@ -43,21 +46,36 @@ def _runs_of_cell(cell: CollectionCell, probes: Mapping[float, float], n_seeds: 
     }
 
 
-def _experiment(split: Split, kind: str) -> Callable[[int | None, Precision], Runs]:
-    def runs(n_seeds: int | None, precision: Precision) -> Runs:
-        probes, found = known_probes(), dict[str, RunSpec]()
-        for cell in CELLS.values():
-            if (cell.split, cell.kind) == (split, kind):
-                found |= _runs_of_cell(cell, probes.get(cell.name, {}), n_seeds)
-        return {name: replace(spec, precision=precision) for name, spec in found.items()}
+def kind_runs(split: Split, kind: str, probes: Probes, precision: Precision, n_seeds: int | None = None) -> Runs:
+    """All runs of one kind that are known once these probes are.
 
-    return runs
+    >>> len(kind_runs("development", "slow", {}, "tf32")) == 3 * SEEDS
+    True
+    """
+    found = dict[str, RunSpec]()
+    for cell in CELLS.values():
+        if (cell.split, cell.kind) == (split, kind):
+            found |= _runs_of_cell(cell, probes.get(cell.name, {}), n_seeds)
+    return {name: replace(spec, precision=precision) for name, spec in found.items()}
+
+
+def probe_runs(split: Split, probes: Probes, precision: Precision) -> Runs:
+    """The runs of every probe of the boundary so far and of the next ones.
+
+    >>> len(probe_runs("development", {}, "tf32")) % PROBES
+    0
+    """
+    return kind_runs(split, "boundary", probes, precision, PROBES)
+
+
+def _experiment(split: Split, kind: str) -> Callable[[int | None, Precision], Runs]:
+    return lambda n_seeds, precision: kind_runs(split, kind, known_probes(), precision, n_seeds)
 
 
 EXPERIMENTS: Mapping[str, Callable[[int | None, Precision], Runs]] = {
     f"{split}-{kind}": _experiment(split, kind)
     for split in ("development", "test")
-    for kind in ("quick", "slow", "boundary", "negative")
+    for kind in KINDS
     if any((cell.split, cell.kind) == (split, kind) for cell in CELLS.values())
 }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grokscope.files import write_json
 from grokscope.forecast.benchmark import Seal, seal_cells
-from grokscope.forecast.load import FITTED, TIER_FILES
+from grokscope.forecast.load import FITTED, TIER_FILES, fitted_tiers
 from grokscope.runs.record_files import records_at
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
@@ -45,7 +45,7 @@ def present_seal() -> Seal:
     >>> len(present_seal().forecasters)
     4
     """
-    texts = {f"tier-{tier}": (FITTED / name).read_text(encoding="utf-8") for tier, name in TIER_FILES.items()}
+    texts = {f"tier-{tier}": (FITTED / TIER_FILES[tier]).read_text(encoding="utf-8") for tier in fitted_tiers()}
     return seal_cells(planned_runs("test").values(), texts)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from grokscope.view.charts.style import HUES
 from grokscope.view.page.detail import ablation_rows, detail_or_reason, featured
+from grokscope.view.page.fans import fanned_names, fans_of
 from grokscope.view.page.laws import forks_of
 from grokscope.view.page.method import marks, method_of
 from grokscope.view.page.nulls import null_bands
@@ -74,7 +75,9 @@ def embedded_data(
 def _rows(source: Source) -> list[dict[str, Any]]:
     """A row for each run; copies of one run in folders of different names get different links."""
     seen: Counter[str] = Counter()
-    rows = [row_of(run) for run in source.runs]
+    wanted = fanned_names(source.runs)
+    fans = fans_of(run for run in source.runs if run.name in wanted)
+    rows = [row_of(run) | {"forecast": fans.get(run.name)} for run in source.runs]
     for row in sorted(rows, key=lambda row: not row["name"].endswith(row["id"])):  # its own folder first
         seen[row["id"]] += 1
         row["link"] = row["id"] if seen[row["id"]] == 1 else f"{row['id']}-{seen[row['id']]}"

@@ -16,7 +16,7 @@ __all__ = ["MARK", "page_of", "page_with", "write_page"]
 MARK = b"<!doctype html>\n<!-- a grokscope report -->"
 DATA = ("dom", "data", "state", "filter", "pooling", "columns")
 PLOTS = ("marks", "axes", "figure")
-SECTIONS = ("claims", "overview", "runs", "inside", "run", "forks", "groups", "method")
+SECTIONS = ("claims", "overview", "runs", "inside", "fan", "run", "forks", "groups", "method")
 SCRIPTS = (*DATA, *PLOTS, *SECTIONS, "main")
 
 

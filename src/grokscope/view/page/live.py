@@ -18,6 +18,7 @@ from grokscope.runs.index import Stamp, stamp_files
 from grokscope.runs.pace import Pace
 from grokscope.runs.store import Store
 from grokscope.view.page.embedded import COLUMNS, embedded_data
+from grokscope.view.page.fans import fanned_names, fans_of
 from grokscope.view.page.html import page_with
 from grokscope.view.page.rows import row_of
 from grokscope.view.page.sources import ShownRun, read_runs, source_of, wanted_names
@@ -48,6 +49,7 @@ class Watch:
         self.path, self.title = path, title
         self.seen: dict[str, Stamp] = {}
         self.sent: dict[str, ShownRun] = {}
+        self.forecast: frozenset[str] = frozenset()
         self.problems: set[str] = set()
         self.pace = Pace()
         self.progress = ""
@@ -66,7 +68,7 @@ class Watch:
             before = self.sent.get(run.name)
             self.is_stale |= before is None or run.is_finished or before.is_finished
             if before is not None:  # the others are in what is sent again
-                more.append(_news(before, run))
+                more.append(_news(before, run, run.name in self.forecast))
                 self.sent[run.name] = run
         if self.is_stale and time.monotonic() >= self.wait_until:
             return self._everything() + self._progress(time.time())
@@ -105,14 +107,15 @@ class Watch:
         except InputError:  # nothing yet
             return []
         self.sent, self.problems = {run.name: run for run in source.runs}, {*source.problems}
+        self.forecast = fanned_names(source.runs)
         embedded = embedded_data(source)
         now = time.monotonic()
         self.wait_until, self.is_stale = now + (now - start) / SHARE, False
         return [("all", json.dumps(embedded))]
 
 
-def _news(before: ShownRun, now: ShownRun) -> dict[str, Any]:
-    """The run's row, how many evaluations stay, and those that follow."""
+def _news(before: ShownRun, now: ShownRun, is_forecast: bool) -> dict[str, Any]:
+    """The run's row with its forecasts, how many evaluations stay, and those that follow."""
     old, new = before.record.evaluations, now.record.evaluations
     shared = min(len(old.get("step", ())), len(new.get("step", ())))
     names = [name for name in ("step", *COLUMNS) if name in new]
@@ -121,7 +124,8 @@ def _news(before: ShownRun, now: ShownRun) -> dict[str, Any]:
     )
     evaluations = {name: [None if x != x else x for x in new[name][keep:]] for name in names} or {"step": []}
     row = {key: None if isinstance(value, float) and value != value else value for key, value in row_of(now).items()}
-    return {"row": row, "keep": keep, "evaluations": evaluations}
+    ahead = {"forecast": fans_of([now]).get(now.name)} if is_forecast else {}
+    return {"row": row | ahead, "keep": keep, "evaluations": evaluations}
 
 
 def _same(old: list[Any], new: float | int) -> bool:

@@ -82,6 +82,7 @@ function toldShare(row) {
 
 const run = {
   ...insideNetwork,
+  ...forecastOfRun,
   title: "A run",
   build() {
     this.heading = h("h1");
@@ -141,6 +142,7 @@ const run = {
       ),
       this.unread,
       h("p", { class: "note" }, HINT),
+      this.buildFan(about),
       this.detail,
       this.noDetail,
       this.ablation,
@@ -175,6 +177,7 @@ const run = {
     }
     this.tell(row);
     this.curves(row);
+    this.ahead(row);
     this.inside(row);
     this.ablated(row);
   },
