@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from steering_runs import evidence, planted, record
 
+from grokscope.cli import run
 from grokscope.errors import InputError
-from grokscope.runs.packing import unpack_records
+from grokscope.runs.packing import save_records, unpack_records
 from grokscope.runs.records import RunRecord
+from grokscope.specs import Membership
 from grokscope.studies import find_study, judge
 from grokscope.studies.message import write_message
 from grokscope.studies.rule import Verdict
@@ -25,7 +27,7 @@ from grokscope.studies.steering.comparisons import geometric_mean_ratio, standin
 from grokscope.studies.steering.device_time import device_seconds, evaluation_cost, orthogonalization
 from grokscope.studies.steering.experiments import CELLS, RECIPE, TUNING_TASKS, UNSEEN, without_parts
 from grokscope.studies.steering.quantities import choose_settings, outcome, stable_time
-from grokscope.studies.steering.seconds import read_speed, save_speed, update_of
+from grokscope.studies.steering.seconds import Speed, read_speed, save_speed, update_of
 from grokscope.view.charts.figure import Figure
 from grokscope.view.table import Table
 
@@ -320,6 +322,33 @@ def test_every_table_and_figure_is_made_of_what_is_there(choice_file: Path, tmp_
     numeric = [cell for row in rows for cell in row[3:] if isinstance(cell.ours, float)]
     assert all(cell.quantity for cell in numeric)
     assert len(STUDY.items["fig-decay"].build(full).panels) == len(UNSEEN) + len(TUNING_TASKS)
+
+
+def test_the_whole_page_is_written_from_packed_runs(choice_file: Path, tmp_path: Path) -> None:
+    """Two cells of every experiment, packed as parts are: by the command, to figures, claims, message and page."""
+    places = ("S5, base/AdamW/", "S5, base/Muon, let go/", "add mod71, base/", "A5, base/")
+    full = finished(good, always(2000.0))
+    packed = tmp_path / "packed"
+    packed.mkdir()
+    for experiment in STUDY.experiments:
+        own = {name: one for name, one in full.experiment(experiment).items() if name.startswith(places)}
+        known = [
+            parts.slim(replace(one, made_for=(Membership("steering", experiment, name),))) for name, one in own.items()
+        ]
+        save_records(packed / f"{experiment}.records.gz", known)
+    seconds = {update_of(run): 4e-5 * (1.5 if "muon" in name else 1) for name, run in speed.timed_runs().items()}
+    save_speed(Speed(seconds, "a device, up to 512 runs at once", {"commit": "planted"}), packed / "speed.json")
+    command = ["reproduce", "steering", "--remake", "--from", str(packed), "--out", str(tmp_path / "results")]
+    assert run(command) == 0
+    page = (tmp_path / "results" / "RESULTS.md").read_text()
+    assert "**One recipe without tuning per task generalises stably** 4.0" in page
+    assert (
+        "speed-up in device-seconds against AdamW | 2.67" in page
+    )  # four times as soon, at 1.5 times the cost of a step
+    verdict_of = {row["name"]: row["verdict"] for row in json.loads((tmp_path / "results" / "claims.json").read_text())}
+    assert set(verdict_of.values()) == {"reproduced"}
+    drawn = (tmp_path / "results" / "figures" / "fig-decay.csv").read_text()
+    assert "Muon, let go, 2 runs" in drawn
 
 
 def test_speeds_are_measured_by_update_and_read_again(tmp_path: Path) -> None:

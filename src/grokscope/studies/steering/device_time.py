@@ -4,7 +4,7 @@ The speeds are those of the paper's model with AdamW in TF32, evaluated every 10
 """
 
 from collections.abc import Hashable, Iterable, Sequence
-from math import ceil
+from math import ceil, inf
 from typing import NamedTuple
 
 from grokscope.jobs.stacks import MOST_SLOTS, stack_key
@@ -75,7 +75,7 @@ def training_cost(run: RunSpec) -> float:
     >>> training_cost(RunSpec())
     0.91
     """
-    found = _forward(run) * cohort_key(run).batch / (_forward(PAPER) * cohort_key(PAPER).batch)
+    found = float(_forward(run) * cohort_key(run).batch / (_forward(PAPER) * cohort_key(PAPER).batch))
     found += orthogonalization(run) / FLOP + CHANGED_GRADIENT * (run.training.gradient != "plain")
     return (1 - EVALUATION) * found
 
@@ -87,7 +87,7 @@ def evaluation_cost(run: RunSpec) -> float:
     0.09
     """
     rows = _forward(run) * named_task(run.task).rows / (_forward(PAPER) * named_task(PAPER.task).rows)
-    return EVALUATION * rows * PAPER_EVERY / run.measurements.every
+    return EVALUATION * rows * PAPER_EVERY / (run.measurements.every or inf)
 
 
 def orthogonalization(run: RunSpec) -> float:
