@@ -30,6 +30,7 @@ from grokscope.studies.steering.quantities import choose_settings, outcome, stab
 from grokscope.studies.steering.seconds import Speed, read_speed, save_speed, update_of
 from grokscope.view.charts.figure import Figure
 from grokscope.view.table import Table
+from scripts import DOCS
 
 BEST = {ADAMW: "λ = 3", "Muon, let go": "λ = 5, η = 0.02"}
 
@@ -88,6 +89,20 @@ def test_every_family_has_twelve_different_settings_and_eight_seeds_on_the_two_t
     assert {run.task for run in runs.values()} == set(TUNING_TASKS) == {"add_mod97", "S5"}
     assert not {run.seeds.split for run in runs.values()} & set(range(1000))
     assert {frozenset(run.evaluation_steps) for run in runs.values()} == {frozenset(range(0, 5001, 50))}
+
+
+def test_the_page_names_every_family_task_and_claim() -> None:
+    page = " ".join((DOCS / "studies" / "steering.md").read_text(encoding="utf-8").split())
+    assert all(claim.statement in page for claim in STUDY.claims)
+    table = page[page.index("## The arms") : page.index("## The tasks")]
+    assert [family for family in FAMILIES if family not in table] == []
+    for cell in CELLS.values():
+        row = page[page.index(f"| `{cell.task}` | {'yes' if cell.task in TUNING_TASKS else 'no'} |") :].partition(
+            " | `"
+        )[0]
+        assert f"| {cell.budget:,} |" in row
+        if cell.condition != "other model":
+            assert f"{cell.train_fraction:g} of the rows" in row
 
 
 def test_unseen_tasks_are_others_than_the_tuned_ones_and_those_of_the_lead() -> None:
