@@ -335,6 +335,15 @@ def test_a_training_set_that_is_not_learnt_is_named_once(seen: dict[str, float],
     assert not warns or re.match(warns, str(found[0].message))
 
 
+def test_what_was_let_go_is_not_called_too_strong() -> None:
+    steering = Steering(mlp())
+    steering.observe(0.2, validation_accuracy=0.99, step=1000)
+    steering.decide()
+    steering.observe(0.2, validation_accuracy=0.99, step=2000)
+    steering.decide()  # a warning would be an error
+    assert steering.is_released
+
+
 def test_parameters_are_found_by_kind_in_other_peoples_models() -> None:
     found = {group: set(own) for group, own in group_parameters(attended()).items()}
     assert found["embedding"] == {"embed.weight"}

@@ -188,9 +188,9 @@ class Steering(Optimizer):
             _warn("steering has seen the norm alone: call observe(loss) before step()")
         self._warn_of_no_number(row)
         self.log.append({**row, "weight_decay": self.weight_decay})
-        if before < LEARNT_BY <= self.steps:
-            self._warn_unless_learnt()
         if not self.is_released:
+            if before < LEARNT_BY <= self.steps:
+                self._warn_unless_learnt()
             self._follow()
         return self.weight_decay
 
