@@ -47,7 +47,7 @@ ELSEWHERE = {
         "how-to/your-own-study.md",
     ),
 }
-LONG = {"steered_models.py": "how-to/steer.md"}  # minutes of an accelerator: not executed for the page, and no picture
+LONG = {"steered_models.py": "how-to/steer.md"}  # not executed for the page, and no picture
 COLUMNS = {  # of a log, and how a thumbnail names and colours them
     "train_accuracy": ("train accuracy", "train"),
     "validation_accuracy": ("validation accuracy", "validation"),
@@ -119,7 +119,7 @@ def page(stored: Mapping[str, Mapping[str, Any]]) -> str:
         title = first_line(name)
         lines.append(f"| [{name}.py](#{name.replace('_', '-')}) | {title} | ![{title}](images/gallery/{name}.svg) |")
     long = [f"[{file}](../examples/{file}): {first_line(Path(file).stem)} ([more]({LONG[file]}))." for file in LONG]
-    lines += ["", "Not executed for this page, because it takes minutes of an accelerator:", *long]
+    lines += ["", "Not executed for this page, because it takes a quarter of an hour:", *long]
     for name in SCRIPTS:
         made = stored[name]["provenance"]
         lines += [

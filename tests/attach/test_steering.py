@@ -7,6 +7,7 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
+import jaxtyping._decorator
 import pytest
 import torch
 from own_models import attended, pairs_of
@@ -266,6 +267,38 @@ def test_steering_that_sees_nothing_says_so() -> None:
         steering.step()
 
 
+def test_a_loss_that_is_no_number_is_named_once_at_the_callers_line_and_decides_nothing() -> None:
+    steering = Steering(mlp(), release=Release(at=("loss_rises",), every=1))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        for loss in (0.05, float("nan"), float("nan")):
+            steering.observe(loss)
+            steering.step()
+    (only,) = found
+    assert str(only.message) == "step 2: train_loss is nan, from which steering can decide nothing"
+    assert only.filename in (__file__, jaxtyping._decorator.__file__)  # around every method while testing
+    assert not steering.is_released
+
+
+@pytest.mark.parametrize("steps", [[10, 20, 30, 40], [7, 14, 21, 28, 35]])
+def test_steps_of_ones_own_may_pass_over_the_multiples_of_every(steps: list[int]) -> None:
+    steering = Steering(mlp(), release=replace(FAST.release, every=15))
+    for step in steps:
+        steering.observe(1.0, step=step)
+        steering.step()
+    assert len(steering.log) == (steps[-1] + 1) // 15
+
+
+def test_a_schedule_that_was_made_before_does_not_make_decay_stronger_than_was_asked_for() -> None:
+    model = mlp()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, step / 10))  # begins with lr 0
+    assert Steering(model, optimizer).param_groups[0]["weight_decay"] == pytest.approx(5e-3 / 0.01)
+    other = torch.optim.AdamW(model.parameters(), lr=0.01)
+    torch.optim.lr_scheduler.OneCycleLR(other, max_lr=0.02, total_steps=100)
+    assert Steering(model, other).param_groups[0]["weight_decay"] == pytest.approx(5e-3 / 0.02)
+
+
 def test_a_model_that_leaves_nothing_to_muon_is_named() -> None:
     shallow = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 2))
     with pytest.warns(UserWarning, match=r"no matrix between what reads the inputs and the head, so that Muon moves"):
@@ -300,6 +333,15 @@ def test_a_training_set_that_is_not_learnt_is_named_once(seen: dict[str, float],
             steering.decide()
     assert len(found) == bool(warns)
     assert not warns or re.match(warns, str(found[0].message))
+
+
+def test_what_was_let_go_is_not_called_too_strong() -> None:
+    steering = Steering(mlp())
+    steering.observe(0.2, validation_accuracy=0.99, step=1000)
+    steering.decide()
+    steering.observe(0.2, validation_accuracy=0.99, step=2000)
+    steering.decide()  # a warning would be an error
+    assert steering.is_released
 
 
 def test_parameters_are_found_by_kind_in_other_peoples_models() -> None:
@@ -367,14 +409,25 @@ def test_a_copy_goes_its_own_way() -> None:
     [
         (lambda: Steering(data()), "model must be a torch.nn.Module, got tuple"),
         (lambda: Steering(nn.ReLU()), "ReLU has no parameter to train"),
-        (lambda: Steering(mlp(), weight_decay=-1.0), "weight_decay must be at least 0, got -1.0"),
+        (lambda: Steering(mlp(), weight_decay=-1.0), "weight_decay must be at least 0 and below 1,000, got -1.0"),
+        (lambda: Steering(mlp(), weight_decay=1000.0), "weight_decay must be at least 0 and below 1,000, got 1000.0"),
+        (lambda: Steering(mlp(), weight_decay="strong"), "weight_decay must be a number, or a tensor with one, got 's"),
+        (lambda: Steering(mlp(), recipe="fast"), r"recipe must be a Recipe, such as grokscope.steering.FAST, got 'f"),
+        (lambda: Steering(mlp(), release=50), r"release must be a grokscope.specs.Release, got 50"),
+        (lambda: Steering(mlp(), 0.001), "optimizer must be a torch.optim.Optimizer, got float"),
+        (lambda: Steering(m := mlp(), Steering(m)), "the optimiser is steered already"),
+        (lambda: Steering(mlp(), torch.optim.AdamW(mlp().parameters())), "the optimiser moves no parameter of Sequent"),
         (lambda: Steering(mlp(), validation=0.3), "validation must be a function without arguments"),
         (lambda: Steering(m := mlp(), torch.optim.Rprop(m.parameters())), "Rprop has no weight decay to steer"),
         (
             lambda: Steering(m := mlp(), torch.optim.SGD(m.parameters(), lr=0.0)),
             "lr must be positive where steering begins, for it divides λ, got 0.0",
         ),
-        (lambda: Steering(mlp()).observe(validation_accuracy=97.0), "must be a share, from 0 to 1, got 97.0"),
+        (lambda: Steering(mlp()).observe(validation_accuracy=97.0), r"from 0 to 1 \(divide percent by 100\), got 97.0"),
+        (lambda: Steering(mlp()).observe(train_accuracy=-0.1), "train_accuracy must be a share, from 0 to 1, got -0.1"),
+        (lambda: Steering(mlp()).observe(torch.ones(3)), "loss must be a number, or a tensor with one, got tensor"),
+        (lambda: Steering(mlp()).observe(0.1, step="x"), "a step must be a whole number, at least 0, got 'x'"),
+        (lambda: Steering(mlp(), validation=lambda: None).decide(), "validation must give an accuracy, got None"),
         (lambda: Steering(mlp()).observe("x"), "loss must be a number, or a tensor with one, got 'x'"),
         (
             lambda: Steering(mlp()).observe(train_accuracy=torch.ones(2)),

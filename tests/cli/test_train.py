@@ -324,3 +324,19 @@ def test_a_recipe_changes_the_optimiser_and_what_lets_go_and_options_override_it
     again = planned_again("train add_mod7 --recipe fast --weight-decay 3 --optimizer adamw --seeds 0:2")
     assert {(run.training.optimizer, run.training.weight_decay) for run in again} == {("adamw", 3.0)}
     assert {run.release for run in again} == {fast.release}
+
+
+def test_the_fast_recipe_trains_lets_go_and_says_when_and_why(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = (
+        "train parity_n8_k1 --kind mlp --mlp-width 32 --train-fraction 0.8 --recipe fast --steps 150 --out runs/fast"
+    )
+    assert run(words(command)) == 0
+    assert re.search(r"grokked at step \d+ .*let go to 1 at step \d+ because it generalised", capsys.readouterr().out)
+    assert run(words("show runs/fast parity_n8_k1_s0 --json")) == 0
+    facts = json.loads(capsys.readouterr().out)
+    grokked = next(row["step"] for row in facts["log"] if row["validation_accuracy"] >= 0.95)
+    assert [row["weight_decay"] for row in facts["log"]] == [
+        5.0 if row["step"] <= grokked else 1.0 for row in facts["log"]
+    ]
+    (change,) = facts["outcome"]["control"]["changes"]
+    assert change == {"step": grokked, "weight_decay": 1.0, "reason": "generalization"}

@@ -17,14 +17,16 @@ Plan = Callable[[str, str, int], float]
 
 
 def record(spec: RunSpec, grok: float, falls_at: float = inf, failed_at: int | None = None) -> RunRecord:
-    """A run that groks at a step and, from another on, has lost everything."""
+    """A run that groks at a step and, from another on, has lost everything; strong decay is let go at grokking."""
+    strong = float(spec.training.weight_decay or 0.0)
+    later = strong if spec.release is None else spec.release.weight_decay
     steps = list(range(0, spec.training.steps + 1, spec.measurements.every))
     validation = [1.0 if grok <= step < falls_at else 0.1 for step in steps]
     log: dict[str, Any] = {
         "step": steps,
         "train_accuracy": [1.0] * len(steps),
         "validation_accuracy": validation,
-        "weight_decay": [float(spec.training.weight_decay or 0.0)] * len(steps),
+        "weight_decay": [later if step > grok else strong for step in steps],
         "norm": [50.0] * len(steps),
     }
     ending = "diverged" if failed_at else "grokked" if grok < inf else "never"

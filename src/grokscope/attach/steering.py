@@ -1,5 +1,6 @@
 """Somebody else's model, trained so that it groks soon: strong decay, let go in time, in any PyTorch loop."""
 
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -10,19 +11,23 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from grokscope.attach.arguments import plain_step
 from grokscope.attach.decoupled_decay import step_decoupled
 from grokscope.attach.parameter_groups import group_parameters
+from grokscope.attach.steered_optimizers import begin_rate, recipe_optimizers, reject_foreign
 from grokscope.errors import InputError, require, shown
 from grokscope.specs import Release
-from grokscope.steering import FAST, Muon, Recipe, ReleasePhase, released
+from grokscope.steering import FAST, Recipe, ReleasePhase, released
 
 __all__ = ["Steering"]
 
 Row = dict[str, Any]
 UNIT = 1e-3  # each step multiplies a decayed parameter by 1 − 10⁻³λ
+MOST = 1 / UNIT  # λ at which a single step leaves nothing
 LEARNT_BY = 2000  # steps after which a training set that is not learnt is worth a warning
 WITHOUT_VALIDATION: tuple[Any, ...] = ("norm_slows", "accuracy_breaks", "loss_rises")
 BREAKS = (ReleasePhase.ACCURACY_BREAKS, ReleasePhase.LOSS_RISES)
+PLACES = ("grokscope.", "torch.")  # whose lines no warning names: it is the caller's that can be changed
 
 
 class Steering(Optimizer):
@@ -31,9 +36,10 @@ class Steering(Optimizer):
     In place of your optimiser, `steering = Steering(model)`: Muon moves the matrices, AdamW everything else. Around
     yours, `Steering(model, optimizer)`: its updates stay as they are, and only its weight decay is steered. λ is
     written so that each step multiplies a decayed parameter by 1 − 10⁻³λ, whatever the learning rate: the weight decay
-    of a group is 10⁻³λ / lr, with the lr that the group has when steering begins; a schedule of lr scales decay with
-    it. So does every optimiser: where its own decay would go through its moments (Adam, SGD with momentum), the
-    parameters are multiplied by 1 − lr · weight_decay here, before its step, as AdamW does.
+    of a group is 10⁻³λ / lr, with the lr that the group has when steering begins (of a schedule that was made before,
+    the largest that it has noted); a schedule of lr scales decay with it. So does every optimiser: where its own decay
+    would go through its moments (Adam, SGD with momentum), the parameters are multiplied by 1 − lr · weight_decay here,
+    before its step, as AdamW does.
 
     Every `every` steps it decides by what it has seen: the mean train loss, the norm, and train and validation accuracy
     where they are given. It lets go at generalisation; without any validation when the norm, which fell, hardly falls
@@ -55,11 +61,11 @@ class Steering(Optimizer):
     def __init__(
         self,
         model: Any,
-        optimizer: Optimizer | None = None,
+        optimizer: Any = None,
         *,
-        recipe: Recipe = FAST,
-        weight_decay: float | None = None,
-        release: Release | None = None,
+        recipe: Any = FAST,
+        weight_decay: Any = None,
+        release: Any = None,
         validation: Any = None,
         own_muon: bool = False,
     ) -> None:
@@ -76,22 +82,25 @@ class Steering(Optimizer):
         """
         require(isinstance(model, nn.Module), f"model must be a torch.nn.Module, got {type(model).__name__}")
         require(validation is None or callable(validation), "validation must be a function without arguments")
+        require(isinstance(recipe, Recipe), "recipe must be a Recipe, such as grokscope.steering.FAST", recipe)
+        require(release is None or isinstance(release, Release), "release must be a grokscope.specs.Release", release)
+        require(not isinstance(optimizer, Steering), "the optimiser is steered already")
+        reject_foreign(optimizer, model)
         self.model, self.recipe, self.validation = model, recipe, validation
-        self.strong = recipe.weight_decay if weight_decay is None else float(weight_decay)
-        require(isfinite(self.strong) and self.strong >= 0, "weight_decay must be at least 0", weight_decay)
+        self.strong = recipe.weight_decay if weight_decay is None else _number(weight_decay, "weight_decay")
+        require(0 <= self.strong < MOST, "weight_decay must be at least 0 and below 1,000", weight_decay)
         base = recipe.release if release is None else release
         self.release = base if release else replace(base, at=tuple(dict.fromkeys((*base.at, *WITHOUT_VALIDATION))))
         names = group_parameters(model)
         self.parameter_names = {group: tuple(own) for group, own in names.items()}
         require(any(names.values()), f"{type(model).__name__} has no parameter to train")
         if optimizer is None and not names["matrix"]:
-            warnings.warn(
+            _warn(
                 f"{type(model).__name__} has no matrix between what reads the inputs and the head, so that Muon moves "
                 f"nothing and AdamW everything, at lr {recipe.learning_rate:g}; around an optimiser that you know to "
-                "learn it: Steering(model, optimizer)",
-                stacklevel=2,
+                "learn it: Steering(model, optimizer)"
             )
-        self.optimizers = [optimizer] if optimizer is not None else _made(names, recipe, own_muon)
+        self.optimizers = [optimizer] if optimizer is not None else recipe_optimizers(names, recipe, own_muon)
         groups = [group for one in self.optimizers for group in one.param_groups]
         decayed = [group for group in groups if "weight_decay" in group]
         require(decayed, f"{type(self.optimizers[0]).__name__} has no weight decay to steer")
@@ -101,19 +110,17 @@ class Steering(Optimizer):
         self._losses = 0
         super().__init__(groups, {})
         self._share()
-        own = max(float(group["weight_decay"]) * float(group.get("lr") or 0.0) for group in decayed) / UNIT
+        rates = [begin_rate(group) for group in decayed]
+        own = max(float(group["weight_decay"]) * rate for group, rate in zip(decayed, rates, strict=True)) / UNIT
         if optimizer is not None and own > self.strong * (1 + 1e-6):
-            warnings.warn(
+            _warn(
                 f"your optimiser decays by λ = {own:.3g} (1000 · lr · weight_decay), and steering begins with less, "
-                f"λ = {self.strong:g}; to begin with yours: Steering(model, optimizer, weight_decay={own:.3g})",
-                stacklevel=2,
+                f"λ = {self.strong:g}; to begin with yours: Steering(model, optimizer, weight_decay={own:.3g})"
             )
         has_decay = any(float(group["weight_decay"]) > 0 for group in decayed)
-        for group in decayed:  # a group that is spared decay stays so, unless all are
-            rate = group.get("lr") or 0.0
-            require(float(rate) > 0, "lr must be positive where steering begins, for it divides λ", group.get("lr"))
+        for group, rate in zip(decayed, rates, strict=True):  # a group that is spared decay stays so, unless all are
             is_steered = optimizer is None or not has_decay or float(group["weight_decay"]) > 0
-            group["decay_per_unit"] = UNIT / float(rate) if is_steered else 0.0
+            group["decay_per_unit"] = UNIT / rate if is_steered else 0.0
         self._set(self.strong)
 
     @property
@@ -130,7 +137,7 @@ class Steering(Optimizer):
         return bool(self.decisions) and bool(self.decisions[-1]["is_final"])
 
     def observe(
-        self, loss: Any = None, *, train_accuracy: Any = None, validation_accuracy: Any = None, step: int | None = None
+        self, loss: Any = None, *, train_accuracy: Any = None, validation_accuracy: Any = None, step: Any = None
     ) -> None:
         """Say what was seen since the last step: each is optional, a number or a tensor with one.
 
@@ -138,14 +145,16 @@ class Steering(Optimizer):
         of steps taken here.
         """
         if loss is not None:
-            self._loss = self._loss + (loss.detach() if isinstance(loss, Tensor) else _number(loss, "loss"))
+            is_single = isinstance(loss, Tensor) and loss.numel() == 1
+            self._loss = self._loss + (loss.detach().reshape(()) if is_single else _number(loss, "loss"))
             self._losses += 1
         for name, value in (("train_accuracy", train_accuracy), ("validation_accuracy", validation_accuracy)):
             if value is not None:
                 number = _number(value, name)
-                require(not number > 1, f"{name} must be a share, from 0 to 1", number)
+                require(not number < 0, f"{name} must be a share, from 0 to 1", number)
+                require(not number > 1, f"{name} must be a share, from 0 to 1 (divide percent by 100)", number)
                 self._seen[name] = number
-        self.steps = self.steps if step is None else int(step)
+        self.steps = self.steps if step is None else plain_step(step)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step of the optimiser inside, and every `every` steps a decision; a closure's loss is observed."""
@@ -158,7 +167,8 @@ class Steering(Optimizer):
         for one in self.optimizers:
             step_decoupled(one)
         self.steps += 1
-        if self.steps % self.release.every == 0:
+        before = self.log[-1]["step"] if self.log else 0
+        if self.steps // self.release.every > before // self.release.every:  # steps of yours may pass over a multiple
             self.decide()
         return loss
 
@@ -166,18 +176,21 @@ class Steering(Optimizer):
         """Log what was seen, and set λ by it; λ from now on. `step` calls it when it is due."""
         if self.validation is not None:
             with torch.no_grad():
-                self.observe(validation_accuracy=self.validation())
+                accuracy = self.validation()
+            require(accuracy is not None, "validation must give an accuracy, got None")
+            self.observe(validation_accuracy=accuracy)
         row: Row = {"step": self.steps, "norm": self._norm(), **self._seen}
         if self._losses:
             row["train_loss"] = float(self._loss) / self._losses
         self._seen, self._loss, self._losses = {}, 0.0, 0
         before = self.log[-1]["step"] if self.log else 0
         if not self.log and row.keys() <= {"step", "norm"}:
-            warnings.warn("steering has seen the norm alone: call observe(loss) before step()", stacklevel=3)
+            _warn("steering has seen the norm alone: call observe(loss) before step()")
+        self._warn_of_no_number(row)
         self.log.append({**row, "weight_decay": self.weight_decay})
-        if before < LEARNT_BY <= self.steps:
-            self._warn_unless_learnt()
         if not self.is_released:
+            if before < LEARNT_BY <= self.steps:
+                self._warn_unless_learnt()
             self._follow()
         return self.weight_decay
 
@@ -240,11 +253,16 @@ class Steering(Optimizer):
             self.decisions.append({**decided, "is_final": phase.is_sign})
             self._set(found.weight_decay)
             if phase in BREAKS:
-                warnings.warn(
+                _warn(
                     f"step {self.steps}: {phase}; weight decay is let go from λ = {was:g} to "
-                    f"{found.weight_decay:g} before more is lost",
-                    stacklevel=4,
+                    f"{found.weight_decay:g} before more is lost"
                 )
+
+    def _warn_of_no_number(self, row: Row) -> None:
+        """Once for each thing that is seen: what is not finite is logged, and is a sign of nothing."""
+        for name, value in row.items():
+            if not isfinite(value) and all(isfinite(one.get(name, 0.0)) for one in self.log):
+                _warn(f"step {row['step']}: {name} is {value}, from which steering can decide nothing")
 
     def _warn_unless_learnt(self) -> None:
         """Strong decay that keeps a model from learning its training set cannot make it generalise."""
@@ -254,10 +272,9 @@ class Steering(Optimizer):
         if is_learnt or max(accuracies, default=0.0) >= self.release.memorized or not (losses or accuracies):
             return
         seen = f"train accuracy {accuracies[-1]:.2f}" if accuracies else f"train loss {losses[-1]:.2g}"
-        warnings.warn(
+        _warn(
             f"step {self.steps}: the training set is not learnt ({seen}); if that no longer improves, "
-            f"λ = {self.weight_decay:g} is too strong for this model: give a smaller weight_decay",
-            stacklevel=4,
+            f"λ = {self.weight_decay:g} is too strong for this model: give a smaller weight_decay"
         )
 
     def _set(self, weight_decay: float) -> None:
@@ -280,22 +297,9 @@ def _number(value: Any, name: str) -> float:
         raise InputError(f"{name} must be a number, or a tensor with one, got {shown(value)}") from error
 
 
-def _made(names: Mapping[str, Mapping[str, nn.Parameter]], recipe: Recipe, own_muon: bool) -> list[Optimizer]:
-    """Muon for the matrices, if there are any, and AdamW for the rest; each group keeps its name.
-
-    PyTorch's Muon takes no stacks of matrices: these are moved by ours, which then rounds where PyTorch's does.
-    """
-    rest = [{"params": [*own.values()], "name": group} for group, own in names.items() if own and group != "matrix"]
-    found: list[Optimizer] = [torch.optim.AdamW(rest, lr=recipe.learning_rate)] if rest else []
-    torchs = None if own_muon else getattr(torch.optim, "Muon", None)
-    flat, stacks = (
-        [one for one in names["matrix"].values() if one.ndim == axes or (torchs is None and axes == 2)]
-        for axes in (2, 3)
-    )
-    rate = recipe.muon_learning_rate
-    if stacks and torchs is not None:
-        found.insert(0, Muon([{"params": stacks, "name": "matrix"}], lr=rate, precision=torch.bfloat16))
-    if flat:
-        groups = [{"params": flat, "name": "matrix"}]
-        found.insert(0, Muon(groups, lr=rate) if torchs is None else torchs(groups, lr=rate))
-    return found
+def _warn(text: str) -> None:
+    """A warning at the line of the caller's own code."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(PLACES):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level)

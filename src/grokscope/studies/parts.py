@@ -15,7 +15,7 @@ from grokscope.specs import Plan, RunSpec
 from grokscope.studies.run_set import Precision
 from grokscope.studies.study import Study
 
-__all__ = ["Part", "missing_parts", "part_file", "parts_of"]
+__all__ = ["SPEEDS", "Part", "missing_parts", "part_file", "parts_of", "stack_speed"]
 
 SECONDS = 300.0  # that a part is estimated to take: an H200 that is lent for 10 minutes has to start and compile, too
 # Run-steps a second with measuring of an H200, by the runs of a stack (benchmarks/results/training-cuda.json, TF32),
@@ -193,7 +193,9 @@ class _Load:
     @property
     def seconds(self) -> float:
         """Of one H200."""
-        training = (count * steps / (_speed(count) * RELATIVE[key[0]]) for key, (count, steps) in self.stacks.items())
+        training = (
+            count * steps / (stack_speed(count) * RELATIVE[key[0]]) for key, (count, steps) in self.stacks.items()
+        )
         return sum(training) / self.speed + self.measured
 
 
@@ -226,8 +228,12 @@ def _families(plan: Plan) -> list[list[RunSpec]]:
     return sorted(found.values(), key=lambda family: max(spec.training.steps for spec in family) > LONG)
 
 
-def _speed(runs: int) -> float:
-    """Run-steps a second of a stack, between measured sizes by the logarithm of the size."""
+def stack_speed(runs: int) -> float:
+    """Run-steps a second of a stack, between measured sizes by the logarithm of the size.
+
+    >>> stack_speed(1), stack_speed(1000)
+    (4315.0, 27028.0)
+    """
     sizes = list(SPEEDS)
     after = next((i for i, size in enumerate(sizes) if size >= runs), len(sizes) - 1)
     if sizes[after] <= runs or after == 0:

@@ -3,6 +3,7 @@
 from grokscope.studies import Study, gather
 from grokscope.studies.steering import figures, tables, verdicts
 from grokscope.studies.steering.experiments import EXPERIMENTS, quick_runs
+from grokscope.studies.steering.verdicts import MESSAGE
 
 __all__ = ["STUDY"]
 
@@ -11,5 +12,6 @@ STUDY = Study(
     title="Steering: which way of training generalises soonest and stays",
     experiments=EXPERIMENTS,
     quick=quick_runs,
+    message=MESSAGE,
     **gather((verdicts, tables, figures)),
 )

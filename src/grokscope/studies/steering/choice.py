@@ -24,9 +24,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--from", dest="sources", type=Path, nargs="+", required=True, help="folders or packed records")
     parser.add_argument("--out", type=Path, default=CHOICE_FILE, help="the file to write; the study reads its own")
     given = parser.parse_args(arguments)
-    evidence = read_evidence(STUDY, *given.sources)
-    chosen = choose_settings(evidence.experiment("tuning"))
-    if missing := [family for family in FAMILIES if family not in chosen]:
+    found = read_evidence(STUDY, *given.sources).experiment("tuning")
+    lacking = {name.split("/")[1] for name in STUDY.runs()["tuning"].keys() - found.keys()}
+    chosen = choose_settings(found)
+    if missing := [family for family in FAMILIES if family in lacking or family not in chosen]:
         raise InputError(f"the tuning runs of {', '.join(missing)} are not all there: nothing was chosen")
     write_atomically(given.out, (json.dumps(chosen, indent=1, ensure_ascii=False) + "\n").encode())
     print("\n".join(f"{family}: {setting}" for family, setting in chosen.items()))

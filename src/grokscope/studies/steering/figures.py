@@ -62,47 +62,60 @@ def _bar(evidence: Evidence, experiment: str, name: str, place: int) -> Series:
     )
 
 
-def decay_over_time(experiment: str, name: str) -> Quantity:
-    """The mean λ in force over an arm's runs, at each evaluation."""
-    return Quantity("mean λ", Selection((experiment,), configuration=name), _decay, options={"most_steps": MOST_STEPS})
+def decay_paths(experiment: str, name: str) -> Quantity:
+    """What λ did in each of an arm's runs: how many runs took each path."""
+    return Quantity("paths of λ", Selection((experiment,), configuration=name), _paths, options={"until": MOST_STEPS})
 
 
-def _decay(records: Records, most_steps: int) -> Measured:
-    sums: dict[int, list[float]] = {}
+def _paths(records: Records, until: int) -> Measured:
+    """Paths as text, `0: 5, 500: 1`: each evaluation at which λ is another than before, and λ from there on."""
+    found: dict[str, int] = {}
     for record in records.values():
+        changes, was = list[str](), None
         for step, decay in zip(record.evaluations["step"], record.evaluations["weight_decay"], strict=True):
-            if step <= most_steps:
-                sums.setdefault(int(step), []).append(float(decay))
-    return Measured({str(step): sum(own) / len(own) for step, own in sorted(sums.items())}, n=len(records))
+            if step <= until and decay != was:
+                changes.append(f"{int(step)}: {float(decay):.6g}")
+                was = decay
+        path = ", ".join(changes)
+        found[path] = found.get(path, 0) + 1
+    return Measured(found, n=len(records))
 
 
 def fig_decay(evidence: Evidence) -> Figure:
-    """The mean λ over each arm's runs by step: what each way of steering did."""
+    """λ of every run of each arm by step: what each way of steering did. Runs with one path share a line."""
     panels = []
     for task in TASKS:
-        experiment = "final"
-        names = [name for name in arms_run(evidence, experiment) if name.partition("/")[0] == BASE_OF[task]]
-        series = tuple(_line(evidence, experiment, name, place) for place, name in enumerate(names))
-        panels += [Panel(task, "step", "mean λ", series=series)] if series else []
+        names = [name for name in arms_run(evidence, "final") if name.partition("/")[0] == BASE_OF[task]]
+        series = tuple(line for place, name in enumerate(names) for line in _lines(evidence, name, place))
+        panels += [Panel(task, "step", "λ", series=series)] if series else []
     missing = () if panels else ("None of its runs is there.",)
-    note = f"λ in force at each evaluation, averaged over the runs; the first {MOST_STEPS:,} steps."
-    title = "What λ did"
+    note = (
+        f"λ in force at each evaluation of every run, the first {MOST_STEPS:,} steps; runs with one path share a line."
+    )
+    title = "What λ did in each run"
     return Figure("fig-decay", "fig:decay", title, tuple(panels), (note, *missing), columns=2, panel_size=(4.2, 2.6))
 
 
-def _line(evidence: Evidence, experiment: str, name: str, place: int) -> Series:
-    quantity = decay_over_time(experiment, name)
-    found = evidence.measure(quantity)
-    steps = tuple(int(step) for step in found.parts)
-    return Series(
-        name.partition("/")[2],
-        "step",
-        ROLES[place % len(ROLES)],
-        "seeds",
-        x=steps,
-        y=tuple(found.number(str(step)) for step in steps),
-        quantity=quantity.key,
-    )
+def _lines(evidence: Evidence, name: str, place: int) -> list[Series]:
+    """One line for each path, to the last step that is drawn."""
+    quantity, arm = decay_paths("final", name), name.partition("/")[2]
+    found: list[Series] = []
+    for path, count in evidence.measure(quantity).parts.items():
+        points = [point.split(": ") for point in path.split(", ")]
+        steps, decays = [int(step) for step, _ in points], [float(decay) for _, decay in points]
+        found.append(
+            Series(
+                f"{arm}, {count} runs",
+                "step",
+                ROLES[place % len(ROLES)],
+                "run",
+                x=(*steps, MOST_STEPS),
+                y=(*decays, decays[-1]),
+                legend="" if found else arm,
+                quantity=quantity.key,
+            )
+        )
+    return found
 
 
 FIGURES = (Item("fig-steering", ("final",), fig_steering), Item("fig-decay", ("final",), fig_decay))

@@ -20,7 +20,8 @@ from grokscope.runs.records import RunRecord
 from grokscope.specs import Membership, Plan, RunSpec
 from grokscope.studies.sources import stored_records
 from grokscope.studies.steering import STUDY
-from grokscope.studies.steering.arms import FAMILIES
+from grokscope.studies.steering.arms import FAMILIES, chosen_settings
+from grokscope.studies.steering.device_time import device_seconds
 from grokscope.studies.steering.experiments import CELLS, UNSEEN
 from grokscope.training.devices import is_available
 
@@ -50,10 +51,14 @@ def _tasks(*tasks: str, model: str = "") -> Chosen:
     return is_chosen
 
 
+def _all(cell: str, arm: str) -> bool:
+    return True
+
+
 OTHER_MODEL = "other model"
 TABLES = tuple(task for task in UNSEEN if task not in ("parity_n30_k3", "twohop_e100_d10_phi7"))
-# Runs of one model and update share a stack whatever their task, so parts are cut by models: stacks are full then. The
-# tuning parts are needed by all others.
+# Runs of one model and update share a stack whatever their task, so parts are cut by models: stacks are full then. They
+# are in the order in which they are wanted: all others need the tuning, and of two hops the least is expected.
 PARTS: dict[str, tuple[str, Chosen]] = {
     "tuning-muon": ("tuning", _families(*MUON)),
     "tuning-plain-1": ("tuning", _families(*PLAIN[:4])),
@@ -65,12 +70,11 @@ PARTS: dict[str, tuple[str, Chosen]] = {
     "final-4": ("final", _tasks("Aff11", "add_mod97", "S5", model="base")),
     "final-other-model": ("final", _tasks(*TABLES, model="other")),
     "final-parity": ("final", _tasks("parity_n30_k3")),
+    "hindsight": ("hindsight", _all),
+    "published": ("published", _all),
+    "ablation": ("ablation", _all),
+    "cadence": ("cadence", _all),
     "final-twohop": ("final", _tasks("twohop_e100_d10_phi7")),
-    "hindsight": ("hindsight", _tasks(*TABLES)),
-    "hindsight-parity": ("hindsight", _tasks("parity_n30_k3")),
-    "published": ("published", lambda cell, arm: True),
-    "ablation": ("ablation", lambda cell, arm: True),
-    "cadence": ("cadence", lambda cell, arm: True),
 }
 
 
@@ -85,6 +89,8 @@ def plan_of(part: str, out: str, device: str = "cpu", precision: Any = "float32"
     experiment, is_chosen = PARTS[part]
     known = STUDY.experiments[experiment](n_seeds, precision)
     runs = {name: run for name, run in known.items() if is_chosen(*name.partition("/")[::2])}
+    if not runs and chosen_settings():
+        raise InputError(f"{part} has no runs, for what the tuning runs chose has nothing to vary there")
     if not runs:
         raise InputError(f"{part} needs the arms that the tuning runs choose: run grokscope.studies.steering.choice")
     places = tuple((Membership(STUDY.name, experiment, name),) for name in runs)
@@ -115,16 +121,18 @@ def _list(precision: str) -> None:
     for part in PARTS:
         try:
             runs = plan_of(part, "runs", precision=precision).runs
-            print(f"{part:<24} {len(runs):>6,} runs {count_steps(runs):>12,} steps")
+            seconds = device_seconds(runs)
+            print(f"{part:<24} {len(runs):>6,} runs {count_steps(runs):>12,} steps {seconds:>6,.0f} s of an H200")
         except InputError as error:
             print(f"{part:<24} {error}")
+    print("Seconds are estimates from operation counts and measured speeds in TF32, without starting and compiling.")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train a part, and pack its records; the exit status."""
     parser = argparse.ArgumentParser(prog="python -m grokscope.studies.steering.parts", description=__doc__)
     parser.add_argument("part", nargs="?", help="a part of the study")
-    parser.add_argument("--list", action="store_true", help="name the parts, with runs and steps")
+    parser.add_argument("--list", action="store_true", help="name the parts, with runs, steps and device-seconds")
     parser.add_argument("--out", type=Path, help="the folder for runs and records")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--precision", default="tf32", choices=("tf32", "float32", "bf16", "float64"))

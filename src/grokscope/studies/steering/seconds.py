@@ -6,11 +6,11 @@ from pathlib import Path
 
 from grokscope.errors import InputError
 from grokscope.files import named, read_json, write_atomically
-from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
-from grokscope.stats import Estimate, kaplan_meier
+from grokscope.stats import Estimate
 from grokscope.studies import Measured, Quantity, Records, Selection
-from grokscope.studies.steering.quantities import stable_time
+from grokscope.studies.steering.quantities import outcome_of
+from grokscope.training import cohort_key
 
 __all__ = ["FILE", "Speed", "read_speed", "save_speed", "seconds", "update_of"]
 
@@ -28,21 +28,26 @@ class Speed:
     made_with: dict[str, str] = field(default_factory=dict)
     """Commit, device and versions."""
 
+    def __repr__(self) -> str:
+        return f"<Speed of {len(self.seconds_per_step)} updates on {self.place}>"
+
     def of(self, spec: RunSpec) -> float | None:
         """Seconds of a step of such a run; None where that was not measured."""
         return self.seconds_per_step.get(update_of(spec))
 
 
 def update_of(spec: RunSpec) -> str:
-    """What decides how long a step takes: optimiser, what is done to gradients, model and task.
+    """What decides how long a step takes: the stack's model and batch, the optimiser, and what is done to gradients.
 
-    >>> update_of(RunSpec("add_mod97"))
-    'add_mod97, 2 layers of 128, adamw, plain'
+    Tasks that share a stack share it, for they are padded to one size.
+
+    >>> update_of(RunSpec("add_mod97")), update_of(RunSpec("S5")) == update_of(RunSpec("add_mod97"))
+    ('2 layers of 128 for 136 classes, batch 512, adamw, plain', True)
     """
-    training, architecture = spec.training, spec.architecture
+    training, architecture, key = spec.training, spec.architecture, cohort_key(spec)
     width = architecture.mlp_width if architecture.kind == "mlp" else architecture.width
-    model = f"{architecture.layers} layers of {width}"
-    return f"{spec.task}, {model}, {training.optimizer}, {training.gradient}"
+    model = f"{architecture.layers} layers of {width} for {key.sizes.classes} classes, batch {key.batch}"
+    return f"{model}, {training.optimizer}, {training.gradient}"
 
 
 def save_speed(speed: Speed, path: Path) -> None:
@@ -65,23 +70,16 @@ def read_speed(path: Path) -> Speed | None:
         raise InputError(f"the speed in {named(path)} cannot be read: {error}") from None
 
 
-def seconds(experiment: str, name: str, seconds_per_step: float) -> Quantity:
+def seconds(experiment: str, name: str, speed: Speed) -> Quantity:
     """The median device-seconds to stable generalisation of one run in a full stack."""
-    return Quantity(
-        "device-seconds to stable generalisation",
-        Selection((experiment,), configuration=name),
-        _seconds,
-        options={"seconds_per_step": seconds_per_step},
-    )
+    runs = Selection((experiment,), configuration=name)
+    return Quantity("device-seconds to stable generalisation", runs, _seconds, options={"speed": speed})
 
 
-def _seconds(records: Records, seconds_per_step: float) -> Measured:
-    waits, reached = zip(*map(_wait, records.values()), strict=True)
-    steps = kaplan_meier(waits, reached).median
-    value, low, high = (end * seconds_per_step for end in (steps.value, steps.low, steps.high))
+def _seconds(records: Records, speed: Speed) -> Measured:
+    per_step, found = speed.of(next(iter(records.values())).spec), outcome_of(records)
+    steps = found.parts["steps"]
+    if per_step is None or not isinstance(steps, Estimate):
+        return Measured.lacking(0, 1, "measured seconds of a step")
+    value, low, high = (end * per_step for end in (steps.value, steps.low, steps.high))
     return Measured.of(Estimate(value, low, high, steps.items), n=len(records))
-
-
-def _wait(record: RunRecord) -> tuple[float, bool]:
-    time, budget = stable_time(record), float(record.spec.training.steps)
-    return min(time, budget), time <= budget

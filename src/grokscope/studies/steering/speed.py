@@ -24,7 +24,7 @@ UPDATES = (("adamw", "plain"), ("muon", "plain"), ("adamw", "grokfast"), ("adamw
 
 
 def timed_runs(precision: str = "tf32") -> dict[str, RunSpec]:
-    """One run of each update on each cell whose speed may differ: share of the rows does not matter for a full batch.
+    """One run of each update on each kind of stack that the study trains.
 
     >>> len(timed_runs()) > 4
     True
