@@ -69,6 +69,31 @@ def test_the_stack_equals_the_wrapper_around_torchs_adamw(runs: list[RunSpec]) -
             assert (state.weights[slot] - plain_stack.weights[slot]).abs().max() > 1e-4
 
 
+@pytest.mark.parametrize("gradient", ["plain", "grokfast"])
+def test_coupled_decay_is_that_of_torchs_adam_and_comes_after_grokfast(gradient: str) -> None:
+    """It reaches Adam through the gradient, so it is no shrinking by 1 − ηλ."""
+    runs = [
+        replace(run, training=replace(run.training, optimizer="adam", gradient=gradient, weight_decay=decay))
+        for run, decay in zip(GROKFAST, (0.3, 0.02, 0.0), strict=True)
+    ]
+    state, cohort = fresh(runs)
+    advance(state, cohort, STEPS)
+    for slot, run in enumerate(runs):
+        alone, training = PlainRun(run), run.training
+        groups = [{"params": group["params"]} for group in alone.optimizer.param_groups]
+        alone.optimizer = torch.optim.Adam(groups, betas=(training.beta1, training.beta2), eps=training.epsilon)
+        if gradient == "grokfast":
+            alone.optimizer = Grokfast(alone.optimizer, training.grokfast_alpha, training.grokfast_lamb)
+        alone.trained(STEPS)
+        assert_near(in_slot(cohort, state.weights, slot), by_name(alone.reference), 1e-11)
+        assert padding_in(cohort, state.weights, slot).eq(0).all()
+    decoupled = [replace(run, training=replace(run.training, optimizer="adamw")) for run in runs]
+    other, others = fresh(decoupled)
+    advance(other, others, STEPS)
+    assert (state.weights[0] - other.weights[0]).abs().max() > 1e-3
+    assert torch.equal(state.weights[2], other.weights[2]), "without decay both are Adam"
+
+
 @pytest.mark.parametrize("runs", [GROKFAST, ORTHOGONAL], ids=["grokfast", "orthogonal"])
 def test_adam_is_given_the_same_gradients(runs: list[RunSpec]) -> None:
     runs = [replace(run, training=replace(run.training, beta1=0.0)) for run in runs]  # its first moment is the gradient

@@ -36,6 +36,21 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "muon_precision": "bfloat16",
         "gradient": "grokfast",
     },
+    "coupled decay by group, of grokfast's gradients": {
+        "optimizer": "adam",
+        "gradient": "grokfast",
+        "epsilon": 1e-3,
+        "warmup_steps": 3,
+        "embedding_decay": 20.0,
+        "vector_decay": 3.0,
+    },
+    "coupled decay of matrices only, a schedule": {
+        "optimizer": "adam",
+        "epsilon": 1e-3,
+        "decay_parameters": "matrices",
+        "weight_decay_schedule": ((1, 50.0),),
+    },
+    "StableMax, orthogonal": {"loss": "stablemax", "gradient": "orthogonal", "epsilon": 1e-3},
     # ⊥Grad leaves gradients that are zero but for rounding, which Adam's usual ε would amplify.
     "orthogonal, with replacement": {"gradient": "orthogonal", "epsilon": 1e-3, "sampling": "replacement"},
 }

@@ -197,18 +197,20 @@ class Training(Spec):
     """α of μ ← αμ + (1 − α)g; Grokfast's published default."""
     grokfast_lamb: float = 2.0
     """ℓ, how much of μ is added (the paper's λ, which is weight decay here); Grokfast's published default."""
-    optimizer: Literal["adamw", "muon"] = "adamw"
+    optimizer: Literal["adamw", "muon", "adam"] = "adamw"
     """What moves the matrices between embeddings and head: AdamW, or `muon` (Jordan et al. 2024): their momentum made
-    orthogonal by five Newton–Schulz steps. All other parameters are moved by AdamW, and λ has one meaning for all."""
+    orthogonal by five Newton–Schulz steps. All other parameters are moved by AdamW, and λ has one meaning for all. Or
+    all by `adam`, whose decay is coupled: λw is added to the (changed) gradient, as `torch.optim.Adam` does."""
     muon_learning_rate: float = 0.02
     """Muon's own η; its decay is 1 − ηλ with AdamW's η, which is wd = ηλ / muon_learning_rate of `torch.optim.Muon`."""
     muon_momentum: float = 0.95
     """μ of Muon's momentum, which is Nesterov's."""
     muon_precision: Literal["weights", "bfloat16"] = "weights"
     """In which matrices are made orthogonal: that of the weights, or bfloat16 as in `torch.optim.Muon`."""
-    loss: Literal["cross_entropy", "mse"] = "cross_entropy"
-    """What is minimised: cross-entropy, or the squared error, averaged over outputs (Gromov 2023) and examples. Of
-    classes its targets are one-hot vectors. Real answers need `mse`."""
+    loss: Literal["cross_entropy", "mse", "stablemax"] = "cross_entropy"
+    """What is minimised: cross-entropy, of softmax or of `stablemax` (Prieto et al. 2025), or the squared error,
+    averaged over outputs (Gromov 2023) and examples. Of classes its targets are one-hot vectors. Real answers need
+    `mse`."""
 
     def check(self) -> None:
         """Ranges, and an ordered schedule."""

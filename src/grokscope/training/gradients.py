@@ -1,4 +1,4 @@
-"""What others do to a gradient before the optimiser sees it, over a stack: Grokfast-EMA and ⊥Grad."""
+"""What is done to a gradient before the optimiser sees it, over a stack: Grokfast-EMA, ⊥Grad, coupled decay."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from grokscope.shapes import Bool, Float
 
-__all__ = ["grokfast_", "orthogonal"]
+__all__ = ["decayed", "grokfast_", "orthogonal"]
 
 TINY = 1e-30  # beside squares and norms: where weights or gradients are zero nothing is divided by zero
 ROUNDING = 16  # units in the last place of |g|: a rest as short as that is rounding and has no direction
@@ -31,6 +31,13 @@ def grokfast_(
     average = slow * kept.view(shape) + gradient * (1 - kept).view(shape)
     slow.copy_(average.where(active.view(shape), slow))
     return gradient + average * lamb.view(shape)
+
+
+def decayed(
+    weights: Float[Tensor, "runs *shape"], gradient: Float[Tensor, "runs *shape"], decay: Float[Tensor, " runs"]
+) -> Float[Tensor, "runs *shape"]:
+    """Coupled weight decay: g + λw, the gradient of the loss and of λ‖w‖²/2, as `torch.optim.Adam` computes it."""
+    return gradient + weights * decay.to(gradient.dtype).view(-1, *(1,) * (gradient.ndim - 1))
 
 
 def dots(a: Float[Tensor, "runs numbers"], b: Float[Tensor, "runs numbers"]) -> Float[Tensor, " runs"]:

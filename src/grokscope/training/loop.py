@@ -16,7 +16,7 @@ from grokscope.shapes import Float
 from grokscope.training.adamw import AdamWScalars, adamw_, adamw_scalars, clipped
 from grokscope.training.batches import batches
 from grokscope.training.cohort import Cohort
-from grokscope.training.gradients import grokfast_, orthogonal
+from grokscope.training.gradients import decayed, grokfast_, orthogonal
 from grokscope.training.graphs import recorded
 from grokscope.training.muon import EXACT, IN_BFLOAT16, Arithmetic, MuonScalars, muon_
 from grokscope.training.norm_holds import NormHolds
@@ -137,7 +137,7 @@ class Trainer:
         factors = {group: cohort.column(f"{group}_decay") for group in ("embedding", "matrix", "vector", "head")}
         self.decay_factors = factors
         self.decays_vectors = torch.tensor(everything, dtype=cohort.exact, device=self.device) * factors["vector"]
-        self.is_muon = self.key.optimizer == "muon"
+        self.is_muon, self.is_coupled = self.key.optimizer == "muon", self.key.optimizer == "adam"
         self.muon = (cohort.column("muon_learning_rate"), cohort.column("muon_momentum"))
         self.orthogonal_in = IN_BFLOAT16 if self.key.muon_precision == "bfloat16" else EXACT
         self.clip_norm = cohort.column("clip_norm") if self.key.clipping else None
@@ -229,9 +229,11 @@ class Trainer:
         gradients = list(torch.autograd.grad(loss.sum(), self.leaves))
         if self.clip_norm is not None:
             gradients = clipped(gradients, self.clip_norm)
-        active, scalars, muon = self._scalars(loss.detach(), decay)
+        active, scalars, muon = self._scalars(loss.detach(), torch.zeros_like(decay) if self.is_coupled else decay)
         if self.key.gradient != "plain":
             gradients = self.transform(gradients, active, self.state.age)
+        if self.is_coupled:
+            gradients = self._decayed(gradients, decay)
         self.update(gradients, active, scalars)
         if muon is not None:  # products of matrices, of which compiling would make nothing faster
             self._move_matrices(gradients, active, muon, self.orthogonal_in)
@@ -302,6 +304,12 @@ class Trainer:
             return [orthogonal(own[0], gradient) for own, gradient in zip(self.parameters, gradients, strict=True)]
         pairs = zip(self.slow, gradients, strict=True)
         return [grokfast_(slow, gradient, active, age == 1, *self.grokfast) for slow, gradient in pairs]
+
+    def _decayed(self, gradients: Iterable[Tensor], decay: Tensor) -> list[Tensor]:
+        """Gradients with the coupled decay of each parameter's group added."""
+        factors = self.decay_factors | {"vector": self.decays_vectors}
+        own = zip(self.parameters, gradients, self.groups, strict=True)
+        return [decayed(weights, gradient, decay * factors[group]) for (weights, _, _), gradient, group in own]
 
     def _update(self, gradients: list[Tensor], active: Tensor, scalars: dict[str, AdamWScalars]) -> None:
         """AdamW parameter by parameter: joining the gradients first would cost a pass over all of them."""
