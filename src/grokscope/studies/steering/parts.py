@@ -32,6 +32,8 @@ CHANGED_GRADIENTS = ("Grokfast", "orthogonal gradient")
 MUON = tuple(family for family in FAMILIES if family.startswith("Muon"))
 PLAIN = tuple(family for family in FAMILIES if family not in (*MUON, *CHANGED_GRADIENTS))
 
+SHARED = {"published": ("accelerators",)}  # other studies that these runs are made for, under the same names
+
 Chosen = Callable[[str, str], bool]
 """Whether a part has a run, by its cell and its arm."""
 
@@ -87,7 +89,8 @@ def plan_of(part: str, out: str, device: str = "cpu", precision: Any = "float32"
     runs = {name: run for name, run in known.items() if is_chosen(*name.partition("/")[::2])}
     if not runs:
         raise InputError(f"{part} needs the arms that the tuning runs choose: run grokscope.studies.steering.choice")
-    places = tuple((Membership(STUDY.name, experiment, name),) for name in runs)
+    studies = (STUDY.name, *SHARED.get(experiment, ()))
+    places = tuple(tuple(Membership(study, experiment, name) for study in studies) for name in runs)
     return Plan(out, tuple(runs.values()), device, keep="none", made_for=places)
 
 
