@@ -22,7 +22,7 @@ Event = Literal["grok", "stable"]
 def half_on_a_log_scale(factor: float) -> float:
     """√factor: at least as near to the published factor as to none.
 
-    >>> half_on_a_log_scale(25)
+    >>> half_on_a_log_scale(25.0)
     5.0
     """
     return sqrt(factor)
