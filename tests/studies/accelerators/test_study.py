@@ -12,7 +12,7 @@ from steering_runs import record
 
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
-from grokscope.studies import Evidence, Verdict, configuration, find_study, judge
+from grokscope.studies import Evidence, Finding, Verdict, configuration, find_study, judge
 from grokscope.studies.accelerators import STUDY, reported
 from grokscope.studies.accelerators.comparisons import derive_best
 from grokscope.studies.accelerators.events import outcome, read_events
@@ -30,7 +30,7 @@ from grokscope.view.charts.figure import Figure
 from grokscope.view.table import Table
 
 CLAIMS = {claim.name: claim for claim in STUDY.claims}
-SEEDS = 3
+SEEDS = 2
 Steps = Mapping[str, float]
 """By pattern of an arm's name, the step at which its runs grok; the last that is part of the name counts."""
 
@@ -123,7 +123,7 @@ def test_what_is_not_seen_never_speaks_for_the_accelerator() -> None:
         name: record(one.spec, inf) for name, one in as_reported().experiment("grokfast").items() if "/Adam_s" in name
     }
     found = judge(CLAIMS["grokfast-factor"], Evidence({**as_reported().records, "grokfast": never}))
-    assert found.effects["ratio"].value == pytest.approx(45_000 / 1_000), "a baseline that never groks has its budget"
+    assert found.effects["ratio"].value == pytest.approx(45_000 / 950), "a baseline that never groks has its budget"
     lost = {name: record(one.spec, inf) if "/Grokfast_s" in name else one for name, one in never.items()}
     for name in ("grokfast-factor", "grokfast-beats-decay", "grokfast-beyond-its-decay"):
         finding = judge(CLAIMS[name], Evidence({**as_reported().records, "grokfast": lost}))
@@ -160,7 +160,7 @@ def test_every_arm_can_be_trained_and_differs_from_the_others(name: str) -> None
 def test_it_has_sixteen_seeds_of_each_arm_and_about_four_million_run_steps() -> None:
     parts = parts_of(STUDY, "tf32")
     assert [part.title for part in parts] == [*OWN]
-    assert sum(part.steps for part in parts) < 4.1e6
+    assert sum(part.steps for part in parts) < 4.3e6
     runs = {name: spec for own in OWN.values() for name, spec in own(None, "tf32").items()}
     counts = [sum(configuration(name) == arm for name in runs) for arm in {*map(configuration, runs)}]
     assert set(counts) == {16}
@@ -190,16 +190,15 @@ def test_every_number_is_shown_and_names_its_quantity() -> None:
 
 
 def test_the_message_follows_the_runs() -> None:
-    texts = []
-    for found in (as_reported(), otherwise()):
-        findings = {name: judge(claim, found) for name, claim in CLAIMS.items()}
-        texts.append([row["text"] for row in write_message(STUDY.message, STUDY.claims, findings, found)])
-    assert "and is sooner than" in texts[0][0]
-    assert "but is not sooner than" in texts[1][0]
     nothing = Evidence({one: {} for one in STUDY.experiments})
-    findings = {name: judge(claim, nothing) for name, claim in CLAIMS.items()}
-    said = [row["text"] for row in write_message(STUDY.message, STUDY.claims, findings, nothing)]
-    assert not {*said} & {*texts[0]}
+    findings = dict.fromkeys(CLAIMS, Finding(Verdict.UNLIKELY, ""))  # sentences read numbers, not verdicts
+    right, wrong, none = (
+        [row["text"] for row in write_message(STUDY.message, STUDY.claims, findings, found)]
+        for found in (as_reported(), otherwise(), nothing)
+    )
+    assert "and is sooner than" in right[0]
+    assert "but is not sooner than" in wrong[0]
+    assert not {*none} & {*right}
 
 
 def test_reported_factors_are_those_of_the_reported_steps() -> None:

@@ -87,7 +87,7 @@ ORTHOGONAL = (
     Claim(
         "orthogonal-mlp",
         "An MLP with ⊥AdamW and no decay generalises within 500 epochs; with AdamW and no decay it does not.",
-        PRIETO + "Figure 6 and the public code",
+        PRIETO + "Figure 6 (b)",
         f"within {ORTHOGONAL_EPOCHS} epochs",
         shares(MLP, {"orthogonal": "⊥AdamW", "plain": "AdamW"}, until=ORTHOGONAL_EPOCHS),
         Rule(all_of(at_least(MOST, "orthogonal"), below(MOST, "plain"))),
@@ -96,7 +96,7 @@ ORTHOGONAL = (
     Claim(
         "orthogonal-without-delay",
         "With ⊥AdamW an MLP generalises without delay: within twice the steps that it takes to memorise.",
-        PRIETO + "Figure 1 and abstract",
+        PRIETO + "§1, Figure 1 (a)",
         "no delay",
         delay(MLP, "⊥AdamW"),
         Rule(at_most(TOGETHER, "times")),
@@ -104,8 +104,8 @@ ORTHOGONAL = (
     ),
     Claim(
         "orthogonal-transformer",
-        "A one-layer transformer with ⊥AdamW generalises sooner than with AdamW at λ = 1.5.",
-        PRIETO + "Figure 6",
+        "A one-layer transformer with ⊥AdamW learns subtraction sooner than with AdamW at λ = 1.5.",
+        PRIETO + "Figure 6 (a)",
         "sooner",
         ratio(TRANSFORMER, "⊥AdamW", "AdamW, λ = 1.5", "grok", drawn=1),
         Rule(above(1, "ratio")),
@@ -114,7 +114,7 @@ ORTHOGONAL = (
     Claim(
         "stablemax-groks",
         "In float32 and without decay an MLP groks with StableMax, and not with softmax.",
-        PRIETO + "Figures 1 and 4",
+        PRIETO + "§3.3, Figures 1 and 4",
         "groks",
         shares("StableMax", {"stablemax": "StableMax", "softmax": "cross-entropy"}),
         Rule(all_of(at_least(MOST, "stablemax"), below(MOST, "softmax"))),

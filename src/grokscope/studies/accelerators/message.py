@@ -61,12 +61,12 @@ MESSAGE = (
             (
                 all_of(at_least(0.5, "stablemax-groks|stablemax"), below(0.5, "stablemax-groks|softmax")),
                 "In float32 and without decay {stablemax-groks|stablemax:.0%} of MLPs grok with StableMax within "
-                "60,000 steps, and {stablemax-groks|softmax:.0%} with softmax within 20,000 (n = {stablemax-groks|n}).",
+                "80,000 steps, and {stablemax-groks|softmax:.0%} with softmax within 20,000 (n = {stablemax-groks|n}).",
             ),
             (
                 None,
                 "StableMax does not make the difference in float32 that its paper reports: "
-                "{stablemax-groks|stablemax:.0%} of MLPs without decay grok with it within 60,000 steps, and "
+                "{stablemax-groks|stablemax:.0%} of MLPs without decay grok with it within 80,000 steps, and "
                 "{stablemax-groks|softmax:.0%} with softmax within 20,000 (n = {stablemax-groks|n}).",
             ),
         ),

@@ -41,8 +41,11 @@ ASSUMED: dict[str, tuple[str, ...]] = {
         "There AdamW inside ⊥Grad has the moments and ε of PyTorch's defaults, not those of AdamW alone.",
         "Our MLP reads a third one-hot vector, of a constant token: a bias of its first layer.",
         "Their transformer has LayerNorms after each branch, no positions, reads the second number's position and "
-        "trains on pairs without 0; ours has LayerNorms before each branch and reads a separator.",
-        "StableMax is summed in float64 there, and in float32 here. Their runs of it have 80,000 steps, ours 60,000.",
+        "trains on pairs without 0; ours has LayerNorms before each branch and reads a separator. Figure 6 names "
+        "subtraction, its command in the code addition; subtraction is trained here.",
+        "StableMax is summed in float64 there, and in float32 here. Softmax without decay is trained for 20,000 steps, "
+        "as in Figure 2; StableMax for 80,000, as in Figure 1.",
+        "⊥Grad keeps the gradient's length, as in the code; Definition 7 does not.",
         "One run of each is drawn.",
     ),
     "2504.16041": (

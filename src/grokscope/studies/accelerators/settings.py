@@ -91,13 +91,14 @@ _GROKFAST = Setting(
         "Adam": Arm(45_000),
         "Grokfast": Arm(5_000, {**_FILTERED, "weight_decay": 0.005}),
         "Grokfast without decay": Arm(5_000, _FILTERED),
-        "Adam, decay alone": Arm(15_000, {"weight_decay": 0.005}),
+        "Adam, decay alone": Arm(10_000, {"weight_decay": 0.005}),
         "AdamW, λ = 1": Arm(5_000, {"optimizer": "adamw", "weight_decay": 1.0}),
         "AdamW, λ = 3": Arm(5_000, {"optimizer": "adamw", "weight_decay": 3.0}),
     },
 )
-# ⊥Grad and StableMax (Prieto et al. 2025): addition mod 113 on 40 % of the rows, all of them at every step. Their
-# wrapper of AdamW gives it β₂ = 0.999 and ε = 10⁻⁸, whereas AdamW alone has β₂ = 0.99 and ε = 10⁻²⁵.
+# ⊥Grad and StableMax (Prieto et al. 2025): addition mod 113 (of the transformer subtraction) on 40 % of the rows, all
+# of them at every step. Their wrapper of AdamW gives it β₂ = 0.999 and ε = 10⁻⁸, whereas AdamW alone has β₂ = 0.99 and
+# ε = 10⁻²⁵.
 _TINY = 1e-25
 _ORTHOGONAL = {"gradient": "orthogonal", "beta2": 0.999, "epsilon": 1e-8}
 _MLP = Architecture(kind="mlp", layers=2, mlp_width=200, activation="relu", biases=False)
@@ -121,7 +122,7 @@ _ORTHOGONAL_MLP = Setting(
 _ORTHOGONAL_TRANSFORMER = Setting(
     "⊥Grad, transformer",
     "orthogonal",
-    "add_mod113",
+    "sub_mod113",
     0.4,
     Architecture(layers=1, mlp_width=2048, activation="relu"),
     replace(_PLAIN, learning_rate=1e-3, dropout=0.1),
@@ -140,7 +141,7 @@ _STABLEMAX = Setting(
     _MLP,
     replace(_PLAIN, learning_rate=1e-2, beta2=0.999),
     100,
-    {"cross-entropy": Arm(20_000), "StableMax": Arm(60_000, {"loss": "stablemax"})},
+    {"cross-entropy": Arm(20_000), "StableMax": Arm(80_000, {"loss": "stablemax"})},
     is_exact=True,
 )
 # Muon (Tveit et al. 2025): the settings of the code that they cite; Muon's own numbers are not published.
