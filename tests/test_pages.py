@@ -252,8 +252,6 @@ def test_how_to_judge_a_paper(alone: Path, capsys: pytest.CaptureFixture[str], m
             assert right == dict.fromkeys(names, "reproduced")
             assert right.keys() == wrong.keys()
             assert "reproduced" not in wrong.values()
-        elif words[1:] == ["train", "--help"]:
-            parse(["train", "add_mod97"])  # the help itself is tested with all others
         else:
             assert words[0] == "grokscope"
             assert run(words[1:]) == 0, line
