@@ -24,6 +24,7 @@ OTHER_OPTIONS: list[dict[str, Any]] = [
     {"dropout": 0.1},
     {"clip_norm": 0.5, "warmup_steps": 10, "decay_parameters": "matrices"},
     {"gradient": "grokfast"},
+    {"gradient": "grokfast_window", "grokfast_window": 7},
     {"gradient": "orthogonal"},
     {"optimizer": "muon", "embedding_decay": 3.0},
     {"optimizer": "adam", "gradient": "grokfast", "embedding_decay": 3.0},

@@ -21,6 +21,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "warm-up, clipping, decay of matrices only": {"warmup_steps": 5, "clip_norm": 0.5, "decay_parameters": "matrices"},
     "dropout and a schedule": {"dropout": 0.2, "weight_decay_schedule": ((1, 50.0),)},
     "grokfast": {"gradient": "grokfast"},
+    "grokfast of a window of one": {"gradient": "grokfast_window", "grokfast_window": 1},
     "muon, decay by group": {
         "optimizer": "muon",
         "epsilon": 1e-3,
@@ -74,7 +75,7 @@ def compare(runs: list[RunSpec], held_norm: float = 0.0) -> None:
         state.held_norm[0] = held_norm
         states.append(train(state, cohort, STEPS))
     ours, expected = states
-    for name in ("weights", "first", "second", "slow"):
+    for name in ("weights", "first", "second", "slow", "recent"):
         torch.testing.assert_close(getattr(ours, name), getattr(expected, name), rtol=1e-9, atol=1e-10)
     for name in ("step", "age", "alive", "weight_decay"):
         assert torch.equal(getattr(ours, name), getattr(expected, name))

@@ -103,8 +103,8 @@ class TrainingOptions:
     warmup_steps: Annotated[tuple[int, ...], _inherited(Training.warmup_steps, "INT")] = ()
     """Steps over which the learning rate rises from 0."""
     gradient: Annotated[
-        tuple[Literal["plain", "grokfast", "orthogonal"], ...],
-        _inherited(Training.gradient, "{plain,grokfast,orthogonal}"),
+        tuple[Literal["plain", "grokfast", "orthogonal", "grokfast_window"], ...],
+        _inherited(Training.gradient, "{plain,grokfast,orthogonal,grokfast_window}"),
     ] = ()
     """Gradient passed to the optimiser: unmodified, filtered by Grokfast, or its part orthogonal to the weights."""
     optimizer: Annotated[

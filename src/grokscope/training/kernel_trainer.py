@@ -13,7 +13,7 @@ from grokscope.kernels.update import GROUPS, MOVED_APART, SCALARS, count_step, u
 from grokscope.model.kernel_pass import Gradients, kernel_pass
 from grokscope.shapes import Float
 from grokscope.training.cohort import Cohort
-from grokscope.training.gradients import grokfast_, orthogonal
+from grokscope.training.gradients import grokfast_, grokfast_window_, orthogonal
 from grokscope.training.loop import CHUNK, Trainer
 from grokscope.training.norm_holds import NormHolds
 from grokscope.training.state import State
@@ -166,6 +166,9 @@ class KernelTrainer(Trainer):
         """What AdamW is given in place of the gradients."""
         if self.key.gradient == "grokfast":
             return grokfast_(self.state.slow, gradients, active, self.state.age == 1, *self.grokfast)
+        if self.key.window:
+            recent = self.state.recent.view(len(gradients), self.key.window, -1)
+            return grokfast_window_(recent, gradients, active, self.state.age, self.grokfast[1])
         changed = torch.empty_like(gradients)
         layout = self.layout
         views = zip(self.parameters, layout.views(gradients).values(), layout.views(changed).values(), strict=True)

@@ -79,6 +79,7 @@ def arm_runs(setting: Setting, n_seeds: int | None, precision: Precision) -> Run
 # Grokfast (Lee et al. 2024): two causal layers of 128, multiplication mod 97 on half of the rows, Adam with β₂ = 0.98
 # and ten steps of warm-up; their decay is Adam's own, added to the gradient after the filter.
 _FILTERED = {"gradient": "grokfast", "grokfast_alpha": 0.98, "grokfast_lamb": 2.0}
+_WINDOWED = {"gradient": "grokfast_window", "grokfast_window": 100, "grokfast_lamb": 5.0}
 _GROKFAST = Setting(
     "Grokfast",
     "grokfast",
@@ -91,6 +92,7 @@ _GROKFAST = Setting(
         "Adam": Arm(45_000),
         "Grokfast": Arm(5_000, {**_FILTERED, "weight_decay": 0.005}),
         "Grokfast without decay": Arm(5_000, _FILTERED),
+        "Grokfast, window": Arm(5_000, {**_WINDOWED, "weight_decay": 0.01}),
         "Adam, decay alone": Arm(10_000, {"weight_decay": 0.005}),
         "AdamW, λ = 1": Arm(5_000, {"optimizer": "adamw", "weight_decay": 1.0}),
         "AdamW, λ = 3": Arm(5_000, {"optimizer": "adamw", "weight_decay": 3.0}),
@@ -148,11 +150,11 @@ _STABLEMAX = Setting(
 _MUON = {"optimizer": "muon", "muon_learning_rate": 0.02}
 MUON_TASKS = {"add_mod97": 0.8, "div_mod97": 0.8, "mult_mod97": 0.5}
 _MUON_ARMS = {
-    "AdamW, softmax": Arm(4_000),
-    "AdamW, StableMax": Arm(4_000, {"loss": "stablemax"}),
-    "Muon, softmax": Arm(4_000, _MUON),
-    "Muon, StableMax": Arm(4_000, {**_MUON, "loss": "stablemax"}),
-    "AdamW, λ = 3": Arm(4_000, {"weight_decay": 3.0}),
+    "AdamW, softmax": Arm(5_000),
+    "AdamW, StableMax": Arm(5_000, {"loss": "stablemax"}),
+    "Muon, softmax": Arm(5_000, _MUON),
+    "Muon, StableMax": Arm(5_000, {**_MUON, "loss": "stablemax"}),
+    "AdamW, λ = 3": Arm(5_000, {"weight_decay": 3.0}),
 }
 SETTINGS: dict[str, Setting] = {
     one.name: one
