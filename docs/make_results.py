@@ -18,6 +18,7 @@ from grokscope.studies.page import HOW_JUDGED, SHARED_RUNS, claims_summary, mess
 from grokscope.studies.results import write_results
 from grokscope.studies.sources import PACKED, read_evidence, read_records
 from grokscope.studies.synchronization.sentences import enumerate_parts
+from grokscope.studies.verdicts import VERDICTS, count_verdicts
 
 ROOT = Path(__file__).parents[1]
 RESULTS, README, DOCS = ROOT / "results", ROOT / "README.md", ROOT / "docs"
@@ -194,12 +195,22 @@ def blocks() -> dict[Path, tuple[str, str]]:
     }
 
 
+def verdicts_file() -> str:
+    """How many claims of each study with results have which verdict, for `grokscope reproduce --list`."""
+    stored = {folder: folder / "claims.json" for folder in sorted(RESULTS.iterdir())}
+    found = {
+        folder.name: count_verdicts(json.loads(path.read_text())) for folder, path in stored.items() if path.exists()
+    }
+    return json.dumps(found, indent=1) + "\n"
+
+
 def main() -> None:
     """Write everything that follows from the records."""
     for study in map(find_study, ("bakeoff", PAPER)):
         folder = RESULTS / study.name
         write_results(study, read_evidence(study, folder), folder, lambda name: print(f"wrote {name}"))
     REPETITION.write_text(repetition_page(find_study(PAPER)))
+    VERDICTS.write_text(verdicts_file())
     for page, (name, block) in blocks().items():
         page.write_text(placed(page.read_text(), name, block))
 

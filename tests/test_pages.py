@@ -1,5 +1,10 @@
+import ast
 import importlib.util
+import json
+import os
 import re
+import runpy
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -228,6 +233,33 @@ def test_how_to_write_your_own_study() -> None:
     assert len(quoted) == 3
     assert [line for line in quoted if not any(line in one for one in source)] == []
     assert set(re.findall(r"--only (\S+)`", text)) == {"tab-decay"} <= set(find_study(str(folder)).items)
+
+
+def test_how_to_judge_a_paper(alone: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    text = (HOW_TO / "judge-a-paper.md").read_text(encoding="utf-8")
+    *study, check = blocks(text, "python")
+    (alone / "ridge").mkdir()
+    (alone / "ridge" / "study.py").write_text("\n\n".join(study), encoding="utf-8")
+    (alone / "ridge" / "check.py").write_text(check, encoding="utf-8")
+    names = {"ridge-groks", "half-the-decay-doubles-the-wait"}
+    for line in shell_lines(text):
+        words = shlex.split(line, comments=True)
+        if words[:2] == ["python", "ridge/check.py"]:
+            capsys.readouterr()
+            runpy.run_path(words[1])
+            right, wrong = map(ast.literal_eval, capsys.readouterr().out.splitlines())
+            assert right == dict.fromkeys(names, "reproduced")
+            assert right.keys() == wrong.keys()
+            assert "reproduced" not in wrong.values()
+        else:
+            assert words[0] == "grokscope"
+            assert run(words[1:]) == 0, line
+    judged = json.loads((alone / "runs" / "ridge" / "claims.json").read_text(encoding="utf-8"))
+    assert {row["name"] for row in judged} == names
+    assert {row["verdict"] for row in judged} == {"reproduced"}
+    assert json.loads((alone / "again" / "claims.json").read_text(encoding="utf-8")) == judged
+    assert "ten times as late" in (alone / "again" / "RESULTS.md").read_text(encoding="utf-8")
 
 
 def test_how_to_scale_out(alone: Path) -> None:

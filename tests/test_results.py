@@ -22,6 +22,7 @@ from grokscope.studies.page import results_page
 from grokscope.studies.results import describe_provenance
 from grokscope.studies.sources import read_evidence
 from grokscope.studies.synchronization.models import MODELS
+from grokscope.studies.verdicts import VERDICTS, stored_verdicts
 from grokscope.tasks import named_task, split
 from grokscope.view.charts.figure import Figure
 from grokscope.view.charts.files import figure_csv
@@ -33,7 +34,11 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 PAPER = find_study("synchronization")
 LIMIT = 30 * 10**6
-WITHOUT_RUNS = {"steering", "tasks"}  # studies whose rules are there and whose runs are still to be made
+WITHOUT_RUNS = {
+    "accelerators",
+    "steering",
+    "tasks",
+}  # studies whose rules are there and whose runs are still to be made
 RENDERINGS = {"csv": csv_of, "md": markdown_of, "tex": latex_of}
 
 
@@ -187,6 +192,12 @@ def test_what_the_readme_and_the_pages_say_follows_too(script: ModuleType) -> No
         assert block in text, page.name
         assert script.placed(text, name, block) == text
     assert script.repetition_page(PAPER) == script.REPETITION.read_text()
+
+
+def test_the_verdicts_that_list_prints_are_those_of_the_stored_claims(script: ModuleType) -> None:
+    assert VERDICTS.read_text() == script.verdicts_file()
+    assert not WITHOUT_RUNS & stored_verdicts().keys()
+    assert sum(stored_verdicts()[PAPER.name].values()) == len(PAPER.claims)
 
 
 def test_the_readme_says_six_sentences_of_the_message_with_their_numbers(script: ModuleType) -> None:

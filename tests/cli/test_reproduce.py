@@ -12,6 +12,7 @@ from small_commands import rejected
 
 from grokscope.cli import run
 from grokscope.studies import find_study, rules_digest, study_names
+from grokscope.studies.verdicts import stored_verdicts
 from grokscope.view.charts.figure import Panel
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_study"
@@ -111,17 +112,43 @@ def test_the_example_is_a_study(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_studies_and_their_parts_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["reproduce", "--list"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [*study_names()]
+    shown = capsys.readouterr().out
+    heads = [line.split(":")[0] for line in shown.splitlines() if not line.startswith(" ")]
+    assert heads == [*study_names()]
     assert run(["reproduce", "--list", "--json"]) == 0
-    assert [row["study"] for row in json.loads(capsys.readouterr().out)] == [*study_names()]
+    rows = {row["study"]: row for row in json.loads(capsys.readouterr().out)}
+    assert [*rows] == [*study_names()]
+    for name, row in rows.items():
+        study = find_study(name)
+        runs = {spec.content_hash: spec for runs in study.runs(precision="tf32").values() for spec in runs.values()}
+        steps = (spec.training.steps - (spec.fork.step if spec.fork else 0) for spec in runs.values())
+        assert (row["runs"], row["run_steps"]) == (len(runs), sum(steps))
+        assert (row["title"], row["papers"], row["claims"]) == (study.title, dict(study.papers), len(study.claims))
+        assert (row["verdicts"] is None) == (name not in stored_verdicts())
+        assert row["gpu_minutes"] > 0
+        lines = shown.split(f"{name}: {row['title']}")[1].splitlines()[1:4]
+        assert all(f"arXiv:{number}" in lines[0] for number in row["papers"])
+        assert ("no runs yet" in lines[1]) == (row["verdicts"] is None)
+        assert f"{row['run_steps']:,} run-steps" in lines[2]
     assert run(["reproduce", "synchronization", "--list", "--json"]) == 0
     parts = json.loads(capsys.readouterr().out)
     assert {"tab-wd", "fig-wd", "base"} <= {*parts} == {*find_study("synchronization").items, "base"} | {*parts}
 
 
+def test_a_study_is_found_by_the_number_of_a_paper_that_no_other_study_judges() -> None:
+    judged = [(number, name) for name in study_names() for number in find_study(name).papers]
+    assert len({number for number, _ in judged}) == len(judged) > 0
+    for number, name in judged:
+        for text in (number, f"arXiv:{number}", f"arxiv: {number}v3", f"https://arxiv.org/abs/{number}"):
+            assert find_study(text).name == name
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        (["2606.12696"], "no study judges a paper with the arXiv number 2606.12696; near it are 2606.12966 (synchron"),
+        (["arXiv:0901.0001", "--claims"], "no study judges a paper with the arXiv number 0901.0001; near it are 2"),
+        (["2606.1296"], "no study judges a paper with the arXiv number 2606.1296; near it are 2606.12966 (synchroni"),
         ([], "name a study; `grokscope reproduce --list` lists them"),
         (["synchronisation"], "there is no study and no folder 'synchronisation'; did you mean 'synchronization'?"),
         (["bakeoff", "--claims"], "bakeoff has no claims"),

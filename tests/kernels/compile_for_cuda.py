@@ -90,6 +90,7 @@ KINDS = (
     "mlp of five tokens",
     "mlp of five embeddings",
     "quadratic network",
+    "mlp of pairs without biases, StableMax",
     "normed mlp",
     "mlp of vectors",
     "regression",

@@ -50,7 +50,14 @@ def test_every_column_is_the_references(architecture: Architecture) -> None:
 
 
 # Groups of rows that are held out, real answers, squared errors, chunks of sequences and of vectors.
-KINDS = ("five tokens, two layers", "values of tokens", "quadratic network", "mlp of vectors", "linear regression")
+KINDS = (
+    "five tokens, two layers",
+    "values of tokens",
+    "quadratic network",
+    "mlp of vectors",
+    "linear regression",
+    "pairs, StableMax",
+)
 
 
 @pytest.mark.usefixtures("small_chunks")

@@ -96,6 +96,7 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
             "gradient": "plain",
             "grokfast_alpha": 0.5,
             "grokfast_lamb": 5.0,
+            "grokfast_window": 3,
             "loss": "mse",
             "optimizer": "adamw",
             "muon_learning_rate": 0.05,
@@ -192,6 +193,8 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
 
 # What other specs do not have: fields that only a plain MLP has a meaning for.
 OF_MLPS = {field: replace(PLAIN_MLP, layers=2) for field in ("kind", "embedded", "hidden_norm")}
+# What only a window of gradients has a meaning for.
+OF_WINDOWS = {"grokfast_window": replace(RUN.training, gradient="grokfast_window", grokfast_window=2)}
 
 
 @cache
@@ -242,7 +245,7 @@ def test_every_spec_is_here() -> None:
 def test_another_value_changes_something(kind: type[Spec], field: str) -> None:
     torch.set_num_threads(1)
     spec, others = OTHER[kind]
-    spec = OF_MLPS.get(field, spec) if kind is Architecture else spec
+    spec = {Architecture: OF_MLPS, Training: OF_WINDOWS}.get(kind, {}).get(field, spec)
     assert field in others, f"give another value of {kind.__name__}.{field}, and let it have an effect"
     assert others[field] != getattr(spec, field)
     changed = replace(spec, **{field: others[field]})

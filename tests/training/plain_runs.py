@@ -118,6 +118,8 @@ class PlainRun:
         outputs, labels = reference(self.given[rows]), self.labels[rows]
         if self.run.training.loss == "cross_entropy":
             return cross_entropy(outputs, labels)
+        if self.run.training.loss == "stablemax":
+            return stablemax(outputs, labels)
         targets = labels if self.task.is_real else one_hot(labels, self.task.classes)
         return mse_loss(outputs, targets.to(outputs.dtype))
 
@@ -152,6 +154,15 @@ class PlainRun:
     def moment(self, name: str) -> dict[str, Tensor]:
         """Adam's `exp_avg` or `exp_avg_sq`, by the layout's names."""
         return by_name(self.reference, lambda parameter: self.optimizer.state[parameter][name])
+
+
+def stablemax(logits: Tensor, labels: Tensor) -> Tensor:
+    """The mean cross-entropy of StableMax, number by number."""
+    rows = []
+    for row, label in zip(logits, labels.tolist(), strict=True):
+        weights = torch.stack([logit + 1 if logit >= 0 else 1 / (1 - logit) for logit in row])
+        rows.append(-(weights[label] / weights.sum()).log())
+    return torch.stack(rows).mean()
 
 
 @lru_cache(maxsize=1000)

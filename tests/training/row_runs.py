@@ -45,6 +45,7 @@ def with_row_tasks(name: str) -> Task:
 names._built_in_task = with_row_tasks  # type: ignore[assignment]
 
 MSE: dict[str, Any] = {"loss": "mse"}
+STABLEMAX: dict[str, Any] = {"loss": "stablemax"}
 DEEP = replace(TWO_LAYERS, layers=3)
 # What is learnt by what, and how.
 ROW_RUNS: dict[str, tuple[str, Architecture, dict[str, Any]]] = {
@@ -63,6 +64,12 @@ ROW_RUNS: dict[str, tuple[str, Architecture, dict[str, Any]]] = {
     "one token": ("one_token", SMALL, {}),
     "values of tokens": ("values_of_tokens", SMALL, MSE),
     "pairs, squared error": ("add_mod7", SMALL, MSE),
+    "pairs, StableMax": ("add_mod7", SMALL, STABLEMAX),
+    "mlp of pairs without biases, StableMax": (
+        "add_mod7",
+        replace(PLAIN_MLP, layers=2, activation="relu", biases=False),
+        STABLEMAX,
+    ),
     "mlp of five tokens": ("five_tokens", PLAIN_MLP, {}),
     "mlp of five embeddings": ("five_tokens", replace(PLAIN_MLP, layers=2, embedded=True, width=16), {}),
     "quadratic network": ("add_mod7", replace(PLAIN_MLP, activation="square", biases=False), MSE),

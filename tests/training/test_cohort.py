@@ -73,7 +73,7 @@ def test_a_key_says_what_the_runs_own_spec_says() -> None:
     assert [(one.vocabulary, one.classes, one.length) for one in sizes] == [(136, 136, 3)]
 
 
-def test_every_training_field_but_seven_may_differ_inside_a_stack() -> None:
+def test_every_training_field_but_eight_may_differ_inside_a_stack() -> None:
     base = small_run()
     free: dict[str, object] = {
         "steps": 5,
@@ -95,7 +95,7 @@ def test_every_training_field_but_seven_may_differ_inside_a_stack() -> None:
         "muon_learning_rate": 0.1,
         "muon_momentum": 0.5,
     }
-    same = {"batch_size", "dropout", "clip_norm", "gradient", "loss", "optimizer", "muon_precision"}
+    same = {"batch_size", "dropout", "clip_norm", "gradient", "loss", "optimizer", "muon_precision", "grokfast_window"}
     assert set(free) | same == set(base.training.__dataclass_fields__)
     others: list[RunSpec] = [
         replace(base, training=replace(base.training, **{name: value})) for name, value in free.items()

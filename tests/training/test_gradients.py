@@ -69,6 +69,31 @@ def test_the_stack_equals_the_wrapper_around_torchs_adamw(runs: list[RunSpec]) -
             assert (state.weights[slot] - plain_stack.weights[slot]).abs().max() > 1e-4
 
 
+@pytest.mark.parametrize("gradient", ["plain", "grokfast"])
+def test_coupled_decay_is_that_of_torchs_adam_and_comes_after_grokfast(gradient: str) -> None:
+    """It reaches Adam through the gradient, so it is no shrinking by 1 − ηλ."""
+    runs = [
+        replace(run, training=replace(run.training, optimizer="adam", gradient=gradient, weight_decay=decay))
+        for run, decay in zip(GROKFAST, (0.3, 0.02, 0.0), strict=True)
+    ]
+    state, cohort = fresh(runs)
+    advance(state, cohort, STEPS)
+    for slot, run in enumerate(runs):
+        alone, training = PlainRun(run), run.training
+        groups = [{"params": group["params"]} for group in alone.optimizer.param_groups]
+        alone.optimizer = torch.optim.Adam(groups, betas=(training.beta1, training.beta2), eps=training.epsilon)
+        if gradient == "grokfast":
+            alone.optimizer = Grokfast(alone.optimizer, training.grokfast_alpha, training.grokfast_lamb)
+        alone.trained(STEPS)
+        assert_near(in_slot(cohort, state.weights, slot), by_name(alone.reference), 1e-11)
+        assert padding_in(cohort, state.weights, slot).eq(0).all()
+    decoupled = [replace(run, training=replace(run.training, optimizer="adamw")) for run in runs]
+    other, others = fresh(decoupled)
+    advance(other, others, STEPS)
+    assert (state.weights[0] - other.weights[0]).abs().max() > 1e-3
+    assert torch.equal(state.weights[2], other.weights[2]), "without decay both are Adam"
+
+
 @pytest.mark.parametrize("runs", [GROKFAST, ORTHOGONAL], ids=["grokfast", "orthogonal"])
 def test_adam_is_given_the_same_gradients(runs: list[RunSpec]) -> None:
     runs = [replace(run, training=replace(run.training, beta1=0.0)) for run in runs]  # its first moment is the gradient
@@ -177,6 +202,66 @@ def test_plain_steps_never_reach_the_transform(monkeypatch: pytest.MonkeyPatch) 
 def test_kinds_of_gradients_do_not_share_a_stack() -> None:
     with pytest.raises(InputError, match="got 2 kinds"):
         Cohort([small_run(), small_run(gradient="grokfast")])
+
+
+class Windowed:
+    """An optimiser that is given g + ℓ times the mean of the last w gradients, once there are as many."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, window: int, lamb: float) -> None:
+        self.optimizer, self.param_groups, self.window, self.lamb = optimizer, optimizer.param_groups, window, lamb
+        self.queues: dict[Tensor, list[Tensor]] = {}
+
+    def zero_grad(self) -> None:
+        self.optimizer.zero_grad()
+
+    def step(self) -> None:
+        for parameter in (one for group in self.param_groups for one in group["params"]):
+            queue = self.queues.setdefault(parameter, [])
+            queue.append(parameter.grad.clone())
+            if len(queue) > self.window:
+                queue.pop(0)
+            if len(queue) == self.window:
+                parameter.grad += self.lamb * sum(queue) / self.window
+        self.optimizer.step()
+
+
+WINDOWED = [
+    small_run("add_mod11", 1, gradient="grokfast_window", grokfast_window=7, **CALM),
+    small_run("mult_mod7", 2, gradient="grokfast_window", grokfast_window=7, grokfast_lamb=5.0, **CALM),
+]
+
+
+def test_a_window_is_that_of_a_queue_of_gradients() -> None:
+    state, cohort = fresh(WINDOWED)
+    advance(state, cohort, STEPS)
+    for slot, run in enumerate(WINDOWED):
+        alone = PlainRun(run)
+        alone.optimizer = Windowed(alone.optimizer, 7, run.training.grokfast_lamb)
+        assert_near(in_slot(cohort, state.weights, slot), by_name(alone.trained(STEPS).reference), 1e-11)
+        newest = by_name(alone.reference, lambda parameter, own=alone: own.optimizer.queues[parameter][-1])
+        ring = state.recent.view(2, 7, -1)
+        assert_near(in_slot(cohort, ring[:, (STEPS - 1) % 7], slot), newest, 1e-11)
+    plain, other = fresh([replace(run, training=replace(run.training, gradient="plain")) for run in WINDOWED])
+    advance(plain, other, 6)
+    early, same = fresh(WINDOWED)
+    advance(early, same, 6)
+    assert torch.equal(plain.weights, early.weights), "a window that is not full changes nothing"
+
+
+def test_a_stored_window_continues_bit_for_bit_and_an_idle_run_keeps_it() -> None:
+    runs = [WINDOWED[0], replace(WINDOWED[1], training=replace(WINDOWED[1].training, steps=12))]
+    state, cohort = fresh(runs)
+    advance(state, cohort, 12)
+    finished = copy_of(state)
+    again, other = fresh(runs)
+    for slot in range(2):
+        sizes = sizes_of(cohort.tasks[slot])
+        again.put(slot, padded_row(cut(state.row(slot), cohort.layout, sizes), other.layout, sizes))
+    assert_same_bits(again, state)
+    advance(state, cohort, 9)
+    advance(again, other, 9)
+    assert_same_bits(again, state)
+    assert_same_bits(state, finished, slots=[1])
 
 
 # The average is state: idle runs keep it, checkpoints hold it.

@@ -21,6 +21,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "warm-up, clipping, decay of matrices only": {"warmup_steps": 5, "clip_norm": 0.5, "decay_parameters": "matrices"},
     "dropout and a schedule": {"dropout": 0.2, "weight_decay_schedule": ((1, 50.0),)},
     "grokfast": {"gradient": "grokfast"},
+    "grokfast of a window of one": {"gradient": "grokfast_window", "grokfast_window": 1},
     "muon, decay by group": {
         "optimizer": "muon",
         "epsilon": 1e-3,
@@ -36,6 +37,21 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "muon_precision": "bfloat16",
         "gradient": "grokfast",
     },
+    "coupled decay by group, of grokfast's gradients": {
+        "optimizer": "adam",
+        "gradient": "grokfast",
+        "epsilon": 1e-3,
+        "warmup_steps": 3,
+        "embedding_decay": 20.0,
+        "vector_decay": 3.0,
+    },
+    "coupled decay of matrices only, a schedule": {
+        "optimizer": "adam",
+        "epsilon": 1e-3,
+        "decay_parameters": "matrices",
+        "weight_decay_schedule": ((1, 50.0),),
+    },
+    "StableMax, orthogonal": {"loss": "stablemax", "gradient": "orthogonal", "epsilon": 1e-3},
     # ⊥Grad leaves gradients that are zero but for rounding, which Adam's usual ε would amplify.
     "orthogonal, with replacement": {"gradient": "orthogonal", "epsilon": 1e-3, "sampling": "replacement"},
 }
@@ -59,7 +75,7 @@ def compare(runs: list[RunSpec], held_norm: float = 0.0) -> None:
         state.held_norm[0] = held_norm
         states.append(train(state, cohort, STEPS))
     ours, expected = states
-    for name in ("weights", "first", "second", "slow"):
+    for name in ("weights", "first", "second", "slow", "recent"):
         torch.testing.assert_close(getattr(ours, name), getattr(expected, name), rtol=1e-9, atol=1e-10)
     for name in ("step", "age", "alive", "weight_decay"):
         assert torch.equal(getattr(ours, name), getattr(expected, name))

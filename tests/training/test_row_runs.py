@@ -2,7 +2,18 @@
 
 import pytest
 import torch
-from plain_runs import PLAIN_MLP, PlainRun, assert_near, by_name, fresh, in_slot, padding_in, reference_in, small_run
+from plain_runs import (
+    PLAIN_MLP,
+    PlainRun,
+    assert_near,
+    by_name,
+    fresh,
+    in_slot,
+    padding_in,
+    reference_in,
+    small_run,
+    stablemax,
+)
 from row_runs import ROW_RUNS, row_runs
 
 from grokscope.errors import InputError
@@ -60,7 +71,8 @@ def test_an_evaluation_scores_every_row_as_the_definition_says(name: str) -> Non
                 target = torch.nn.functional.one_hot(answers, own.shape[1]).double()
                 squares = (own - target).square().mean()
                 entropy = -own.log_softmax(dim=1)[target.bool()].mean()
-                loss = squares if spec.training.loss == "mse" else entropy
+                stable = stablemax(own, answers)
+                loss = {"mse": squares, "cross_entropy": entropy, "stablemax": stable}[spec.training.loss]
             row = found.row(slot)
             assert row[f"{label}_accuracy"] == pytest.approx(right.mean().item(), abs=1e-12)
             assert row[f"{label}_loss"] == pytest.approx(loss.item(), abs=1e-12)

@@ -103,11 +103,13 @@ class TrainingOptions:
     warmup_steps: Annotated[tuple[int, ...], _inherited(Training.warmup_steps, "INT")] = ()
     """Steps over which the learning rate rises from 0."""
     gradient: Annotated[
-        tuple[Literal["plain", "grokfast", "orthogonal"], ...],
-        _inherited(Training.gradient, "{plain,grokfast,orthogonal}"),
+        tuple[Literal["plain", "grokfast", "orthogonal", "grokfast_window"], ...],
+        _inherited(Training.gradient, "{plain,grokfast,orthogonal,grokfast_window}"),
     ] = ()
     """Gradient passed to the optimiser: unmodified, filtered by Grokfast, or its part orthogonal to the weights."""
-    optimizer: Annotated[tuple[Literal["adamw", "muon"], ...], _inherited(Training.optimizer, "{adamw,muon}")] = ()
+    optimizer: Annotated[
+        tuple[Literal["adamw", "muon", "adam"], ...], _inherited(Training.optimizer, "{adamw,muon,adam}")
+    ] = ()
     """What moves the weight matrices: AdamW, or Muon (orthogonalized momentum); AdamW moves all other parameters."""
 
 
@@ -120,7 +122,10 @@ class RunOptions(TrainingOptions):
 
     train_fraction: Annotated[tuple[float, ...], _several(RunSpec.train_fraction)] = ()
     """Share of the rows that is trained on."""
-    loss: Annotated[tuple[Literal["cross_entropy", "mse"], ...], _several(Training.loss, "{cross_entropy,mse}")] = ()
+    loss: Annotated[
+        tuple[Literal["cross_entropy", "mse", "stablemax"], ...],
+        _several(Training.loss, "{cross_entropy,mse,stablemax}"),
+    ] = ()
     """What is minimised; real answers need mse."""
     kind: Annotated[tuple[Literal["transformer", "mlp"], ...], _several(Architecture.kind, "{transformer,mlp}")] = ()
     """The model; vectors need an mlp."""

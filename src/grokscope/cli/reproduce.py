@@ -46,7 +46,8 @@ def reproduce(
     --list, --claims, --remake and --figure train nothing.
 
     Args:
-        study: A study, as --list lists them, or a folder with a study of your own (study.py).
+        study: A study, as --list lists them, the arXiv number of a paper that one judges, or a folder with a study of
+            your own (study.py).
         out: The folder for what is written: runs and results, with --remake results, with --figure figures.
         only: Tables, figures, supplementary analyses or experiments of the study; all if not given.
         without: Names to exclude.
@@ -57,7 +58,7 @@ def reproduce(
         part: Train this part alone, as --list-parts numbers them, and pack its records into one file in --out.
         dry_run: Print runs, steps, time and disk space, and train nothing.
         plan_only: Write the plan to this file, for `python -m grokscope.jobs.worker --spec FILE`, and train nothing.
-        list_: List the studies, or what --only can name of one.
+        list_: List the studies with their papers, verdicts and cost, or what --only can name of one.
         list_parts: List the parts of the study that take minutes each; with --from, which are missing there.
         claims: Print the claims with the verdicts in the folder of results given by --from; without it, their rules.
         remake: Rewrite tables, figures and claims from the records in --from; nothing is trained.
@@ -67,6 +68,7 @@ def reproduce(
 
     Examples:
         grokscope reproduce --list
+        grokscope reproduce 2606.12966 --dry-run
         grokscope reproduce synchronization --only tab-wd fig-wd --n-seeds 4 --dry-run
         grokscope reproduce synchronization --claims --from results/synchronization
         grokscope reproduce synchronization --remake --from results/synchronization --out results/again
@@ -131,12 +133,12 @@ def reproduce(
         reject_unknown_study(study)
 
     from grokscope.cli import study_parts, study_runs
-    from grokscope.studies import find_study, study_names
+    from grokscope.studies import find_study
 
     if study is None:
-        rows = [{"study": name, "title": find_study(name).title} for name in study_names()]
-        lines = [f"{row['study']:<16} {row['title']}" for row in rows]
-        print(json.dumps(rows) if as_json else "\n".join(lines))
+        from grokscope.cli.study_list import print_studies
+
+        print_studies(as_json)
         return
     found = find_study(study)
     if list_:

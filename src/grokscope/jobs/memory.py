@@ -69,8 +69,8 @@ def _product(key: CohortKey) -> int:
 
 
 def _state(key: CohortKey) -> int:
-    """Weights, gradient and two moments; Grokfast's average, and the weights rounded for products."""
-    tensors = 5 if key.gradient == "grokfast" else 4
+    """Weights, gradient and two moments; Grokfast's averages, a decayed gradient, weights rounded for products."""
+    tensors = 4 + (key.gradient == "grokfast") + (key.optimizer == "adam") + 2 * (key.window + 1) * (key.window > 0)
     rounded = 2 if key.precision == "bf16" else 0
     return (_number(key) * tensors + rounded) * layout_of(key.architecture, key.sizes).size
 

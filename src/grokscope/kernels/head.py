@@ -1,4 +1,7 @@
-"""Cross-entropy at the read position: the loss with its gradient while training, scores while evaluating."""
+"""Cross-entropy at the read position: the loss with its gradient while training, scores while evaluating.
+
+Of softmax, or of StableMax (`is_stable`), whose s(x) = x + 1 for x ≥ 0, 1 / (1 − x) for x < 0 takes the place of eˣ.
+"""
 
 import triton
 import triton.language as tl
@@ -21,9 +24,16 @@ def _biased(logits, bias, place, c, run, own, here, bias_run, C, ACC: tl.constex
 
 
 @triton.jit
+def _stable(value):
+    """s(x) of StableMax: 0 where x is −∞."""
+    is_negative = value < 0
+    return tl.where(is_negative, 1 / (1 - tl.where(is_negative, value, 0.0)), value + 1)
+
+
+@triton.jit
 def _loss_and_gradient(
     logits, bias, labels, classes, counts, gradient, losses, parts, inputs, C, bias_run,
-    BM: tl.constexpr, CP: tl.constexpr, ACC: tl.constexpr, BIASED: tl.constexpr,
+    BM: tl.constexpr, CP: tl.constexpr, ACC: tl.constexpr, BIASED: tl.constexpr, STABLE: tl.constexpr,
 ):  # fmt: skip
     """Σ of the tile's losses, and the gradient of the mean loss, whose Σ over rows is the bias's."""
     run, tile, c = tl.program_id(1).to(tl.int64), tl.program_id(0), tl.arange(0, CP)
@@ -33,15 +43,27 @@ def _loss_and_gradient(
     value = _biased(logits, bias, place, c, run, tl.load(classes + run), here, bias_run, C, ACC, BIASED)
     label = tl.load(labels + run * inputs + m, mask=here, other=0)
     is_label = c[None, :] == label[:, None]
-    top = tl.max(value, axis=1)
-    each = tl.exp(value - top[:, None])
-    total = tl.sum(each, axis=1)
+    if STABLE:
+        each = _stable(value)
+        total = tl.sum(each, axis=1)
+        own = tl.sum(tl.where(is_label, each, 0.0), axis=1)
+    else:
+        top = tl.max(value, axis=1)
+        each = tl.exp(value - top[:, None])
+        total = tl.sum(each, axis=1)
     count = tl.load(counts + run)
     counted = m < count
-    loss = top + tl.log(total) - tl.sum(tl.where(is_label, value, 0.0), axis=1)
+    if STABLE:
+        loss = tl.log(total) - tl.log(own)
+    else:
+        loss = top + tl.log(total) - tl.sum(tl.where(is_label, value, 0.0), axis=1)
     tl.store(losses + run * tl.num_programs(0) + tile, tl.sum(tl.where(counted, loss, 0.0), axis=0))
     share = tl.where(counted, 1 / count.to(ACC), 0.0)
-    grad = (each / total[:, None] - tl.where(is_label, 1.0, 0.0)) * share[:, None]
+    if STABLE:
+        slope = tl.where(value < 0, each * each, 1.0)
+        grad = slope * (1 / total[:, None] - tl.where(is_label, 1 / own[:, None], 0.0)) * share[:, None]
+    else:
+        grad = (each / total[:, None] - tl.where(is_label, 1.0, 0.0)) * share[:, None]
     tl.store(gradient + place, grad, mask=here[:, None] & (c < C)[None, :])
     if BIASED:
         part = parts + (run * tl.num_programs(0) + tile) * C + c
@@ -52,6 +74,7 @@ def _loss_and_gradient(
 def _scores(
     logits, bias, labels, classes, kinds, parts, inputs, C, bias_run, label_run, first_tile, tiles,
     BM: tl.constexpr, CP: tl.constexpr, ACC: tl.constexpr, BIASED: tl.constexpr, KINDS: tl.constexpr,
+    STABLE: tl.constexpr,
 ):  # fmt: skip
     """Σ of right answers and losses over the tile's rows of kind 1, then of kind 2, and so on."""
     run, tile, c = tl.program_id(1).to(tl.int64), tl.program_id(0), tl.arange(0, CP)
@@ -62,8 +85,13 @@ def _scores(
     label = tl.load(labels + run * label_run + m, mask=here, other=0)
     kind = tl.load(kinds + run * label_run + m, mask=here, other=0)
     top = tl.max(value, axis=1)
-    loss = top + tl.log(tl.sum(tl.exp(value - top[:, None]), axis=1))
-    loss -= tl.sum(tl.where(c[None, :] == label[:, None], value, 0.0), axis=1)
+    if STABLE:
+        each = _stable(value)
+        loss = tl.log(tl.sum(each, axis=1))
+        loss -= tl.log(tl.sum(tl.where(c[None, :] == label[:, None], each, 0.0), axis=1))
+    else:
+        loss = top + tl.log(tl.sum(tl.exp(value - top[:, None]), axis=1))
+        loss -= tl.sum(tl.where(c[None, :] == label[:, None], value, 0.0), axis=1)
     # The first of the classes that tie; logits that are not numbers answer neither right nor wrong.
     answer = tl.min(tl.where(value == top[:, None], c[None, :], CP), axis=1)
     right = tl.where(loss == loss, (answer == label).to(ACC), loss)
@@ -86,7 +114,7 @@ def loss_tiles(inputs: int, columns: int) -> int:
 
 def loss_and_gradient(
     logits: Tensor, bias: Tensor | None, labels: Tensor, classes: Tensor, counts: Tensor, gradient: Tensor,
-    losses: Tensor, parts: Tensor,
+    losses: Tensor, parts: Tensor, is_stable: bool = False,
 ) -> None:  # fmt: skip
     """Gradient of each run's mean loss over its first `counts` rows by its logits [runs, inputs, classes].
 
@@ -98,7 +126,7 @@ def loss_and_gradient(
     _loss_and_gradient[(triton.cdiv(inputs, BM), runs)](
         logits, bias, labels, classes, counts, gradient, losses, parts, inputs, C,
         0 if bias is None else bias.stride(0), BM=BM, CP=CP, ACC=accumulator(losses.dtype), BIASED=bias is not None,
-        num_warps=4,
+        STABLE=is_stable, num_warps=4,
     )  # fmt: skip
 
 
@@ -110,6 +138,7 @@ def scores(
     kinds: Tensor,
     parts: Tensor,
     first_tile: int,
+    is_stable: bool = False,
 ) -> None:
     """Σ of right answers and of losses over rows of each kind from 1 on, tile by tile into [runs, tiles, 2 kinds].
 
@@ -120,5 +149,5 @@ def scores(
     _scores[(triton.cdiv(inputs, BM), runs)](
         logits, bias, labels, classes, kinds, parts, inputs, C, 0 if bias is None else bias.stride(0),
         labels.stride(0), first_tile, parts.shape[1], BM=BM, CP=CP, ACC=accumulator(logits.dtype),
-        BIASED=bias is not None, KINDS=parts.shape[2] // 2, num_warps=4,
+        BIASED=bias is not None, KINDS=parts.shape[2] // 2, STABLE=is_stable, num_warps=4,
     )  # fmt: skip

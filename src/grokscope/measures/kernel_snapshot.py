@@ -169,7 +169,7 @@ class KernelReader(Reader):
                 if self.loss == "mse":
                     squares.scores(*outputs, *own, self.success_errors[runs], parts, tile)
                 else:
-                    head.scores(*outputs, *own, parts, tile)
+                    head.scores(*outputs, *own, parts, tile, is_stable=self.loss == "stablemax")
 
     def _model(self, weights: Weights, rounded: Weights, runs: slice) -> KernelPass:
         separators = None if self.separators is None else self.separators[runs]

@@ -326,8 +326,11 @@ class Answers:
         losses = outputs.new_empty(len(outputs), tiles)
         is_same = self.compute == outputs.dtype
         gradient = outputs if is_same else torch.empty_like(outputs, dtype=self.compute)
-        kernels = squares if self.loss == "mse" else head
-        kernels.loss_and_gradient(outputs, self.bias, labels, classes, counts, gradient, losses, parts)
+        own = (outputs, self.bias, labels, classes, counts, gradient, losses, parts)
+        if self.loss == "mse":
+            squares.loss_and_gradient(*own)
+        else:
+            head.loss_and_gradient(*own, is_stable=self.loss == "stablemax")
         return losses, gradient
 
 

@@ -8,9 +8,9 @@ from torch import Tensor
 from grokscope.errors import InputError
 from grokscope.shapes import Float, Int
 
-__all__ = ["Loss", "row_losses", "row_scores"]
+__all__ = ["Loss", "row_losses", "row_scores", "stable_weights"]
 
-Loss = Literal["cross_entropy", "mse"]
+Loss = Literal["cross_entropy", "mse", "stablemax"]
 Labels = Int[Tensor, "*runs inputs"] | Float[Tensor, "*runs inputs outputs"]
 
 
@@ -22,13 +22,16 @@ def row_losses(
 ) -> Float[Tensor, "*runs inputs"]:
     """Loss of each row: cross-entropy in nats, ln Σ_c exp(l_c) − l_label, or the mean over outputs of (y_c − t_c)².
 
-    Targets t are real answers, or for classes the one-hot vector of the label: the mean squared error of Gromov
-    (2023). Where outputs are padded, `classes` says how many of each run count; padded logits are −∞.
+    `stablemax` has StableMax's s(l) in place of exp(l): ln Σ_c s(l_c) − ln s(l_label) (Prieto et al. 2025). Targets t
+    are real answers, or for classes the one-hot vector of the label: the mean squared error of Gromov (2023). Where
+    outputs are padded, `classes` says how many of each run count; padded logits are −∞.
 
     >>> row_losses(torch.tensor([[0.0, 0.0]]), torch.tensor([1]))  # ln 2
     tensor([0.6931])
     >>> row_losses(torch.tensor([[0.0, 0.5]]), torch.tensor([1]), "mse")
     tensor([0.1250])
+    >>> row_losses(torch.tensor([[0.0, 2.0]]), torch.tensor([1]), "stablemax")  # ln (1 + 3) / 3
+    tensor([0.2877])
     """
     if labels.is_floating_point():
         return _squared_losses(outputs, labels, loss, classes)
@@ -36,7 +39,23 @@ def row_losses(
     is_label = torch.arange(outputs.shape[-1], device=outputs.device) == labels[..., None]
     if loss == "mse":
         return _squared_losses(outputs, is_label.to(outputs.dtype), loss, classes)
+    if loss == "stablemax":
+        weights = stable_weights(outputs)
+        return weights.sum(dim=-1).log() - torch.where(is_label, weights, 0).sum(dim=-1).log()
     return outputs.logsumexp(dim=-1) - torch.where(is_label, outputs, 0).sum(dim=-1)
+
+
+def stable_weights(logits: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """StableMax's s(x) = x + 1 for x ≥ 0, 1 / (1 − x) for x < 0 (Prieto et al. 2025); of a padded logit, −∞, it is 0.
+
+    It grows linearly, so that in a sum a large one does not absorb the others by rounding.
+
+    >>> stable_weights(torch.tensor([-torch.inf, -1.0, 0.0, 2.0]))
+    tensor([0.0000, 0.5000, 1.0000, 3.0000])
+    """
+    is_negative = logits < 0
+    below = 1 / (1 - torch.where(is_negative, logits, 0))  # not of 1, where it would be infinite, with its gradient
+    return torch.where(is_negative, below, logits + 1)
 
 
 def _squared_losses(outputs: Tensor, targets: Tensor, loss: Loss, classes: Tensor | None) -> Tensor:

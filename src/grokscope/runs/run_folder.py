@@ -224,7 +224,7 @@ class RunFolder:
         self._flush_log()
         scheduled = is_fork_point or step in self.spec.checkpoints.steps(self.spec.training.steps)
         if keep == "weights" and scheduled:
-            only = {n: t for n, t in tensors.items() if not n.startswith(("first.", "second.", "slow."))}
+            only = {n: t for n, t in tensors.items() if not n.startswith(("first.", "second.", "slow.", "recent"))}
             save_tensors(self.path / f"weights-{step:08d}.safetensors", only, self.spec.identity)
         stays = is_listed or (keep != "forks" and is_fork_point) or (keep == "state" and scheduled)
         passing = sorted({*self._passing()} - {step} if stays else {*self._passing(), step})

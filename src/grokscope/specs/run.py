@@ -190,29 +190,34 @@ class Training(Spec):
     """η rises linearly from 0 over this many steps."""
     clip_norm: float | None = None
     """The gradient is scaled down to this norm when it exceeds it."""
-    gradient: Literal["plain", "grokfast", "orthogonal"] = "plain"
+    gradient: Literal["plain", "grokfast", "orthogonal", "grokfast_window"] = "plain"
     """What AdamW is given: the gradient g; `grokfast`: g + ℓμ with its moving average μ (Grokfast-EMA, Lee et al.
-    2024); `orthogonal`: g without its part along the weights, at its former length (⊥Grad, Prieto et al. 2025)."""
+    2024); `grokfast_window`: the same with the mean of the last gradients for μ, once there are enough (Grokfast-MA);
+    `orthogonal`: g without its part along the weights, at its former length (⊥Grad, Prieto et al. 2025)."""
     grokfast_alpha: float = 0.98
     """α of μ ← αμ + (1 − α)g; Grokfast's published default."""
     grokfast_lamb: float = 2.0
     """ℓ, how much of μ is added (the paper's λ, which is weight decay here); Grokfast's published default."""
-    optimizer: Literal["adamw", "muon"] = "adamw"
+    grokfast_window: int = 100
+    """How many of the last gradients `grokfast_window` averages, this step's included; runs of a stack share it."""
+    optimizer: Literal["adamw", "muon", "adam"] = "adamw"
     """What moves the matrices between embeddings and head: AdamW, or `muon` (Jordan et al. 2024): their momentum made
-    orthogonal by five Newton–Schulz steps. All other parameters are moved by AdamW, and λ has one meaning for all."""
+    orthogonal by five Newton–Schulz steps. All other parameters are moved by AdamW, and λ has one meaning for all. Or
+    all by `adam`, whose decay is coupled: λw is added to the (changed) gradient, as `torch.optim.Adam` does."""
     muon_learning_rate: float = 0.02
     """Muon's own η; its decay is 1 − ηλ with AdamW's η, which is wd = ηλ / muon_learning_rate of `torch.optim.Muon`."""
     muon_momentum: float = 0.95
     """μ of Muon's momentum, which is Nesterov's."""
     muon_precision: Literal["weights", "bfloat16"] = "weights"
     """In which matrices are made orthogonal: that of the weights, or bfloat16 as in `torch.optim.Muon`."""
-    loss: Literal["cross_entropy", "mse"] = "cross_entropy"
-    """What is minimised: cross-entropy, or the squared error, averaged over outputs (Gromov 2023) and examples. Of
-    classes its targets are one-hot vectors. Real answers need `mse`."""
+    loss: Literal["cross_entropy", "mse", "stablemax"] = "cross_entropy"
+    """What is minimised: cross-entropy, of softmax or of `stablemax` (Prieto et al. 2025), or the squared error,
+    averaged over outputs (Gromov 2023) and examples. Of classes its targets are one-hot vectors. Real answers need
+    `mse`."""
 
     def check(self) -> None:
         """Ranges, and an ordered schedule."""
-        self.require_each("be at least 1", "steps", "batch_size")
+        self.require_each("be at least 1", "steps", "batch_size", "grokfast_window")
         self.require_each("be positive", "learning_rate", "epsilon", "clip_norm", "muon_learning_rate")
         self.require_each("lie in [0, 1)", "beta1", "beta2", "dropout", "grokfast_alpha", "muon_momentum")
         factors = tuple(f"{group}_decay" for group in ("embedding", "matrix", "vector", "head"))

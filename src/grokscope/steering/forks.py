@@ -30,10 +30,11 @@ def forked(row: dict[str, Tensor], spec: RunSpec, parent: RunSpec) -> dict[str, 
     if spec.fork.scale != 1:
         found["weights"] = found["weights"] * spec.fork.scale
     if spec.fork.moments == "reset":
-        found |= {name: torch.zeros_like(found[name]) for name in ("first", "second", "slow", "age") if name in found}
+        moments = ("first", "second", "slow", "recent", "age")
+        found |= {name: torch.zeros_like(found[name]) for name in moments if name in found}
     if spec.training.weight_decay != parent.training.weight_decay:
         found["weight_decay"] = torch.tensor(spec.training.weight_decay, dtype=torch.float64)
-    found["slow"] = _average(found, spec)
+    found["slow"], found["recent"] = _average(found, spec), _recent(found, spec)
     if parent.norm_hold != spec.norm_hold or spec.norm_hold is None:
         found["anchors"] = anchors_of(found["weights"], spec)
     norm = found["weights"].double().norm() if spec.fork.norm == "frozen" else torch.tensor(0.0, dtype=torch.float64)
@@ -46,6 +47,13 @@ def _average(row: dict[str, Tensor], spec: RunSpec) -> Tensor:
         return row["weights"][:0]
     known = row.get("slow")
     return known if known is not None and known.numel() else torch.zeros_like(row["weights"])
+
+
+def _recent(row: dict[str, Tensor], spec: RunSpec) -> Tensor:
+    """The last gradients as the fork needs them: the parent's if it kept as many, else zeros, or nothing."""
+    window = spec.training.grokfast_window if spec.training.gradient == "grokfast_window" else 0
+    known, places = row.get("recent"), window * row["weights"].numel()
+    return known if known is not None and known.numel() == places else row["weights"].new_zeros(places)
 
 
 def has_paired_run(spec: RunSpec) -> bool:

@@ -25,7 +25,7 @@ from grokscope.specs import Membership, Plan, RunSpec
 from grokscope.studies.claim import Claim, Contradiction
 from grokscope.studies.evidence import QUICK, Evidence, place_records
 from grokscope.studies.message import Sentence
-from grokscope.studies.names import BUILT_IN, reject_unknown_study
+from grokscope.studies.names import BUILT_IN, arxiv_number, near_numbers, reject_unknown_study
 from grokscope.studies.run_set import Precision, Runs, RunSet
 from grokscope.studies.selection import configuration
 from grokscope.view.charts.figure import Figure
@@ -77,6 +77,8 @@ class Study:
     """Figures."""
     source: str = ""
     """The paper, with authors, year and link."""
+    papers: Mapping[str, str] = field(default_factory=dict)
+    """Papers whose claims it judges: what to call each, by its arXiv number, under which the study is found."""
     quick: Callable[[Precision], Mapping[str, Runs]] | None = None
     """A reduced version for a machine of two cores, where there is one."""
     measures: tuple[str, ...] = ()
@@ -99,6 +101,10 @@ class Study:
             "a study's name must be one word of letters, digits, - and _",
             self.name,
         )
+        for number in self.papers:
+            require(
+                arxiv_number(number) == number, f"papers of {self.name} must be arXiv numbers as 2606.12966", number
+            )
         parts = (*self.tables, *self.supplements, *self.figures)
         for kind, names in (("claims", [one.name for one in self.claims]), ("items", [one.name for one in parts])):
             twice = [name for name, count in Counter(names).items() if count > 1]
@@ -247,25 +253,35 @@ def study_names() -> tuple[str, ...]:
     """The studies of this package.
 
     >>> study_names()
-    ('synchronization', 'bakeoff', 'tasks', 'steering', 'foresight')
+    ('synchronization', 'bakeoff', 'tasks', 'steering', 'foresight', 'accelerators')
     """
     return BUILT_IN
 
 
 def find_study(name: str) -> Study:
-    """The study with this name, or the one in this folder. A folder's `study.py` is run, as any program is.
+    """The study with this name, of the paper with this arXiv number, or in this folder, whose `study.py` is run.
 
-    >>> find_study("synchronization").title
+    >>> find_study("arXiv:2606.12966").title
     'Circuit Synchronization Precedes Generalization'
     """
     if name in BUILT_IN:
         return _checked(import_module(f"grokscope.studies.{name}"), name)
     reject_unknown_study(name)
+    if number := arxiv_number(name):
+        return _study_of_paper(number)
     folder = Path(name)
     path = folder / FILE
     if not path.is_file():
         raise InputError(f"{named(folder)} has no {FILE}, which defines a study")
     return _checked(_load(path), str(path))
+
+
+def _study_of_paper(number: str) -> Study:
+    studies = {paper: study for study in map(find_study, BUILT_IN) for paper in study.papers}
+    if number not in studies:
+        near = ", ".join(f"{one} ({studies[one].name})" for one in near_numbers(number, [*studies]))
+        raise InputError(f"no study judges a paper with the arXiv number {number}; near it are {near}")
+    return studies[number]
 
 
 def _load(path: Path) -> ModuleType:

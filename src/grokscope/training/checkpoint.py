@@ -35,7 +35,7 @@ MANIFEST = "manifest.json"
 RUN = "run"  # the manifest's entry that names whose checkpoints they are; earlier versions wrote none
 FLAT = {"weights": "", "first": "first.", "second": "second.", "slow": "slow."}  # and the prefix of their tensors
 SCALARS = ("step", "age", "weight_decay", "held_norm", "alive")
-VECTORS = ("anchors",)  # written where they have entries
+VECTORS = ("anchors", "recent")  # written where they have entries
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor], run: str = "") -> None:

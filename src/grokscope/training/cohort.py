@@ -65,6 +65,8 @@ class CohortKey:
     """What moves the matrices."""
     muon_precision: str = "weights"
     """In which they are made orthogonal."""
+    window: int = 0
+    """How many of the last gradients each run keeps."""
 
 
 def holds_norm(spec: RunSpec) -> bool:
@@ -99,6 +101,7 @@ def cohort_key(spec: RunSpec) -> CohortKey:
         held_parts=held_parts(spec),
         optimizer=spec.training.optimizer,
         muon_precision=spec.training.muon_precision if spec.training.optimizer == "muon" else "weights",
+        window=spec.training.grokfast_window if spec.training.gradient == "grokfast_window" else 0,
     )
 
 

@@ -13,7 +13,7 @@ from grokscope.kernels.update import GROUPS, MOVED_APART, SCALARS, count_step, u
 from grokscope.model.kernel_pass import Gradients, kernel_pass
 from grokscope.shapes import Float
 from grokscope.training.cohort import Cohort
-from grokscope.training.gradients import grokfast_, orthogonal
+from grokscope.training.gradients import grokfast_, grokfast_window_, orthogonal
 from grokscope.training.loop import CHUNK, Trainer
 from grokscope.training.norm_holds import NormHolds
 from grokscope.training.state import State
@@ -52,6 +52,7 @@ class KernelTrainer(Trainer):
         sizes = [prod(shape) for shape in layout.shapes.values()]
         self.group_of_number = torch.tensor(kinds, dtype=torch.int8).repeat_interleave(torch.tensor(sizes))
         self.group_of_number = self.group_of_number.to(self.device)
+        self.no_decay = torch.zeros_like(self.decay[:, : runs if self.is_coupled else 0])
 
     def chunk(self, steps: int) -> Float[Tensor, "runs steps"]:
         """At most CHUNK steps; the batch losses, NaN where a run was idle."""
@@ -79,13 +80,24 @@ class KernelTrainer(Trainer):
         losses = self.model.losses(inputs, labels, self.class_counts, counts, self._choose)
         own = (state.step, state.age, state.alive, self.last_step)
         with self.gradients.aside():
-            count_step(losses, counts, self.decay, self.counter, self.columns, own, self.losses, self.scalars)
+            count_step(
+                losses,
+                counts,
+                self.no_decay if self.is_coupled else self.decay,
+                self.counter,
+                self.columns,
+                own,
+                self.losses,
+                self.scalars,
+            )
         self.model.backward(losses)
         if self.clip_norm is not None:
             norm = dots(gradients, gradients).sqrt()
             gradients.mul_((self.clip_norm / (norm + 1e-6)).clamp(max=1).to(gradients.dtype)[:, None])
         if self.key.gradient != "plain":
             gradients = self._changed(gradients, self._active)
+        if self.is_coupled:
+            gradients = self._coupled(gradients)
         update(
             (state.weights, state.first, state.second),
             gradients,
@@ -141,10 +153,22 @@ class KernelTrainer(Trainer):
     def _norms(self) -> Tensor:
         return dots(self.state.weights, self.state.weights).sqrt()
 
+    def _coupled(self, gradients: Tensor) -> Tensor:
+        """Gradients with coupled decay, number by number: no sum depends on the stack."""
+        decay = self.decay.index_select(0, self.counter)[0]
+        changed = torch.empty_like(gradients)
+        found = self._decayed(self.layout.views(gradients).values(), decay)
+        for own, to in zip(found, self.layout.views(changed).values(), strict=True):
+            to.copy_(own)
+        return changed
+
     def _changed(self, gradients: Tensor, active: Tensor) -> Tensor:
         """What AdamW is given in place of the gradients."""
         if self.key.gradient == "grokfast":
             return grokfast_(self.state.slow, gradients, active, self.state.age == 1, *self.grokfast)
+        if self.key.window:
+            recent = self.state.recent.view(len(gradients), self.key.window, -1)
+            return grokfast_window_(recent, gradients, active, self.state.age, self.grokfast[1])
         changed = torch.empty_like(gradients)
         layout = self.layout
         views = zip(self.parameters, layout.views(gradients).values(), layout.views(changed).values(), strict=True)

@@ -16,7 +16,7 @@ from grokscope.shapes import Float
 from grokscope.training.adamw import AdamWScalars, adamw_, adamw_scalars, clipped
 from grokscope.training.batches import batches
 from grokscope.training.cohort import Cohort
-from grokscope.training.gradients import grokfast_, orthogonal
+from grokscope.training.gradients import decayed, grokfast_, grokfast_window_, orthogonal
 from grokscope.training.graphs import recorded
 from grokscope.training.muon import EXACT, IN_BFLOAT16, Arithmetic, MuonScalars, muon_
 from grokscope.training.norm_holds import NormHolds
@@ -137,12 +137,18 @@ class Trainer:
         factors = {group: cohort.column(f"{group}_decay") for group in ("embedding", "matrix", "vector", "head")}
         self.decay_factors = factors
         self.decays_vectors = torch.tensor(everything, dtype=cohort.exact, device=self.device) * factors["vector"]
-        self.is_muon = self.key.optimizer == "muon"
+        self.is_muon, self.is_coupled = self.key.optimizer == "muon", self.key.optimizer == "adam"
         self.muon = (cohort.column("muon_learning_rate"), cohort.column("muon_momentum"))
         self.orthogonal_in = IN_BFLOAT16 if self.key.muon_precision == "bfloat16" else EXACT
         self.clip_norm = cohort.column("clip_norm") if self.key.clipping else None
         # Grokfast's average, parameter by parameter; nothing in cohorts without it.
         self.slow = list(cohort.layout.views(state.slow).values()) if self.key.gradient == "grokfast" else []
+        recent = state.recent.view(runs * self.key.window, -1) if self.key.window else state.recent
+        self.recent = (
+            [view.view(runs, self.key.window, *view.shape[1:]) for view in cohort.layout.views(recent).values()]
+            if self.key.window
+            else []
+        )
         self.grokfast = tuple(cohort.column(name, cohort.dtype) for name in ("grokfast_alpha", "grokfast_lamb"))
         paired = [cohort.paired_slot.get(slot, -1) for slot in range(runs)]
         self.paired = torch.tensor(paired, device=self.device)
@@ -164,7 +170,11 @@ class Trainer:
         return all(
             buffer.data_ptr() == own.data_ptr()
             for buffer, own in zip((state.weights, state.first, state.second), self.parameters[0], strict=True)
-        ) and all(own.data_ptr() == state.slow.data_ptr() for own in self.slow[:1])
+        ) and all(
+            own.data_ptr() == buffer.data_ptr()
+            for buffer, views in ((state.slow, self.slow), (state.recent, self.recent))
+            for own in views[:1]
+        )
 
     def chunk(self, steps: int) -> Float[Tensor, "runs steps"]:
         """At most CHUNK steps; the batch losses, NaN where a run was idle."""
@@ -229,9 +239,11 @@ class Trainer:
         gradients = list(torch.autograd.grad(loss.sum(), self.leaves))
         if self.clip_norm is not None:
             gradients = clipped(gradients, self.clip_norm)
-        active, scalars, muon = self._scalars(loss.detach(), decay)
+        active, scalars, muon = self._scalars(loss.detach(), torch.zeros_like(decay) if self.is_coupled else decay)
         if self.key.gradient != "plain":
             gradients = self.transform(gradients, active, self.state.age)
+        if self.is_coupled:
+            gradients = self._decayed(gradients, decay)
         self.update(gradients, active, scalars)
         if muon is not None:  # products of matrices, of which compiling would make nothing faster
             self._move_matrices(gradients, active, muon, self.orthogonal_in)
@@ -300,8 +312,17 @@ class Trainer:
         """What AdamW is given in place of the gradients; the step is counted already."""
         if self.key.gradient == "orthogonal":
             return [orthogonal(own[0], gradient) for own, gradient in zip(self.parameters, gradients, strict=True)]
+        if self.key.window:
+            kept = zip(self.recent, gradients, strict=True)
+            return [grokfast_window_(recent, gradient, active, age, self.grokfast[1]) for recent, gradient in kept]
         pairs = zip(self.slow, gradients, strict=True)
         return [grokfast_(slow, gradient, active, age == 1, *self.grokfast) for slow, gradient in pairs]
+
+    def _decayed(self, gradients: Iterable[Tensor], decay: Tensor) -> list[Tensor]:
+        """Gradients with the coupled decay of each parameter's group added."""
+        factors = self.decay_factors | {"vector": self.decays_vectors}
+        own = zip(self.parameters, gradients, self.groups, strict=True)
+        return [decayed(weights, gradient, decay * factors[group]) for (weights, _, _), gradient, group in own]
 
     def _update(self, gradients: list[Tensor], active: Tensor, scalars: dict[str, AdamWScalars]) -> None:
         """AdamW parameter by parameter: joining the gradients first would cost a pass over all of them."""

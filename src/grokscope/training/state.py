@@ -34,6 +34,8 @@ class State:
     """False where a run has failed or the slot is empty: it is computed and never updated."""
     slow: Float[Tensor, "runs averaged"]
     """Grokfast's moving average of gradients, as wide as the weights; no columns in cohorts without it."""
+    recent: Float[Tensor, "runs remembered"]
+    """Each run's last gradients, side by side in a ring of places; no columns in cohorts that average no window."""
     anchors: Float[Tensor, "runs parts"]
     """n₀ of each part whose norm is held; no columns in cohorts that hold none."""
 
@@ -67,6 +69,7 @@ def initial_state(cohort: Cohort) -> State:
         held_norm=torch.zeros(len(cohort), dtype=cohort.exact, device=cohort.device),
         alive=torch.tensor([not empty for empty in cohort.is_empty], device=cohort.device),
         slow=torch.zeros_like(weights if cohort.key.gradient == "grokfast" else weights[:, :0]),
+        recent=weights.new_zeros(len(cohort), cohort.key.window * weights.shape[1]),
         anchors=_first_anchors(cohort, weights),
     )
 

@@ -10,6 +10,7 @@ __all__ = ["STUDY"]
 STUDY = Study(
     name="steering",
     title="Steering: which way of training generalises soonest and stays",
+    papers={"2210.01117": "Liu et al. 2022, Omnigrok"},
     experiments=EXPERIMENTS,
     quick=quick_runs,
     message=MESSAGE,

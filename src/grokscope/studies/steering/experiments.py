@@ -148,9 +148,9 @@ def _hindsight(n_seeds: int | None, precision: Precision) -> Runs:
 
 
 def _published(n_seeds: int | None, precision: Precision) -> Runs:
-    """What others have published, as tuned here, as far as the final has it not; none until that is known."""
-    chosen, final = chosen_settings(), final_arms()
-    arms = {family: FAMILIES[family][chosen[family]] for family in PUBLISHED if family in chosen.keys() - final.keys()}
+    """What others have published, as tuned here, beside AdamW as tuned here; none until that is known."""
+    chosen = chosen_settings()
+    arms = {family: FAMILIES[family][chosen[family]] for family in (ADAMW, *PUBLISHED) if family in chosen}
     return _compared(BASES, arms, range(n_seeds or JUDGED_SEEDS), precision)
 
 

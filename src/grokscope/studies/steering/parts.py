@@ -33,6 +33,8 @@ CHANGED_GRADIENTS = ("Grokfast", "orthogonal gradient")
 MUON = tuple(family for family in FAMILIES if family.startswith("Muon"))
 PLAIN = tuple(family for family in FAMILIES if family not in (*MUON, *CHANGED_GRADIENTS))
 
+SHARED = {"published": ("accelerators",)}  # other studies that these runs are made for, under the same names
+
 Chosen = Callable[[str, str], bool]
 """Whether a part has a run, by its cell and its arm."""
 
@@ -88,13 +90,25 @@ def plan_of(part: str, out: str, device: str = "cpu", precision: Any = "float32"
         raise InputError(f"the study has no part {shown(part)}{did_you_mean(part, PARTS)}; --list names them")
     experiment, is_chosen = PARTS[part]
     known = STUDY.experiments[experiment](n_seeds, precision)
-    runs = {name: run for name, run in known.items() if is_chosen(*name.partition("/")[::2])}
+    earlier = set(STUDY.experiments["final"](n_seeds, precision).values()) if experiment == "published" else set()
+    runs = {name: run for name, run in known.items() if is_chosen(*name.partition("/")[::2]) and run not in earlier}
     if not runs and chosen_settings():
         raise InputError(f"{part} has no runs, for what the tuning runs chose has nothing to vary there")
     if not runs:
         raise InputError(f"{part} needs the arms that the tuning runs choose: run grokscope.studies.steering.choice")
-    places = tuple((Membership(STUDY.name, experiment, name),) for name in runs)
-    return Plan(out, tuple(runs.values()), device, keep="none", made_for=places)
+    places = _memberships(n_seeds, precision)
+    return Plan(out, tuple(runs.values()), device, keep="none", made_for=tuple(places[run] for run in runs.values()))
+
+
+def _memberships(n_seeds: int | None, precision: Any) -> dict[RunSpec, tuple[Membership, ...]]:
+    """What each run is made for: one that several experiments have is trained once, for all of them."""
+    found: dict[RunSpec, tuple[Membership, ...]] = {}
+    for experiment, runs_of in STUDY.experiments.items():
+        studies = (STUDY.name, *SHARED.get(experiment, ()))
+        for name, run in runs_of(n_seeds, precision).items():
+            own = tuple(Membership(study, experiment, name) for study in studies)
+            found[run] = (*found.get(run, ()), *own)
+    return found
 
 
 def slim(record: RunRecord) -> RunRecord:

@@ -67,6 +67,7 @@ SECTIONS = (
 STUDY = Study(
     name="synchronization",
     title="Circuit Synchronization Precedes Generalization",
+    papers={"2606.12966": "Circuit Synchronization Precedes Generalization"},
     experiments=EXPERIMENTS | NEW,
     run_sets=RUN_SETS,
     quick=quick_runs,
