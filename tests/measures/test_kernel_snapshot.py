@@ -19,7 +19,7 @@ from grokscope.training.cohort import OLDEST_TRITON
 pytest.importorskip("triton", OLDEST_TRITON, "Triton comes with torch's CUDA builds; on a CPU: pip install triton")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-SOME = ("two_layers", "attention_only", "nanda")
+SOME = ("two_layers", "attention_only", "nanda", "no_final_norm_tempered")
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_every_column_is_the_references(architecture: Architecture) -> None:
 
 
 # Groups of rows that are held out, real answers, squared errors, chunks of sequences and of vectors.
-KINDS = ("five tokens, two layers", "values of tokens", "quadratic network", "mlp of vectors", "linear regression")
+KINDS = ("five tokens, two layers", "values of tokens", "quadratic network", "mlp of vectors", "regression, tempered")
 
 
 @pytest.mark.usefixtures("small_chunks")

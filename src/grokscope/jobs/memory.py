@@ -69,8 +69,8 @@ def _product(key: CohortKey) -> int:
 
 
 def _state(key: CohortKey) -> int:
-    """Weights, gradient and two moments; Grokfast's average, and the weights rounded for products."""
-    tensors = 5 if key.gradient == "grokfast" else 4
+    """Weights, gradient, two moments; Grokfast's average, a direction of norms, and weights rounded for products."""
+    tensors = 4 + (key.gradient == "grokfast") + (key.held_along == "random")
     rounded = 2 if key.precision == "bf16" else 0
     return (_number(key) * tensors + rounded) * layout_of(key.architecture, key.sizes).size
 

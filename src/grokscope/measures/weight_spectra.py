@@ -87,7 +87,7 @@ def neuron_logit_map(subject: RunStack) -> Float[Tensor, "runs answers neurons"]
     if model.kind == "mlp":
         return unembedding.mT
     out = subject.weights[f"blocks.{model.layers - 1}.mlp.W_out"].double()
-    if model.layer_norm:
+    if model.has_final_norm:
         out = (out - out.mean(dim=-1, keepdim=True)) * subject.weights["ln_final.w"].double()[:, None]
     return torch.bmm(out, unembedding).mT
 

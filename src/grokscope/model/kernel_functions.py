@@ -316,6 +316,8 @@ class Answers:
     """Where gradients of parameters go."""
     compute: torch.dtype
     """Of the gradient of the outputs."""
+    temperature: float = 1.0
+    """What outputs are divided by."""
 
     def losses(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """Σ of each run's losses tile by tile [runs, tiles], and the gradient of their mean by the outputs."""
@@ -327,7 +329,8 @@ class Answers:
         is_same = self.compute == outputs.dtype
         gradient = outputs if is_same else torch.empty_like(outputs, dtype=self.compute)
         kernels = squares if self.loss == "mse" else head
-        kernels.loss_and_gradient(outputs, self.bias, labels, classes, counts, gradient, losses, parts)
+        own = (gradient, losses, parts, self.temperature)
+        kernels.loss_and_gradient(outputs, self.bias, labels, classes, counts, *own)
         return losses, gradient
 
 

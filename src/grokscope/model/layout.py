@@ -181,8 +181,8 @@ def layout_of(architecture: Architecture, sizes: Sizes) -> Layout:
     d, hidden = architecture.width, architecture.mlp_width
     shapes: dict[str, tuple[int, ...]] = {"embed.W_E": (sizes.vocabulary, d), "pos_embed.W_pos": (sizes.length, d)}
 
-    def norm(name: str) -> None:
-        if architecture.layer_norm:
+    def norm(name: str, is_there: bool = architecture.layer_norm) -> None:
+        if is_there:
             shapes.update({f"{name}.w": (d,), f"{name}.b": (d,)})
 
     def linear(name: str, suffix: str, rows: int, columns: int) -> None:
@@ -201,7 +201,7 @@ def layout_of(architecture: Architecture, sizes: Sizes) -> Layout:
         if architecture.mlp == "on":
             linear(f"blocks.{i}.mlp", "in", d, hidden)
             linear(f"blocks.{i}.mlp", "out", hidden, d)
-    norm("ln_final")
+    norm("ln_final", architecture.has_final_norm)
     linear("unembed", "U", d, sizes.classes)
     return Layout(shapes)
 
