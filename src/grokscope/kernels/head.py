@@ -98,8 +98,8 @@ def loss_and_gradient(
 ) -> None:  # fmt: skip
     """Gradient of each run's mean loss over its first `counts` rows by its logits [runs, inputs, classes].
 
-    The logits are still to be divided by the temperature. `gradient` may be the logits themselves. `losses` [runs, tiles] gets Σ of losses tile by tile, `parts`
-    [runs, tiles, classes] Σ for the bias.
+    The logits are still to be divided by the temperature. `gradient` may be the logits themselves. `losses`
+    [runs, tiles] gets Σ of losses tile by tile, `parts` [runs, tiles, classes] Σ for the bias.
     """
     runs, inputs, C = logits.shape
     BM, CP = tile_of(C)

@@ -18,7 +18,7 @@ def _away(
     outputs, bias, labels, place, label_row, c, run, own, here, bias_run, C, OUTPUTS: tl.constexpr, ACC: tl.constexpr,
     BIASED: tl.constexpr, SCALE: tl.constexpr,
 ):  # fmt: skip
-    """Outputs of a tile, times SCALE, and how far they are from the targets; 0 where a run's task has no such output."""
+    """Outputs of a tile, times SCALE, and how far from the targets; 0 where a run's task has no such output."""
     inside = here[:, None] & (c < own)[None, :]
     value = tl.load(outputs + place, mask=inside, other=0.0).to(ACC)
     if BIASED:
@@ -118,5 +118,6 @@ def scores(
     _scores[(triton.cdiv(inputs, BM), runs)](
         outputs, bias, labels, classes, kinds, tolerances, parts, inputs, C, 0 if bias is None else bias.stride(0),
         kinds.stride(0), first_tile, parts.shape[1], BM=BM, CP=CP, OUTPUTS=labels.shape[2] if labels.ndim == 3 else 0,
-        ACC=accumulator(outputs.dtype), BIASED=bias is not None, SCALE=1 / temperature, KINDS=parts.shape[2] // 2, num_warps=4,
+        ACC=accumulator(outputs.dtype), BIASED=bias is not None, SCALE=1 / temperature,
+        KINDS=parts.shape[2] // 2, num_warps=4,
     )  # fmt: skip

@@ -98,8 +98,8 @@ class Architecture(Spec):
     hidden_norm: bool = False
     """Whether an MLP has a LayerNorm before every activation."""
     temperature: float = 1.0
-    """τ, by which logits (or real outputs) are divided, in training and wherever they are read; it is not learnt, and no
-    part of ‖W‖. A fork may have another than its parent."""
+    """τ, by which logits (or real outputs) are divided, in training and wherever they are read. It is not learnt and no
+    part of ‖W‖; a fork may have another than its parent."""
 
     @property
     def has_final_norm(self) -> bool:
