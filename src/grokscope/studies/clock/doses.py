@@ -184,7 +184,9 @@ CLAIMS = (
         "late as rescaled, within a factor of two.",
         "a control, asked here",
         "—",
-        ratio("grok step, raised along a random direction over rescaled", "mlp", dose(1.15, along="random"), dose(1.15)),
+        ratio(
+            "grok step, raised along a random direction over rescaled", "mlp", dose(1.15, along="random"), dose(1.15)
+        ),
         Rule.of_many(rule.between(0.5, 2.0, "ratio")),
         "tab-controls",
         "new",

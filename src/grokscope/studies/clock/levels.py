@@ -69,7 +69,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise InputError(f"no parent of {', '.join(missing)} has grokked there: no level was written")
     assumed = {model: known["assumed"] for model, known in _known().items()}
     write_json(given.out, {name: {"assumed": norm, "measured": measured[name]} for name, norm in assumed.items()})
-    print("\n".join(f"{name}: {len(norms)} parents, median {median(norms.values()):.4g}" for name, norms in measured.items()))
+    print(
+        "\n".join(
+            f"{name}: {len(norms)} parents, median {median(norms.values()):.4g}" for name, norms in measured.items()
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from grokscope.studies.clock.experiments import EXPERIMENTS
 from grokscope.studies.estimand import Derive
 from grokscope.studies.reduction import Reduction
 
-__all__ = ["cells_of", "clamp_estimand", "held_level", "logits_at_grokking", "read_cells", "slope_and_fit"]
+__all__ = ["ALL", "cells_of", "clamp_estimand", "held_level", "logits_at_grokking", "read_cells", "slope_and_fit"]
 
 ALL = tuple(EXPERIMENTS)
 
