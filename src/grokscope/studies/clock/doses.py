@@ -98,7 +98,7 @@ CLAIMS = (
     ),
     Claim(
         "clamp-at-one",
-        "Held at the norm at which it would grok, the MLP groks when free runs do: the operation itself delays nothing.",
+        "Held at the norm at which it would grok, the MLP groks when free runs do: to be held delays nothing.",
         f"{PAPER}, §5",
         "no delay",
         ratio("grok step at ρ = 1 over that of the parent", "mlp", dose(1.0), "free"),
@@ -180,8 +180,8 @@ CLAIMS = (
     ),
     Claim(
         "random-direction",
-        "It is the norm and not the rescaling: raised to the same norm along a fixed random direction, the MLP groks as "
-        "late as rescaled, within a factor of two.",
+        "It is the norm and not the rescaling: raised to the same norm along a fixed random direction, the MLP groks "
+        "as late as rescaled, within a factor of two.",
         "a control, asked here",
         "—",
         ratio(

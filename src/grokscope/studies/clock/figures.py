@@ -1,5 +1,6 @@
 """The figures: the time to grok against the held norm, model by model, and against the scale of the logits."""
 
+from collections.abc import Callable
 from math import isfinite, isinf, nan
 
 from grokscope.stats import Estimate
@@ -13,8 +14,8 @@ __all__ = ["FIGURES"]
 
 ROLES = {"mlp": "norm", "none": "mem", "block": "rank", "final": "fsd", "both": "grokked"}
 NOTE = (
-    "Medians by Kaplan–Meier with 95 % intervals, beside each how many runs grokked of how many; cells in which fewer than "
-    "half did have no point."
+    "Medians by Kaplan–Meier with 95 % intervals, beside each how many runs grokked of how many; cells in which fewer "
+    "than half did have no point."
 )
 
 
@@ -37,14 +38,12 @@ def _points(evidence: Evidence, model: str, across: str, is_tempered: bool) -> S
         rows.append((x, y, low, high, f"{round(found.number('grokked') * found.n)}/{found.n}"))
     if not rows:
         return None
-    x, y, low, high, words = zip(*sorted(rows), strict=True)
-    title = MODELS[model].title
-    return Series(
-        title, "points", ROLES[model], "seeds", x, y, low, high, words, quantity=outcome(model, dose(1.0)).key
-    )
+    columns = zip(*sorted(rows), strict=True)
+    key = outcome(model, dose(1.0)).key
+    return Series(MODELS[model].title, "points", ROLES[model], "seeds", *columns, quantity=key)
 
 
-def _figure(name: str, title: str, across: str, label: str, is_tempered: bool):  # type: ignore[no-untyped-def]
+def _figure(name: str, title: str, across: str, label: str, is_tempered: bool) -> Callable[[Evidence], Figure]:
     def build(evidence: Evidence) -> Figure:
         panels = tuple(
             Panel(MODELS[model].title, label, "median grok step", series=(points,), log_y=True)

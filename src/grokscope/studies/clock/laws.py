@@ -79,7 +79,7 @@ def free_run_of(record: RunRecord) -> FreeRun | None:
 
 
 Predict = Callable[[FreeRun], float]
-"""The step at which a run groks, from what is known when it has memorised; of the law of norm separation, afterwards."""
+"""The step at which a run groks, from what is known when it has memorised; of norm separation, afterwards."""
 
 
 def _first_passage(runs: Sequence[FreeRun]) -> Predict:
@@ -111,6 +111,12 @@ def _decay_and_rate(runs: Sequence[FreeRun]) -> Predict:
     return lambda run: constant / (run.rate * run.decay)
 
 
+def _since_memorized(runs: Sequence[FreeRun]) -> Predict:
+    """T = T_mem + C/(ηλ): first passage and norm separation without the norms."""
+    constant = median(run.delay * run.rate * run.decay for run in runs)
+    return lambda run: run.memorized + constant / (run.rate * run.decay)
+
+
 def _decay_alone(runs: Sequence[FreeRun]) -> Predict:
     """T = C/λ."""
     constant = median(run.seen * run.decay for run in runs)
@@ -120,6 +126,7 @@ def _decay_alone(runs: Sequence[FreeRun]) -> Predict:
 LAWS: Mapping[str, tuple[str, Callable[[Sequence[FreeRun]], Predict]]] = {
     "first passage": ("T_mem + ln(V_mem/V*)/(2κηλ)", _first_passage),
     "norm separation": ("T_mem + C ln(V_mem/V_post)/(ηλ)", _norm_separation),
+    "ηλt since memorisation": ("T_mem + C/(ηλ)", _since_memorized),
     "ηλt": ("C/(ηλ)", _decay_and_rate),
     "λt": ("C/λ", _decay_alone),
 }
@@ -157,19 +164,24 @@ def _score(records: Records) -> Measured:
         own = {law: float(np.mean(law_errors(law, *chosen))) for law in LAWS}
         for name, value in (own | _gains(own)).items():
             drawn.setdefault(name, []).append(value)
-    parts = {
-        name: Estimate(value, *map(float, np.quantile(drawn[name], (0.025, 0.975))), len(others))
-        for name, value in (means | _gains(means)).items()
-    }
+    parts = {name: _estimate(value, drawn[name], len(others)) for name, value in (means | _gains(means)).items()}
     text = ", ".join(f"{law} {100 * means[law]:.0f} %" for law in LAWS)
     note = f"{sum(not run.groks for run in others)} of {len(others)} had not grokked."
     kappa, norm = median(run.efficiency for run in reference), median(run.norm_at_grok for run in reference)
-    return Measured({"value": parts["first passage"], **parts, "κ": kappa, "‖W‖*": norm}, text, len(others), note)
+    least = parts["gain of first passage"].low  # of what the norm adds
+    more = {"least gain": least, "κ": kappa, "‖W‖*": norm}
+    return Measured({"value": parts["first passage"], **parts, **more}, text, len(others), note)
+
+
+def _estimate(value: float, drawn: Sequence[float], items: int) -> Estimate:
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    return Estimate(value, float(low), float(high), items)
 
 
 def _gains(means: Mapping[str, float]) -> dict[str, float]:
-    """How much smaller the error of each law of the norm is than that of C/(ηλ)."""
-    return {f"gain of {law}": means["ηλt"] - means[law] for law in ("first passage", "norm separation")}
+    """How much smaller the error of each law of the norm is than that of the same law without the norms."""
+    without = means["ηλt since memorisation"]
+    return {f"gain of {law}": without - means[law] for law in ("first passage", "norm separation")}
 
 
 def rate_cells(model: str) -> tuple[str, ...]:

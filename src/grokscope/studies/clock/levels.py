@@ -1,7 +1,8 @@
 """The norms at which parents grok, which the levels of their forks are multiples of.
 
-`python -m grokscope.studies.clock.levels --from runs/clock` reads the parents and writes `levels.json`; commit it before
-the forks are trained. Until then a level is a multiple of what was assumed: of the reported norm where there is one.
+`python -m grokscope.studies.clock.levels --from runs/clock` reads the parents and writes `levels.json`; commit it
+before the forks are trained. Until then a level is a multiple of what was assumed: the reported norm of the MLP and of
+attention without LayerNorm, a guess for the others.
 """
 
 import argparse

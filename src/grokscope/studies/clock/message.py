@@ -18,14 +18,14 @@ MESSAGE = (
             (
                 all_of(at_most(2, "final-norm-suffices|ratio"), at_least(4, "final-norm-needed|ratio")),
                 "The final LayerNorm decides whether the norm delays grokking: held at 1.15 of their norm, runs grok "
-                f"{FINAL} times as late {OVER} with the final LayerNorm alone and {BLOCK} times with those of the block "
-                f"alone; {PLAIN} times without any and {BOTH} with both.",
+                f"{FINAL} times as late {OVER} with the final LayerNorm alone and {BLOCK} times with those of the "
+                f"block alone; {PLAIN} times without any and {BOTH} with both.",
             ),
             (
                 None,
-                "The final LayerNorm alone does not decide whether the norm delays grokking: held at 1.15 of their norm, "
-                f"runs grok {FINAL} times as late {OVER} with the final LayerNorm alone and {BLOCK} times with those of "
-                f"the block alone; {PLAIN} times without any and {BOTH} with both.",
+                "The final LayerNorm alone does not decide whether the norm delays grokking: held at 1.15 of their "
+                f"norm, runs grok {FINAL} times as late {OVER} with the final LayerNorm alone and {BLOCK} times with "
+                f"those of the block alone; {PLAIN} times without any and {BOTH} with both.",
             ),
         ),
         is_headline=True,
@@ -58,8 +58,8 @@ MESSAGE = (
             ),
             (
                 None,
-                "There the norm does not act through the scale of the logits alone: a temperature that gives it back takes "
-                "back {logits-mediate|recovery:.2f} of the delay.",
+                "There the norm does not act through the scale of the logits alone: a temperature that gives it back "
+                "takes back {logits-mediate|recovery:.2f} of the delay.",
             ),
         ),
         is_headline=True,
@@ -70,8 +70,8 @@ MESSAGE = (
         (
             (
                 None,
-                "Raised to the same norm along a random direction, the MLP groks {random-direction|ratio:.2f} times as late "
-                "as rescaled.",
+                "Raised to the same norm along a random direction, the MLP groks "
+                "{random-direction|ratio:.2f} times as late as rescaled.",
             ),
         ),
     ),
@@ -81,9 +81,9 @@ MESSAGE = (
         (
             (
                 None,
-                "With the norm frozen at memorisation {frozen-both|share:.0%} of the runs of attention with LayerNorms and "
-                "{frozen-mlp|share:.0%} of the MLP's grok within 8,000 steps; without decay {nodecay-both|share:.0%} and "
-                "{nodecay-mlp|share:.0%}.",
+                "With the norm frozen at memorisation {frozen-both|share:.0%} of the runs of attention with LayerNorms "
+                "and {frozen-mlp|share:.0%} of the MLP's grok within 8,000 steps; without decay "
+                "{nodecay-both|share:.0%} and {nodecay-mlp|share:.0%}.",
             ),
         ),
     ),
@@ -93,16 +93,18 @@ MESSAGE = (
             (f"passage-over-clock-{model}",),
             (
                 (
-                    above(0, f"passage-over-clock-{model}|gain of first passage"),
-                    f"Out of its cell first passage of the norm is wrong by {{passage-over-clock-{model}|first passage:.0%}}, "
-                    f"T = C/(ηλ) by {{passage-over-clock-{model}|ηλt:.0%}} and T = C/λ by "
+                    above(0, f"passage-over-clock-{model}|least gain"),
+                    "The norm at memorisation tells when: out of its cell first passage of the norm is wrong by "
+                    f"{{passage-over-clock-{model}|first passage:.0%}}, the same law without the norm by "
+                    f"{{passage-over-clock-{model}|ηλt since memorisation:.0%}}, T = C/(ηλ) by "
+                    f"{{passage-over-clock-{model}|ηλt:.0%}} and T = C/λ by "
                     f"{{passage-over-clock-{model}|λt:.0%}}: {words}.",
                 ),
                 (
                     None,
-                    f"Out of its cell first passage of the norm is no better than T = C/(ηλ): it is wrong by "
-                    f"{{passage-over-clock-{model}|first passage:.0%}}, the latter by "
-                    f"{{passage-over-clock-{model}|ηλt:.0%}}: {words}.",
+                    "The norm at memorisation does not tell when: out of its cell first passage of the norm is wrong "
+                    f"by {{passage-over-clock-{model}|first passage:.0%}}, the same law without the norm by "
+                    f"{{passage-over-clock-{model}|ηλt since memorisation:.0%}}: {words}.",
                 ),
             ),
         )

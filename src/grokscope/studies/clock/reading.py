@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from math import inf, nan
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from grokscope.studies.reduction import Reduction
 __all__ = ["ALL", "cells_of", "clamp_estimand", "held_level", "logits_at_grokking", "read_cells", "slope_and_fit"]
 
 ALL = tuple(EXPERIMENTS)
+Array = Any  # of numpy; behind the first axis are designs
 
 
 def cells_of(model: str, *cells: str) -> Selection:
@@ -45,10 +47,10 @@ def logits_at_grokking(record: RunRecord) -> float:
 
 
 def read_cells(runs: Records, cells: tuple[str, ...]) -> Mapping[str, float]:
-    """Of each cell of one seed: `step`, at which it had grokked, and `delay`, the same since its fork or its start,
-    both infinite where it had not; `groks`; `norm` and `logits` then; and `ρ`, its held norm over the parent's `norm`.
+    """When each cell of one seed grokked, and how it stood then; nothing where a cell, or the parent, is missing.
 
-    Nothing where a cell, or the parent, is missing.
+    `step` is the first evaluation at which it had, `delay` the same since its fork or its start, both infinite where it
+    had not; `groks`; `norm` and `logits` at that step; `ρ`, the held norm over that at which the parent groks.
     """
     own = {name.partition("-")[2]: record for name, record in runs.items()}
     if any(cell not in own for cell in ("free", *cells)):
@@ -85,7 +87,7 @@ def clamp_estimand(
     return Estimand(name, strata, read_cells, parts, text, effect, "seed", options={"cells": cells}, derive=derive)
 
 
-def slope_and_fit(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def slope_and_fit(x: Array, y: Array) -> tuple[Array, Array]:
     """Slope and R² of y on x by least squares along the first axis; points that are not finite are left out.
 
     NaN with fewer than three points: a line through two fits whatever is true.

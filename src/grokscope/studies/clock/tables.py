@@ -24,9 +24,9 @@ COLUMNS = (
     Column("Scale of the logits at grokking", digits=1),
 )
 METHOD = (
-    "Grokked: validation accuracy ≥ 0.95, by the last step of the cell. Medians of steps by Kaplan–Meier with 95 % intervals: a run that had "
-    "not grokked counts as later than its last evaluation. Shares by Clopper–Pearson. ρ is the held norm over the median norm at "
-    "which the free runs grok."
+    "Grokked: validation accuracy ≥ 0.95, by the last step of the cell. Medians of steps by Kaplan–Meier with 95 % "
+    "intervals: a run that had not grokked counts as later than its last evaluation. Shares by Clopper–Pearson. ρ is "
+    "the held norm over the median norm at which the free runs grok."
 )
 NONE = "None of its runs is there."
 
@@ -108,9 +108,10 @@ def tab_laws(evidence: Evidence) -> Table:
         for law, (form, _) in LAWS.items()
     )
     notes = (
-        "Constants are medians over the runs at λ = 1 and η = 0.001; errors |T̂ − T|/T are averaged over the runs at other λ "
-        "and η, with percentile intervals over bootstraps of both. Of a run that had not grokked, only what T̂ falls short "
-        "of its last evaluation counts. V_post is known only after grokking: that law is scored with hindsight.",
+        "Constants are medians over the runs at λ = 1 and η = 0.001; errors |T̂ − T|/T are averaged over the runs at "
+        "other λ and η, with percentile intervals over bootstraps of both. Of a run that had not grokked, only what T̂ "
+        "falls short of its last evaluation counts. V_post is known only after grokking: that law is scored with "
+        "hindsight.",
     )
     return Table("tab-laws", "tab:laws", "Which clock", columns, rows, notes if rows else (NONE, *notes))
 
