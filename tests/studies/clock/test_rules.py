@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import exp, log
+from math import ceil, exp, log
 
 import pytest
 
@@ -43,11 +43,12 @@ World = Callable[[str, str, int, RunSpec], Planted]
 
 
 def record(spec: RunSpec, planted: Planted) -> RunRecord:
-    """A run evaluated every 50 steps whose norm falls geometrically from memorisation to grokking, and stays there."""
+    """A run evaluated at times whose norm falls geometrically from memorisation to grokking, and stays there."""
     first = spec.fork.step if spec.fork else 0
     grok = None if planted.grok is None or planted.grok > spec.training.steps else planted.grok
-    last = spec.training.steps if grok is None else min(spec.training.steps, 50 * round(grok / 50) + 500)
-    steps = list(range(first, last + 1, 50))
+    last = spec.training.steps if grok is None else min(spec.training.steps, 50 * ceil(grok / 50) + 500)
+    events = {planted.memorized, *(() if grok is None else (50 * ceil(grok / 50),)), last}
+    steps = sorted({*range(first, last + 1, 250), *(step for step in events if first <= step <= last)})
     reached = [s for s in steps if grok is not None and s >= grok]
     end = reached[0] if reached else last
 

@@ -134,26 +134,40 @@ EXPERIMENTS: Mapping[str, Callable[[int | None, Precision], Runs]] = {
 }
 
 
+def _small(seed: int, precision: Precision) -> RunSpec:
+    whole = free_run("mlp", seed, precision)
+    return replace(
+        whole,
+        task="add_mod11",
+        architecture=replace(whole.architecture, width=32, mlp_width=64),
+        training=replace(whole.training, steps=60, learning_rate=0.01),
+        checkpoints=Cadence(every=20, at=(30,)),
+        measurements=Cadence(every=10),
+    )
+
+
 def quick_runs(precision: Precision = "float32") -> dict[str, Runs]:
-    """Two small parents, and of each a clamp: to see what the output is.
+    """Two small parents and of each one fork of every kind, in seconds: to see what the output is.
 
     >>> {name: len(runs) for name, runs in quick_runs().items()}
-    {'parents': 2, 'doses': 4}
+    {'parents': 2, 'doses': 4, 'controls': 4, 'temperatures': 2}
     """
-    parents, doses = dict[str, RunSpec](), dict[str, RunSpec]()
+    found: dict[str, Runs] = {name: {} for name in ("parents", "doses", "controls", "temperatures")}
     for seed in range(2):
-        whole = free_run("mlp", seed, precision)
-        small = replace(whole.architecture, width=32, mlp_width=64)
-        training = replace(whole.training, steps=60, learning_rate=0.01)
-        parent = replace(
-            whole, task="add_mod11", architecture=small, training=training,
-            checkpoints=Cadence(every=20, at=(30,)), measurements=Cadence(every=10),
-        )  # fmt: skip
-        parents[f"mlp-free_s{seed}"] = parent
-        for rho in (1.0, 1.15):
-            fork = Fork(parent.content_hash, 30)
-            hold = NormHold(start=30, level=10 * rho)
-            doses[f"mlp-{dose(rho)}_s{seed}"] = replace(
-                parent, fork=fork, norm_hold=hold, checkpoints=Cadence(every=20)
-            )
-    return {"parents": parents, "doses": doses}
+        parent = _small(seed, precision)
+        fork = replace(parent, fork=Fork(parent.content_hash, 30), checkpoints=Cadence(every=20))
+        hold, tempered = NormHold(start=30, level=20.0), replace(parent.architecture, temperature=1.5)
+        raised = replace(fork, norm_hold=replace(hold, level=23.0))
+        matched = replace(fork, fork=Fork(parent.content_hash, 30, norm="matched"))
+        cells = {
+            "parents": {"free": parent},
+            "doses": {dose(1.0): replace(fork, norm_hold=hold), dose(1.15): raised},
+            "controls": {
+                dose(1.15, along="random"): replace(fork, norm_hold=NormHold(start=30, level=23.0, along="random")),
+                "matched": matched,
+            },
+            "temperatures": {dose(1.15, 1.5): replace(raised, architecture=tempered)},
+        }
+        for experiment, own in cells.items():
+            found[experiment] |= {f"mlp-{what}_s{seed}": run for what, run in own.items()}
+    return found

@@ -26,21 +26,33 @@ def _cells(model: str, is_tempered: bool) -> tuple[str, ...]:
 
 def _points(evidence: Evidence, model: str, across: str, is_tempered: bool) -> Series | None:
     """A model's cells: across ρ or the scale of the logits, up the median step."""
-    rows = []
+    rows: list[tuple[float, float, float, float, str]] = []
     for name in _cells(model, is_tempered):
         found = evidence.measure(outcome(model, name))
         x = found.number(across) if not found.missing else nan
         step = found.parts.get("step")
         if not isfinite(x) or not isinstance(step, Estimate):
             continue
-        y = nan if isinf(step.value) else step.value
-        low, high = (y if isinf(end) else end for end in (step.low, step.high))
-        rows.append((x, y, low, high, f"{round(found.number('grokked') * found.n)}/{found.n}"))
+        middle = nan if isinf(step.value) else step.value
+        ends = [middle if isinf(end) else end for end in (step.low, step.high)]
+        rows.append((x, middle, ends[0], ends[1], f"{round(found.number('grokked') * found.n)}/{found.n}"))
     if not rows:
         return None
-    columns = zip(*sorted(rows), strict=True)
-    key = outcome(model, dose(1.0)).key
-    return Series(MODELS[model].title, "points", ROLES[model], "seeds", *columns, quantity=key)
+    rows.sort()
+    x, y = tuple(row[0] for row in rows), tuple(row[1] for row in rows)
+    low, high = tuple(row[2] for row in rows), tuple(row[3] for row in rows)
+    return Series(
+        MODELS[model].title,
+        "points",
+        ROLES[model],
+        "seeds",
+        x,
+        y,
+        low,
+        high,
+        tuple(row[4] for row in rows),
+        quantity=outcome(model, dose(1.0)).key,
+    )
 
 
 def _figure(name: str, title: str, across: str, label: str, is_tempered: bool) -> Callable[[Evidence], Figure]:
