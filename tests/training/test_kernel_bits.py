@@ -35,7 +35,7 @@ HOLDS = [
     NormHold(("blocks.0.mlp", "unembed", "norms"), start=20),
     NormHold(level=6.0, side="at_least"),
     NormHold(("blocks.0", "unembed"), start=10, along="random"),
-    NormHold(level=20.0, start=10, along="random"),
+    NormHold(("matrices",), level=20.0, start=10, along="random"),
 ]
 ALL = ARCHITECTURES | {
     "norms_only": replace(TWO_LAYERS, attention="norm", mlp="norm"),

@@ -26,6 +26,7 @@ HOLDS = {
     "a block": NormHold(("blocks.1",), start=2),
     "a branch led down": NormHold(("blocks.0.mlp",), start=1, level=0.5, over=6),
     "two parts, let go": NormHold(("embed", "unembed"), start=2, end=7),
+    "the matrices": NormHold(("matrices",), start=2, level=5.0),
     "a floor": NormHold(level=8.0, side="at_least"),
     "a ceiling": NormHold(("unembed",), level=1.0, side="at_most"),
     "raised along a random direction": NormHold(start=2, level=30.0, along="random"),
@@ -222,6 +223,7 @@ def test_a_fork_holds_from_its_own_norm_and_a_control_goes_on_with_its_parents(t
         (NormHold(("blocks.7",)), "this model has no part 'blocks.7'; did you mean 'blocks.1'"),
         (NormHold(("all", "embed")), "the parts of a norm hold must not overlap"),
         (NormHold(("blocks.0", "blocks.0.mlp")), "must not overlap"),
+        (NormHold(("matrices", "unembed.W_U")), "must not overlap"),
     ],
 )
 def test_parts_that_the_model_does_not_have_or_that_overlap_are_rejected(

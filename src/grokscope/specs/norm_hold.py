@@ -21,8 +21,9 @@ class NormHold(Spec):
     """
 
     parts: tuple[str, ...] = ("all",)
-    """What is held, each part at a norm of its own: `all`, a block as the measure `norms` names it (`embed`,
-    `blocks.0`, `norms`, `unembed`), a branch (`blocks.0.mlp`) or one parameter (`blocks.0.mlp.W_in`)."""
+    """What is held, each part at a norm of its own: `all`, `matrices` (no biases, no LayerNorms), a block as the
+    measure `norms` names it (`embed`, `blocks.0`, `norms`, `unembed`), a branch (`blocks.0.mlp`) or one parameter
+    (`blocks.0.mlp.W_in`)."""
     start: int = 0
     """The step at which n₀ is read; steps after it are held."""
     end: int | None = None

@@ -64,6 +64,7 @@ def test_a_fork_differs_from_its_parent_in_what_its_name_says() -> None:
             assert ("tau" in name) == (spec.architecture.temperature != 1)
             assert ("nodecay" in name) == (spec.training.weight_decay == 0)
             assert ("matched" in name) == (spec.fork.norm == "matched")
+            assert spec.norm_hold is None or spec.norm_hold.parts == ("matrices",)
             assert ("random" in name) == (spec.norm_hold is not None and spec.norm_hold.along == "random")
             if spec.norm_hold is not None and spec.norm_hold.level is not None:
                 rho = float(

@@ -9,9 +9,10 @@ import pytest
 from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
-from grokscope.studies import Evidence, Verdict, judge, resampling
-from grokscope.studies.clock import STUDY
+from grokscope.studies import Evidence, Finding, Verdict, judge, resampling
+from grokscope.studies.clock import STUDY, laws
 from grokscope.studies.clock.experiments import EXPERIMENTS
+from grokscope.studies.clock.levels import norm_at_grokking
 from grokscope.studies.message import write_message
 from grokscope.view.charts.figure import Figure
 from grokscope.view.table import Table
@@ -25,6 +26,7 @@ RUNS = {name: experiment(SEEDS, "float32") for name, experiment in EXPERIMENTS.i
 def few_designs(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, number in {"DESIGNS": 200, "WORLDS": 20, "WITHIN": (10, 20), "EFFECTS": 20}.items():
         monkeypatch.setattr(resampling, name, number)
+    monkeypatch.setattr(laws, "BOOTSTRAPS", 20)
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,7 @@ def record(spec: RunSpec, planted: Planted) -> RunRecord:
         "validation_accuracy": [1.0 if step in reached else 0.1 for step in steps],
         "norm": [norm(step) for step in steps],
     }
-    measured = {"step": [step for step in steps if step % 250 == 0]}
-    measured["logit_scale"] = [planted.logits] * len(measured["step"])
+    measured = {"step": steps, "logit_scale": [planted.logits] * len(steps)}
     return RunRecord(spec, RunOutcome("grokked"), log, measured)
 
 
@@ -84,14 +85,15 @@ def rho_of(cell: str) -> float | None:
     return float(words) if cell.startswith(("rho", "random")) else None
 
 
+BASE = 3400.0  # steps to grok at ρ = 1, λ = 1 and η = 0.001
 ALPHA = {"mlp": 7.6, "none": 15.0, "block": 12.0, "final": 0.3, "both": 0.2}
 BY_TEMPERATURE = {"mlp": 1.2, "none": 0.8, "both": 0.5}
-NORM = {"mlp": 54.6, "none": 37.0} | dict.fromkeys(("block", "final", "both"), 30.0)  # as levels are assumed
+NORM = {model: norm_at_grokking(model, 0) for model in ALPHA}  # as levels are assumed
 
 
 def as_reported(model: str, cell: str, seed: int, spec: RunSpec) -> Planted:
     """A world in which nearly every claim holds: delays are exponential in ρ, and norms fall as ηλ says."""
-    near, norm, base, training = 1 + 0.01 * ((seed % 5) - 2), NORM[model], 2400.0, spec.training
+    near, norm, base, training = 1 + 0.01 * ((seed % 5) - 2), NORM[model], BASE, spec.training
     rho = rho_of(cell)
     if rho is not None:
         # ln T and the scale of the logits are one number, in which ρ and the temperature act alike.
@@ -141,7 +143,7 @@ def unrelated(planted: Planted, model: str, cell: str, seed: int) -> Planted:
     rho = rho_of(cell)
     if rho is None:
         return planted
-    return replace(planted, grok=2400 * exp(5 * (rho - 1)), logits=20 + 5 * ((37 * len(cell) + round(40 * rho)) % 7))
+    return replace(planted, grok=BASE * exp(5 * (rho - 1)), logits=20 + 5 * ((37 * len(cell) + round(40 * rho)) % 7))
 
 
 def without_ratio(planted: Planted, model: str, cell: str, seed: int) -> Planted:
@@ -219,7 +221,7 @@ def test_tables_figures_and_message_are_made_of_the_runs_that_are_there() -> Non
             figure = item.build(found)
             assert isinstance(figure, Figure)
             assert (len(figure.panels) == 0) == is_empty
-    findings = {name: judge(claim, REPORTED) for name, claim in CLAIMS.items()}
+    findings = dict.fromkeys(CLAIMS, Finding(Verdict.REPRODUCED, ""))
     said = write_message(STUDY.message, STUDY.claims, findings, REPORTED)
     assert len([row for row in said if row["topic"] != "How sure this is"]) == len(STUDY.message)
     text = " ".join(str(row["text"]) for row in said)

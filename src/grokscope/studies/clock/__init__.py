@@ -11,7 +11,7 @@ from grokscope.studies.run_set import RunSet
 
 __all__ = ["STUDY"]
 
-OPTIONS = {"stop_after_grokking": 500, "keep": "forks"}
+OPTIONS = {"stop_after_grokking": 500, "keep": "forks", "signals": True}
 MEASURED = ("logit_scale",)
 STUDY = Study(
     name="clock",

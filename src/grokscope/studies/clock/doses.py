@@ -2,8 +2,9 @@
 
 Reported, of the MLP: the norm at grokking varies by 1 to 2 %; held at ρ times it, runs grok at T ∝ exp(αρ) with α = 7.6
 for ρ from 0.85 to 1.25 at p = 59 (7.5 over four primes); of attention without LayerNorm α = 15.45; with LayerNorm the
-dependence is gone. There grokking is validation accuracy ≥ 0.9, here ≥ 0.95 as everywhere; they report that the norm
-at grokking changes by less than 2 % between 0.8 and 0.95.
+dependence is gone, which was tried with the norm of one group of matrices at a time and here is with that of all. There
+grokking is validation accuracy ≥ 0.9, here ≥ 0.95 as everywhere; they report that the norm at grokking changes by less
+than 2 % between 0.8 and 0.95.
 """
 
 from collections.abc import Mapping

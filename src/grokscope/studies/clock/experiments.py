@@ -14,6 +14,7 @@ from grokscope.studies.run_set import Precision, Runs
 __all__ = ["DOSES", "EXPERIMENTS", "RANDOM", "RATES", "SEEDS", "STOPPED", "TEMPERATURES", "dose", "quick_runs"]
 
 SEEDS = 16  # of every cell, as the papers have 12 to 16
+HELD = ("matrices",)
 Steps = Mapping[float, int]
 # ρ, the held norm over that at which the parent groks → the last step. Delays grow as exp(7.5 ρ) in the MLP and as
 # exp(15 ρ) in attention, as is reported: what is slower than its budget is censored.
@@ -25,7 +26,8 @@ DOSES: dict[str, Steps] = {
     "both": {0.9: 6_000, 1.0: 8_000, 1.05: 8_000, 1.15: 8_000, 1.6: 6_000, 2.5: 6_000},
 }
 RANDOM: dict[str, Steps] = {"mlp": {1.15: 14_000}, "none": {1.15: 8_000}}
-MATCHED = {"mlp": 8_000, "both": 8_000}
+# A norm that follows the parent's is that of all parameters, so LayerNorms would be led down with it: the MLP has none.
+MATCHED = {"mlp": 8_000}
 STOPPED = {"mlp": 8_000, "both": 8_000}
 # (ρ, temperature) → the last step; ρ with temperature 1 is among the doses.
 TEMPERATURES: dict[str, Mapping[tuple[float, float], int]] = {
@@ -63,7 +65,7 @@ def _fork(parent: RunSpec, steps: int, **changes: object) -> RunSpec:
 def _clamp(model: str, parent: RunSpec, rho: float, steps: int, temperature: float = 1.0, along: str = "") -> RunSpec:
     """A fork whose norm is set to ρ of that at which its parent groks, and held there."""
     level = float(f"{rho * norm_at_grokking(model, parent.seeds.initialization):.6g}")
-    hold = NormHold(start=FORK, level=level, along="random" if along else "weights")
+    hold = NormHold(HELD, FORK, level=level, along="random" if along else "weights")
     architecture = replace(parent.architecture, temperature=temperature)
     return _fork(parent, steps, norm_hold=hold, architecture=architecture)
 
@@ -93,11 +95,12 @@ def _stops(model: str, parent: RunSpec) -> Cells:
     """From memorisation on: the norm frozen, decay dropped, and decay dropped while the norm falls as the parent's."""
     if model in STOPPED:
         steps = STOPPED[model]
-        yield "frozen", _fork(parent, steps, fork=Fork(parent.content_hash, FORK, norm="frozen"))
+        yield "frozen", _fork(parent, steps, norm_hold=NormHold(HELD, FORK))
         without = replace(parent.training, weight_decay=0.0, steps=steps)
         yield "nodecay", _fork(parent, steps, training=without)
-        matched = Fork(parent.content_hash, FORK, norm="matched")
-        yield "nodecay-matched", _fork(parent, steps, training=without, fork=matched)
+        if model in MATCHED:
+            matched = Fork(parent.content_hash, FORK, norm="matched")
+            yield "nodecay-matched", _fork(parent, steps, training=without, fork=matched)
 
 
 def _temperatures(model: str, parent: RunSpec) -> Cells:
@@ -156,14 +159,14 @@ def quick_runs(precision: Precision = "float32") -> dict[str, Runs]:
     for seed in range(2):
         parent = _small(seed, precision)
         fork = replace(parent, fork=Fork(parent.content_hash, 30), checkpoints=Cadence(every=20))
-        hold, tempered = NormHold(start=30, level=20.0), replace(parent.architecture, temperature=1.5)
+        hold, tempered = NormHold(HELD, 30, level=20.0), replace(parent.architecture, temperature=1.5)
         raised = replace(fork, norm_hold=replace(hold, level=23.0))
         matched = replace(fork, fork=Fork(parent.content_hash, 30, norm="matched"))
         cells = {
             "parents": {"free": parent},
             "doses": {dose(1.0): replace(fork, norm_hold=hold), dose(1.15): raised},
             "controls": {
-                dose(1.15, along="random"): replace(fork, norm_hold=NormHold(start=30, level=23.0, along="random")),
+                dose(1.15, along="random"): replace(fork, norm_hold=replace(hold, level=23.0, along="random")),
                 "matched": matched,
             },
             "temperatures": {dose(1.15, 1.5): replace(raised, architecture=tempered)},

@@ -1,6 +1,7 @@
 """Laws of the delay, calibrated on the runs at λ = 1 and η = 0.001 and scored on runs at other λ and η.
 
-T_mem and T are the first evaluations with train accuracy ≥ 0.99 and validation accuracy ≥ 0.95, V = ‖W‖².
+T_mem and T are the first evaluations with train accuracy ≥ 0.99 and validation accuracy ≥ 0.95, V = ‖W‖² of the
+matrices.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,11 +17,12 @@ from grokscope.runs.records import RunRecord
 from grokscope.stats import Estimate
 from grokscope.studies import Measured, Quantity, Records
 from grokscope.studies.clock.experiments import RATES
+from grokscope.studies.clock.norms import matrix_norm_at, matrix_norms, norm_at_grokking_of
 from grokscope.studies.clock.reading import cells_of
 
 __all__ = ["LAWS", "FreeRun", "free_run_of", "law_errors", "rate_cells", "score_laws"]
 
-BOOTSTRAPS, SEED = 400, 2026
+BOOTSTRAPS, SEED = 200, 2026
 REFERENCE = (1.0, 1e-3)  # λ and η
 
 
@@ -58,7 +60,7 @@ def free_run_of(record: RunRecord) -> FreeRun | None:
     events, training = record.timeline, record.spec.training
     if events.memorized is None or (events.grokked is not None and events.grokked <= events.memorized):
         return None
-    steps, norms = record.evaluations["step"], record.evaluations["norm"]
+    steps, norms = record.evaluations["step"], matrix_norms(record)
     end = events.last if events.grokked is None else events.grokked
     rows = [(step, norm) for step, norm in zip(steps, norms, strict=True) if events.memorized <= step <= end]
     decay, rate = training.known_weight_decay, training.learning_rate
@@ -71,8 +73,8 @@ def free_run_of(record: RunRecord) -> FreeRun | None:
         events.memorized,
         end,
         events.grokked is not None,
-        record.at(events.memorized, "norm"),
-        events.norm_at_grok,
+        matrix_norm_at(record, events.memorized),
+        norm_at_grokking_of(record),
         float(norms[-1]),
         kappa,
     )

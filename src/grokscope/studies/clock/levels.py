@@ -1,15 +1,16 @@
 """The norms at which parents grok, which the levels of their forks are multiples of.
 
 `python -m grokscope.studies.clock.levels --from runs/clock` reads the parents and writes `levels.json`; commit it
-before the forks are trained. Until then a level is a multiple of what was assumed: the reported norm of the MLP and of
-attention without LayerNorm, a guess for the others.
+before the forks are trained. Until then a level is a multiple of what was assumed: the norms that are reported of the
+MLP and of attention without LayerNorm (54.6 and 36.9), what the released code has of attention with all LayerNorms at
+p = 71 (18.3, of its groups together), and guesses for the other two.
 """
 
 import argparse
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from math import isnan
+from math import isfinite
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,6 +20,7 @@ from grokscope.files import write_json
 from grokscope.runs.record_files import records_at
 from grokscope.runs.records import RunRecord
 from grokscope.studies.clock.cells import MODELS
+from grokscope.studies.clock.norms import norm_at_grokking_of
 
 __all__ = ["LEVELS", "main", "measured_norms", "norm_at_grokking"]
 
@@ -52,10 +54,11 @@ def measured_norms(records: Iterable[RunRecord]) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for record in records:
         for member in record.made_for:
-            if (member.study, member.experiment) == ("clock", "parents") and not isnan(record.timeline.norm_at_grok):
-                model = member.name.partition("-")[0]
+            if (member.study, member.experiment) == ("clock", "parents") and isfinite(
+                norm := norm_at_grokking_of(record)
+            ):
                 seed = str(record.spec.seeds.initialization)
-                found.setdefault(model, {})[seed] = float(f"{record.timeline.norm_at_grok:.4g}")
+                found.setdefault(member.name.partition("-")[0], {})[seed] = float(f"{norm:.4g}")
     return found
 
 

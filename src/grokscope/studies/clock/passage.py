@@ -3,9 +3,9 @@
 Reported in 2605.18845, of attention models: T − T_mem = ln(V_mem/V*)/(2κηλ), κ and V* from one cell, is wrong by 17.7 %
 on average on 26 runs of other cells (18.0 % with an MLP among them); with the norm frozen at memorisation, or decay
 dropped there, 0 of 3 grok in 30,000 steps. In 2603.13331: the delay goes as 1/λ (R² = 0.97), as 1/η (R² = 0.92) and
-with the logarithm of the norm ratio (r = 0.91 over primes). Their models differ in their LayerNorms, and which one had
-its norm frozen is not stated in what is public; here it is the model with LayerNorms in the block and at the end, and
-the MLP, for 8,000 steps. Their angular threshold is not tested.
+with the logarithm of the norm ratio (r = 0.91 over primes), of attention with LayerNorms after its branches and a final
+one. Which model had its norm frozen is not stated in what is public; here it is attention with LayerNorms in the block
+and at the end, and the MLP, for 8,000 steps. Their angular threshold is not tested.
 """
 
 from collections.abc import Mapping
@@ -122,13 +122,13 @@ CLAIMS = (
     *(_stopped("nodecay", "Without decay", "nodecay", model) for model in ("both", "mlp")),
     Claim(
         "norm-without-decay",
-        "Without decay, but with the norm led along its parent's, attention with LayerNorms groks when the parent "
-        "does: decay acts through the norm alone.",
+        "Without decay, but with the norm led along its parent's, the MLP groks when the parent does: decay acts "
+        "through the norm alone.",
         "asked here",
         "—",
         ratio(
             "grok step at the parent's norm without decay over that of the parent",
-            "both",
+            "mlp",
             "nodecay-matched",
             "free",
             None,

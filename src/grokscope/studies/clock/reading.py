@@ -10,6 +10,7 @@ from grokscope.runs.records import RunRecord
 from grokscope.studies import Estimand, Records, Selection, Stratum
 from grokscope.studies.clock.cells import MODELS
 from grokscope.studies.clock.experiments import EXPERIMENTS
+from grokscope.studies.clock.norms import norm_at_grokking_of
 from grokscope.studies.estimand import Derive
 from grokscope.studies.reduction import Reduction
 
@@ -55,7 +56,7 @@ def read_cells(runs: Records, cells: tuple[str, ...]) -> Mapping[str, float]:
     own = {name.partition("-")[2]: record for name, record in runs.items()}
     if any(cell not in own for cell in ("free", *cells)):
         return {}
-    parent = own["free"].timeline.norm_at_grok
+    parent = norm_at_grokking_of(own["free"])
     found: dict[str, float] = {}
     for cell in cells:
         record, events = own[cell], own[cell].timeline
@@ -64,7 +65,7 @@ def read_cells(runs: Records, cells: tuple[str, ...]) -> Mapping[str, float]:
             f"step {cell}": step,
             f"delay {cell}": step - events.first,
             f"groks {cell}": float(events.grokked is not None),
-            f"norm {cell}": events.norm_at_grok,
+            f"norm {cell}": norm_at_grokking_of(record),
             f"logits {cell}": logits_at_grokking(record),
             f"ρ {cell}": held_level(record) / parent,
         }

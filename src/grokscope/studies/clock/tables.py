@@ -8,6 +8,7 @@ from grokscope.studies import Evidence, Item, Measured, Part, Quantity, Records,
 from grokscope.studies.clock.cells import MODELS
 from grokscope.studies.clock.experiments import DOSES, RANDOM, TEMPERATURES, dose
 from grokscope.studies.clock.laws import LAWS, rate_cells, score_laws
+from grokscope.studies.clock.norms import norm_at_grokking_of
 from grokscope.studies.clock.reading import cells_of, held_level, logits_at_grokking
 from grokscope.view.table import Column, Row, Table, text
 
@@ -45,7 +46,7 @@ def _outcome(records: Records, cell: str) -> Measured:
     own = [record for name, record in records.items() if name.rpartition("_s")[0] == cell]
     if not own:
         return Measured.lacking(0, 1, f"runs of {cell}")
-    free = _median(r.timeline.norm_at_grok for name, r in records.items() if name.rpartition("_s")[0].endswith("-free"))
+    free = _median(norm_at_grokking_of(r) for name, r in records.items() if name.rpartition("_s")[0].endswith("-free"))
     events = [record.timeline for record in own]
     times = [one.last if one.grokked is None else one.grokked for one in events]
     levels = [level for record in own if isfinite(level := held_level(record))]
@@ -55,7 +56,7 @@ def _outcome(records: Records, cell: str) -> Measured:
         "ρ": sum(levels) / len(levels) / base if levels and base else None,
         "grokked": share_that(one.grokked is not None for one in events),
         "step": kaplan_meier(times, [one.grokked is not None for one in events]).median,
-        "norm": _median(one.norm_at_grok for one in events),
+        "norm": _median(map(norm_at_grokking_of, own)),
         "logits": _median(map(logits_at_grokking, own)),
     }
     return Measured(parts, n=len(own))
