@@ -37,7 +37,7 @@ ENTRIES = {
         formula="mean over rows of ‖l‖ = √(Σ_c l_c²), l the logits divided by the temperature",
         source="Khanh 2026, arXiv 2606.18465",
         cost=FORWARD,
-        null="untrained networks: of the size of their head's weights, a few units at most",
+        null="untrained networks: √classes where logits begin with a variance of 1, less where with less",
         undefined=NOT_NUMBERS,
         columns={"logit_scale": "mean over all rows"},
         compute=_columns,

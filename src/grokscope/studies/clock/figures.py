@@ -29,13 +29,13 @@ def _points(evidence: Evidence, model: str, across: str, is_tempered: bool) -> S
     rows: list[tuple[float, float, float, float, str]] = []
     for name in _cells(model, is_tempered):
         found = evidence.measure(outcome(model, name))
-        x = found.number(across) if not found.missing else nan
+        place = found.number(across) if not found.missing else nan
         step = found.parts.get("step")
-        if not isfinite(x) or not isinstance(step, Estimate):
+        if not isfinite(place) or not isinstance(step, Estimate):
             continue
         middle = nan if isinf(step.value) else step.value
         ends = [middle if isinf(end) else end for end in (step.low, step.high)]
-        rows.append((x, middle, ends[0], ends[1], f"{round(found.number('grokked') * found.n)}/{found.n}"))
+        rows.append((place, middle, ends[0], ends[1], f"{round(found.number('grokked') * found.n)}/{found.n}"))
     if not rows:
         return None
     rows.sort()
