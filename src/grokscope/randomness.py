@@ -16,7 +16,9 @@ from grokscope.shapes import Float, Int
 
 __all__ = ["Stream", "bits", "normal", "permutation", "uniform"]
 
-Stream = Literal["split", "labels", "order", "initialization", "dropout", "trigger", "null", "task", "measure"]
+Stream = Literal[
+    "split", "labels", "order", "initialization", "dropout", "trigger", "null", "task", "measure", "direction"
+]
 # New ones are appended: the numbers are part of every result.
 STREAMS: dict[Stream, int] = {
     "split": 1,
@@ -28,6 +30,7 @@ STREAMS: dict[Stream, int] = {
     "null": 7,
     "task": 9,
     "measure": 10,
+    "direction": 11,
 }
 GOLDEN = 0x9E3779B97F4A7C15 - 2**64  # 2⁶⁴/φ, odd: the counter's increment, as a signed word
 MIX_1 = 0xBF58476D1CE4E5B9 - 2**64

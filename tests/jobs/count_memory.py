@@ -12,7 +12,7 @@ from triton.runtime.jit import JITFunction
 
 from grokscope.jobs import bytes_of_stack
 from grokscope.measures.kernel_snapshot import KernelReader
-from grokscope.specs import Architecture, RunSpec, Training
+from grokscope.specs import Architecture, NormHold, RunSpec, Training
 from grokscope.training import Cohort, arithmetic, initial_state
 from grokscope.training.kernel_trainer import KernelTrainer
 
@@ -29,6 +29,7 @@ KINDS = {
     "norms for attention": RunSpec(architecture=Architecture(attention="norm")),
     "whole training set": RunSpec("add_mod53", training=Training(batch_size=None)),
     "Grokfast": RunSpec(training=Training(gradient="grokfast")),
+    "a norm held along a direction": RunSpec(norm_hold=NormHold(level=50.0, along="random")),
     "41 tokens": RunSpec("parity_n40_k3_tokens", architecture=Architecture(width=64, mlp_width=128)),
     "two hops, four layers": RunSpec("twohop_e50_d5", 0.5, architecture=Architecture(layers=4)),
     "MLP of vectors": RunSpec("parity_n40_k3", architecture=replace(MLP, layers=2)),

@@ -19,7 +19,7 @@ from grokscope.training.cohort import OLDEST_TRITON
 pytest.importorskip("triton", OLDEST_TRITON, "Triton comes with torch's CUDA builds; on a CPU: pip install triton")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-SOME = ("two_layers", "attention_only", "nanda")
+SOME = ("two_layers", "attention_only", "nanda", "no_final_norm_tempered")
 
 
 @pytest.fixture
@@ -56,6 +56,7 @@ KINDS = (
     "quadratic network",
     "mlp of vectors",
     "linear regression",
+    "regression, tempered",
     "pairs, StableMax",
 )
 

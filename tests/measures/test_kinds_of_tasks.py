@@ -32,7 +32,7 @@ KINDS: dict[str, tuple[str, Architecture, dict[str, Any]]] = {
     "a group, transformer": ("S3", SMALL, {}),
 }
 WITHOUT_BASIS = ("two hops, transformer", "ridge, linear model", "ridge, MLP", "random table, transformer")
-EVERYWHERE = ("norms", "memorization", "singular_values", "representation", "commutator")
+EVERYWHERE = ("norms", "memorization", "singular_values", "representation", "commutator", "logit_scale")
 
 
 @pytest.fixture(autouse=True)

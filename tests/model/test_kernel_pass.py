@@ -20,8 +20,11 @@ INPUTS, COUNTED = 21, (21, 13, 2)
 # Every architecture meets the kernels on a device; the interpreter is slow, and these use every kernel in every way.
 ALL = ARCHITECTURES | {"norms_only": replace(TWO_LAYERS, attention="norm", mlp="norm")}
 SOME = (
-    tuple(ALL) if DEVICE == "cuda" else ("two_layers", "mlp_only_pooled", "norm_for_attention", "nanda", "norms_only")
-)
+    tuple(ALL) if DEVICE == "cuda" else (
+        "two_layers", "mlp_only_pooled", "norm_for_attention", "nanda", "norms_only", "no_final_norm_tempered",
+        "only_final_norm",
+    )
+)  # fmt: skip
 architectures = pytest.mark.parametrize("architecture", [ALL[name] for name in SOME], ids=SOME)
 # As many rows as make several tiles of kernels, and fewer than the smallest task has.
 kinds = pytest.mark.parametrize("name", ROW_RUNS)
@@ -111,6 +114,7 @@ def compare_outputs(batch: Batch) -> None:
     logits = model.logits(given)
     if architecture.biases:
         logits = logits + weights["unembed.b_U"][:, None]
+    logits = logits / architecture.temperature
     is_class = torch.isfinite(expected)
     torch.testing.assert_close(logits[is_class], expected[is_class], rtol=1e-10, atol=1e-12)
     before, bias = model.hidden(given)

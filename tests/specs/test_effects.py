@@ -73,6 +73,8 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
             "kind": "transformer",
             "embedded": True,
             "hidden_norm": True,
+            "final_norm": False,
+            "temperature": 2.0,
         },
     ),
     Initialization: (RUN.initialization, {"scheme": "normal", "embedding_std": 0.5, "scale": 2.0}),
@@ -168,7 +170,7 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
     ),
     NormHold: (
         NormHold(("embed",), level=0.5, over=3),
-        {"parts": ("unembed",), "start": 1, "end": 2, "level": 2.0, "over": 2, "side": "at_least"},
+        {"parts": ("unembed",), "start": 1, "end": 2, "level": 2.0, "over": 2, "side": "at_least", "along": "random"},
     ),
     Membership: (Membership("a", "b", "c"), {"study": "d", "experiment": "e", "name": "f"}),
     Plan: (

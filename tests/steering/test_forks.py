@@ -6,12 +6,15 @@ from pathlib import Path
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from grokscope.errors import InputError
 from grokscope.jobs import Stopped, run_all, state_at
+from grokscope.model import reference_module, sizes_of
 from grokscope.runs import RunFolder, Store, run_name
 from grokscope.specs import Architecture, Cadence, Fork, RunSpec, Training, Trigger
 from grokscope.steering import paired_run
+from grokscope.tasks import named_task, split
 from grokscope.training import Cohort, advance, initial_state
 from stacks import train_stack
 
@@ -124,6 +127,22 @@ def test_a_scaled_fork_begins_with_the_parents_weights_times_that(scale: float, 
     state.put(0, before | {"weights": before["weights"] * scale})
     advance(state, cohort, STEPS - AT, False)
     assert torch.equal(weights_at(store, folder, STEPS), state.weights[0])
+
+
+def test_a_fork_may_have_another_temperature_and_begins_with_its_parents_answers(store: Store) -> None:
+    tempered = replace(fork(1.0), architecture=replace(PARENT.architecture, temperature=2.0))
+    parent, own = store.find(run_name(PARENT)), run(store, tempered)
+    at_fork = [next(row for row in folder.log() if row["step"] == AT) for folder in (parent, own)]
+    for column in ("train_accuracy", "validation_accuracy", "norm"):
+        assert at_fork[0][column] == at_fork[1][column]
+    assert torch.equal(*(weights_at(store, folder, AT) for folder in (parent, own)))
+    task = named_task(PARENT.task)
+    views = Cohort([PARENT]).layout.views(weights_at(store, parent, AT)[None])
+    logits = reference_module(PARENT.architecture, sizes_of(task), views)(torch.tensor(task.tokens))
+    rows = torch.tensor(split(task, PARENT.train_fraction, PARENT.seeds.split).train)
+    expected = cross_entropy(logits[rows] / 2, torch.tensor(task.answers)[rows])
+    assert at_fork[1]["train_loss"] == pytest.approx(expected.item(), rel=1e-9)
+    assert not torch.equal(*(weights_at(store, folder, STEPS) for folder in (parent, own)))
 
 
 def test_the_paired_run_is_the_parent_going_on() -> None:

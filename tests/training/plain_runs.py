@@ -40,6 +40,8 @@ ARCHITECTURES = {
     "causal": replace(TWO_LAYERS, causal=True),
     "no_biases": replace(SMALL, biases=False),
     "nanda": replace(TWO_LAYERS, causal=True, layer_norm=False, biases=False, activation="relu"),
+    "no_final_norm_tempered": replace(TWO_LAYERS, final_norm=False, temperature=2.5),
+    "only_final_norm": replace(TWO_LAYERS, layer_norm=False, final_norm=True),
     "square_activation": replace(SMALL, activation="square"),
     "eight_layers": replace(SMALL, layers=8),
     "mlp": PLAIN_MLP,

@@ -77,6 +77,8 @@ ROW_RUNS: dict[str, tuple[str, Architecture, dict[str, Any]]] = {
     "mlp of vectors": ("vectors", replace(PLAIN_MLP, layers=2), {}),
     "regression": ("regression", PLAIN_MLP, MSE),
     "linear regression": ("regression", replace(PLAIN_MLP, layers=0), MSE),
+    "regression, tempered": ("regression", replace(PLAIN_MLP, temperature=0.7), MSE),
+    "linear map of five tokens, tempered": ("five_tokens", replace(PLAIN_MLP, layers=0, temperature=3.0), {}),
     "linear map of five tokens": ("five_tokens", replace(PLAIN_MLP, layers=0), {}),
     "linear map of embeddings": ("five_tokens", replace(PLAIN_MLP, layers=0, embedded=True, width=16), {}),
 }

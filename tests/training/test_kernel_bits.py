@@ -38,6 +38,8 @@ HOLDS = [
     NormHold(level=5.0, start=10, over=20),
     NormHold(("blocks.0.mlp", "unembed", "norms"), start=20),
     NormHold(level=6.0, side="at_least"),
+    NormHold(("blocks.0", "unembed"), start=10, along="random"),
+    NormHold(("matrices",), level=20.0, start=10, along="random"),
 ]
 ALL = ARCHITECTURES | {
     "norms_only": replace(TWO_LAYERS, attention="norm", mlp="norm"),
@@ -133,7 +135,9 @@ def test_every_option_alone_and_among_others(options: dict[str, Any]) -> None:
     assert all(same(*pair) for pair in zip(alone, in_stack(specs, 40, every=20), strict=True))
 
 
-@pytest.mark.parametrize("hold", HOLDS, ids=["led", "parts", "floor"])
+@pytest.mark.parametrize(
+    "hold", HOLDS, ids=["led", "parts", "floor", "parts along directions", "raised along a direction"]
+)
 def test_a_held_norm_alone_and_among_others(hold: NormHold) -> None:
     for precision in ("tf32", "bf16"):
         plain = small(Architecture(width=32, mlp_width=64), precision)

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
-from plain_runs import SMALL, TWO_LAYERS, mixed_runs, small_run
+from plain_runs import SMALL, TWO_LAYERS, fresh, mixed_runs, padding_in, small_run
 
 from grokscope.errors import InputError
 from grokscope.jobs import Stopped, run_all, state_at
@@ -14,6 +15,7 @@ from grokscope.runs import Store, run_name
 from grokscope.specs import Cadence, Fork, NormHold, RunSpec
 from grokscope.tasks import named_task
 from grokscope.training import Cohort, State, advance, initial_state
+from grokscope.training.norm_holds import hold_directions
 
 STEPS = 12
 RUN = small_run("add_mod7", 0, TWO_LAYERS, steps=STEPS, learning_rate=0.01, weight_decay=5.0)
@@ -24,9 +26,14 @@ HOLDS = {
     "a block": NormHold(("blocks.1",), start=2),
     "a branch led down": NormHold(("blocks.0.mlp",), start=1, level=0.5, over=6),
     "two parts, let go": NormHold(("embed", "unembed"), start=2, end=7),
+    "the matrices": NormHold(("matrices",), start=2, level=5.0),
     "a floor": NormHold(level=8.0, side="at_least"),
     "a ceiling": NormHold(("unembed",), level=1.0, side="at_most"),
+    "raised along a random direction": NormHold(start=2, level=30.0, along="random"),
+    "parts led along random directions": NormHold(("embed",), start=1, level=25.0, over=6, along="random"),
+    "an unreachable level": NormHold(("blocks.0", "unembed"), start=2, along="random"),
 }
+RAISED = HOLDS["raised along a random direction"]
 holds = pytest.mark.parametrize("hold", HOLDS.values(), ids=HOLDS.keys())
 
 
@@ -51,6 +58,12 @@ def trained_step_by_step(spec: RunSpec) -> list[torch.Tensor]:
     return found
 
 
+def moved(weights: torch.Tensor, u: torch.Tensor, target: float) -> torch.Tensor:
+    """w + a u with a the root of ‖w‖² + 2a⟨w, u⟩ + a² = target² nearest to 0; its real part where there is none."""
+    roots = np.roots([1.0, 2 * float(weights @ u), float(weights @ weights) - target**2])
+    return weights + float(roots[np.abs(roots).argmin()].real) * u
+
+
 def by_hand(spec: RunSpec) -> list[torch.Tensor]:
     """Plain training by single steps, each followed by a rescaling from the definition."""
     hold = spec.norm_hold
@@ -71,8 +84,16 @@ def by_hand(spec: RunSpec) -> list[torch.Tensor]:
                 left = max(0.0, 1 - (t - hold.start) / hold.over) if hold.over else 0.0
                 factor = level * (n0 / level) ** left / now
                 factor = {"both": factor, "at_least": max(1.0, factor), "at_most": min(1.0, factor)}[hold.side]
-                for name in own.part(part):
-                    own.views(state.weights)[name].mul_(factor)
+                views = [own.views(state.weights)[name] for name in own.part(part)]
+                if hold.along == "weights":
+                    for view in views:
+                        view.mul_(factor)
+                else:
+                    directions = own.views(hold_directions([spec], own))
+                    u = torch.cat([directions[name].flatten() for name in own.part(part)])
+                    after = moved(torch.cat([view.flatten() for view in views]), u, factor * now)
+                    for view, new in zip(views, after.split([view.numel() for view in views]), strict=True):
+                        view.copy_(new.view_as(view))
         if t > 0:
             weights.append(state.weights[0].clone())
     return weights
@@ -97,10 +118,46 @@ def test_the_norm_is_held_after_each_step_and_nothing_else_is() -> None:
     assert not torch.equal(weights[5], free[5])
 
 
+def test_along_a_random_direction_the_norm_rises_to_its_level_and_is_never_lowered_to_one() -> None:
+    raised = trained_step_by_step(replace(RUN, norm_hold=RAISED))
+    assert [norm(RUN, one, "all") for one in raised[3:]] == pytest.approx([30.0] * 10, 1e-12)
+    free = trained_step_by_step(RUN)
+    # From the same state, what the hold adds to a free step is along u.
+    added = raised[3] - free[3]
+    held = replace(RUN, norm_hold=RAISED)
+    u = hold_directions([held], layout(held))[0]
+    torch.testing.assert_close(added, (added @ u) * u, rtol=0, atol=1e-12)
+    low = NormHold(start=2, level=0.1, along="random")
+    lowered = trained_step_by_step(replace(RUN, norm_hold=low))
+    assert norm(RUN, lowered[3], "all") > 0.99 * norm(RUN, free[3], "all")
+    assert abs(float(lowered[3] @ u)) < 1e-12
+
+
+def test_directions_are_unit_vectors_of_the_run_alone_and_zero_on_padding() -> None:
+    hold = NormHold(("embed", "unembed"), along="random")
+    runs = [replace(run, norm_hold=hold) for run in mixed_runs(SMALL)]
+    _, cohort = fresh(runs)
+    found = hold_directions(cohort.specs, cohort.layout)
+    views = cohort.layout.views(found)
+    for slot, run in enumerate(runs):
+        assert not padding_in(cohort, found, slot).any()
+        for part in hold.parts:
+            own = torch.cat([views[name][slot].flatten() for name in cohort.layout.part(part)])
+            assert float(own.norm()) == pytest.approx(1, 1e-12)
+        assert torch.equal(hold_directions([run], cohort.layout)[0], found[slot])
+    other = hold_directions([replace(runs[0].with_seed(9), norm_hold=hold)], cohort.layout)[0]
+    assert abs(float(other @ found[0])) < 0.3  # two unit vectors, of 2 in all
+
+
 def test_a_hold_that_never_acts_leaves_every_bit() -> None:
-    idle = [NormHold(level=1e-6, side="at_least"), NormHold(level=1e6, side="at_most"), NormHold(start=STEPS - 1)]
+    idle = [
+        NormHold(level=1e-6, side="at_least"),
+        NormHold(level=1e6, side="at_most"),
+        NormHold(start=STEPS - 1),
+        NormHold(level=1e-6, side="at_least", along="random"),
+    ]
     plain = trained_step_by_step(replace(RUN, precision="float32"))
-    for hold in idle[:2]:
+    for hold in (*idle[:2], idle[3]):
         held = trained_step_by_step(replace(RUN, precision="float32", norm_hold=hold))
         assert all(torch.equal(*pair) for pair in zip(held, plain, strict=True))
     late = trained_step_by_step(replace(RUN, precision="float32", norm_hold=idle[2]))
@@ -116,13 +173,15 @@ def test_held_parts_that_are_held_at_other_times_do_not_disturb_each_other() -> 
         torch.testing.assert_close(state.weights[slot], trained_step_by_step(spec)[-1], rtol=1e-8, atol=1e-9)
 
 
-def test_runs_that_hold_other_parts_share_no_stack() -> None:
+def test_runs_that_hold_other_parts_or_otherwise_share_no_stack() -> None:
     with pytest.raises(InputError, match="must share architecture, sizes and precision"):
         Cohort([RUN, replace(RUN, norm_hold=NormHold(("embed",)))])
+    with pytest.raises(InputError, match="must share architecture, sizes and precision"):
+        Cohort([replace(RUN, norm_hold=NormHold(along=along)) for along in ("weights", "random")])
 
 
 @pytest.mark.parametrize("stop_at", [1, 3, 4, 5])
-@pytest.mark.parametrize("hold", [HOLDS["all led to a level"], NormHold(("embed", "norms"), start=5)])
+@pytest.mark.parametrize("hold", [HOLDS["all led to a level"], NormHold(("embed", "norms"), start=5), RAISED])
 @pytest.mark.usefixtures("quick_disk")
 def test_a_held_run_survives_any_interruption_to_the_last_bit(hold: NormHold, stop_at: int, tmp_path: Path) -> None:
     spec = replace(RUN, norm_hold=hold, checkpoints=Cadence(4), measurements=Cadence(2), precision="float32")
@@ -164,6 +223,7 @@ def test_a_fork_holds_from_its_own_norm_and_a_control_goes_on_with_its_parents(t
         (NormHold(("blocks.7",)), "this model has no part 'blocks.7'; did you mean 'blocks.1'"),
         (NormHold(("all", "embed")), "the parts of a norm hold must not overlap"),
         (NormHold(("blocks.0", "blocks.0.mlp")), "must not overlap"),
+        (NormHold(("matrices", "unembed.W_U")), "must not overlap"),
     ],
 )
 def test_parts_that_the_model_does_not_have_or_that_overlap_are_rejected(
@@ -207,7 +267,7 @@ def test_a_run_without_a_hold_is_named_as_before() -> None:
     assert "norm_hold" not in RunSpec().to_short_dict()
 
 
-@pytest.mark.parametrize("name", ["all led to a level", "two parts, let go", "a floor"])
+@pytest.mark.parametrize("name", ["all led to a level", "two parts, let go", "a floor", "an unreachable level"])
 def test_kernels_hold_as_the_reference_does(name: str) -> None:
     from grokscope.training.cohort import OLDEST_TRITON
 

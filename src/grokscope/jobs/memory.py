@@ -69,8 +69,9 @@ def _product(key: CohortKey) -> int:
 
 
 def _state(key: CohortKey) -> int:
-    """Weights, gradient and two moments; Grokfast's averages, a decayed gradient, weights rounded for products."""
-    tensors = 4 + (key.gradient == "grokfast") + (key.optimizer == "adam") + 2 * (key.window + 1) * (key.window > 0)
+    """Weights, gradient, two moments; Grokfast's averages, a decayed gradient, a direction of norms, rounded weights."""
+    tensors = 4 + (key.gradient == "grokfast") + (key.optimizer == "adam") + (key.held_along == "random")
+    tensors += 2 * (key.window + 1) * (key.window > 0)
     rounded = 2 if key.precision == "bf16" else 0
     return (_number(key) * tensors + rounded) * layout_of(key.architecture, key.sizes).size
 

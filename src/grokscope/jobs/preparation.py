@@ -8,9 +8,9 @@ from grokscope.errors import InputError, did_you_mean, shown
 from grokscope.files import named
 from grokscope.jobs.memory import bytes_of_one
 from grokscope.measures.catalogue import measure_named
-from grokscope.model import layout_of, sizes_of
+from grokscope.model import Sizes, layout_of, sizes_of
 from grokscope.runs import Store, is_remote, keep_plan, open_store, run_name
-from grokscope.specs import Plan, RunSpec
+from grokscope.specs import Architecture, Plan, RunSpec
 from grokscope.steering import has_paired_run, paired_run
 from grokscope.tasks import named_task, reject_unsuited, train_size
 from grokscope.training import CohortKey, cohort_key
@@ -154,11 +154,16 @@ def _reject_impossible_forks(specs: Sequence[RunSpec], store: Store) -> None:
             last = parent.training.steps if failed_at is None else failed_at
             if not first <= spec.fork.step <= last:
                 raise InputError(f"{run_name(parent)} has states from step {first} to {last}, got {spec.fork.step}")
-            if len({(one.architecture, sizes_of(named_task(one.task))) for one in (spec, parent)}) > 1:
+            if len({_model(one) for one in (spec, parent)}) > 1:
                 raise InputError(f"a fork must have the architecture and symbols of its parent {run_name(parent)}")
             reject_impossible_hold(spec, parent)
             if has_paired_run(spec):
                 _reject_impossible_pair(spec, parent)
+
+
+def _model(spec: RunSpec) -> tuple[Architecture, Sizes]:
+    """What a fork shares with its parent: all of the model but its temperature, which has no weights."""
+    return replace(spec.architecture, temperature=1.0), sizes_of(named_task(spec.task))
 
 
 def _reject_impossible_pair(spec: RunSpec, parent: RunSpec) -> None:

@@ -15,11 +15,16 @@ LOGITS = 4096  # of a tile
 
 
 @triton.jit
-def _biased(logits, bias, place, c, run, own, here, bias_run, C, ACC: tl.constexpr, BIASED: tl.constexpr):
-    """Logits of a tile; −∞ where a run's task has no such class."""
+def _biased(
+    logits, bias, place, c, run, own, here, bias_run, C, ACC: tl.constexpr, BIASED: tl.constexpr,
+    SCALE: tl.constexpr,
+):  # fmt: skip
+    """Logits of a tile, times SCALE; −∞ where a run's task has no such class."""
     value = tl.load(logits + place, mask=here[:, None] & (c < C)[None, :], other=0.0).to(ACC)
     if BIASED:
         value += tl.load(bias + run * bias_run + c, mask=c < C, other=0.0).to(ACC)[None, :]
+    if SCALE != 1:
+        value *= SCALE
     return tl.where((c < own)[None, :], value, float("-inf"))
 
 
@@ -33,14 +38,15 @@ def _stable(value):
 @triton.jit
 def _loss_and_gradient(
     logits, bias, labels, classes, counts, gradient, losses, parts, inputs, C, bias_run,
-    BM: tl.constexpr, CP: tl.constexpr, ACC: tl.constexpr, BIASED: tl.constexpr, STABLE: tl.constexpr,
+    BM: tl.constexpr, CP: tl.constexpr, ACC: tl.constexpr, BIASED: tl.constexpr, SCALE: tl.constexpr,
+    STABLE: tl.constexpr,
 ):  # fmt: skip
     """Σ of the tile's losses, and the gradient of the mean loss, whose Σ over rows is the bias's."""
     run, tile, c = tl.program_id(1).to(tl.int64), tl.program_id(0), tl.arange(0, CP)
     m = tile * BM + tl.arange(0, BM)
     here = m < inputs
     place = (run * inputs + m)[:, None] * C + c[None, :]
-    value = _biased(logits, bias, place, c, run, tl.load(classes + run), here, bias_run, C, ACC, BIASED)
+    value = _biased(logits, bias, place, c, run, tl.load(classes + run), here, bias_run, C, ACC, BIASED, SCALE)
     label = tl.load(labels + run * inputs + m, mask=here, other=0)
     is_label = c[None, :] == label[:, None]
     if STABLE:
@@ -64,6 +70,8 @@ def _loss_and_gradient(
         grad = slope * (1 / total[:, None] - tl.where(is_label, 1 / own[:, None], 0.0)) * share[:, None]
     else:
         grad = (each / total[:, None] - tl.where(is_label, 1.0, 0.0)) * share[:, None]
+    if SCALE != 1:
+        grad *= SCALE
     tl.store(gradient + place, grad, mask=here[:, None] & (c < C)[None, :])
     if BIASED:
         part = parts + (run * tl.num_programs(0) + tile) * C + c
@@ -73,15 +81,15 @@ def _loss_and_gradient(
 @triton.jit
 def _scores(
     logits, bias, labels, classes, kinds, parts, inputs, C, bias_run, label_run, first_tile, tiles,
-    BM: tl.constexpr, CP: tl.constexpr, ACC: tl.constexpr, BIASED: tl.constexpr, KINDS: tl.constexpr,
-    STABLE: tl.constexpr,
+    BM: tl.constexpr, CP: tl.constexpr, ACC: tl.constexpr, BIASED: tl.constexpr, SCALE: tl.constexpr,
+    KINDS: tl.constexpr, STABLE: tl.constexpr,
 ):  # fmt: skip
     """Σ of right answers and losses over the tile's rows of kind 1, then of kind 2, and so on."""
     run, tile, c = tl.program_id(1).to(tl.int64), tl.program_id(0), tl.arange(0, CP)
     m = tile * BM + tl.arange(0, BM)
     here = m < inputs
     place = (run * inputs + m)[:, None] * C + c[None, :]
-    value = _biased(logits, bias, place, c, run, tl.load(classes + run), here, bias_run, C, ACC, BIASED)
+    value = _biased(logits, bias, place, c, run, tl.load(classes + run), here, bias_run, C, ACC, BIASED, SCALE)
     label = tl.load(labels + run * label_run + m, mask=here, other=0)
     kind = tl.load(kinds + run * label_run + m, mask=here, other=0)
     top = tl.max(value, axis=1)
@@ -114,19 +122,19 @@ def loss_tiles(inputs: int, columns: int) -> int:
 
 def loss_and_gradient(
     logits: Tensor, bias: Tensor | None, labels: Tensor, classes: Tensor, counts: Tensor, gradient: Tensor,
-    losses: Tensor, parts: Tensor, is_stable: bool = False,
+    losses: Tensor, parts: Tensor, temperature: float = 1.0, is_stable: bool = False,
 ) -> None:  # fmt: skip
     """Gradient of each run's mean loss over its first `counts` rows by its logits [runs, inputs, classes].
 
-    `gradient` may be the logits themselves. `losses` [runs, tiles] gets Σ of losses tile by tile, `parts`
-    [runs, tiles, classes] Σ for the bias.
+    The logits are still to be divided by the temperature. `gradient` may be the logits themselves. `losses`
+    [runs, tiles] gets Σ of losses tile by tile, `parts` [runs, tiles, classes] Σ for the bias.
     """
     runs, inputs, C = logits.shape
     BM, CP = tile_of(C)
     _loss_and_gradient[(triton.cdiv(inputs, BM), runs)](
         logits, bias, labels, classes, counts, gradient, losses, parts, inputs, C,
         0 if bias is None else bias.stride(0), BM=BM, CP=CP, ACC=accumulator(losses.dtype), BIASED=bias is not None,
-        STABLE=is_stable, num_warps=4,
+        SCALE=1 / temperature, STABLE=is_stable, num_warps=4,
     )  # fmt: skip
 
 
@@ -138,6 +146,7 @@ def scores(
     kinds: Tensor,
     parts: Tensor,
     first_tile: int,
+    temperature: float = 1.0,
     is_stable: bool = False,
 ) -> None:
     """Σ of right answers and of losses over rows of each kind from 1 on, tile by tile into [runs, tiles, 2 kinds].
@@ -149,5 +158,5 @@ def scores(
     _scores[(triton.cdiv(inputs, BM), runs)](
         logits, bias, labels, classes, kinds, parts, inputs, C, 0 if bias is None else bias.stride(0),
         labels.stride(0), first_tile, parts.shape[1], BM=BM, CP=CP, ACC=accumulator(logits.dtype),
-        BIASED=bias is not None, KINDS=parts.shape[2] // 2, STABLE=is_stable, num_warps=4,
+        BIASED=bias is not None, SCALE=1 / temperature, KINDS=parts.shape[2] // 2, STABLE=is_stable, num_warps=4,
     )  # fmt: skip

@@ -8,6 +8,7 @@ from grokscope.measures.control import control_basis
 from grokscope.measures.filters import Change, FilterKind, mode_filter
 from grokscope.measures.formula import Formula, Wave
 from grokscope.measures.fourier_kan import FourierKan, formulas, fourier_kan, refitted, trained_fourier_kan
+from grokscope.measures.logit_scale import logit_scale
 from grokscope.measures.logit_structure import LogitStructure, logit_structure
 from grokscope.measures.mode_choice import key_modes, top_modes
 from grokscope.measures.norms import Norms, norms
@@ -108,6 +109,7 @@ __all__ = [
     "head_patching",
     "inverse_participation_ratio",
     "key_modes",
+    "logit_scale",
     "logit_structure",
     "loss_ratio",
     "mean_explained",

@@ -165,11 +165,11 @@ class KernelReader(Reader):
                 logits, part = model.logits(self._chunk(self.given[runs], first)), slice(first, first + self.rows)
                 outputs = (logits, model.weights.get("unembed.b_U"))
                 own = (self.labels[runs, part], self.classes[runs], self.kinds[runs, part])
-                parts, tile = self.score_parts[runs], number * self.tiles
+                parts, tile, temperature = self.score_parts[runs], number * self.tiles, self.architecture.temperature
                 if self.loss == "mse":
-                    squares.scores(*outputs, *own, self.success_errors[runs], parts, tile)
+                    squares.scores(*outputs, *own, self.success_errors[runs], parts, tile, temperature)
                 else:
-                    head.scores(*outputs, *own, parts, tile, is_stable=self.loss == "stablemax")
+                    head.scores(*outputs, *own, parts, tile, temperature, is_stable=self.loss == "stablemax")
 
     def _model(self, weights: Weights, rounded: Weights, runs: slice) -> KernelPass:
         separators = None if self.separators is None else self.separators[runs]

@@ -106,7 +106,7 @@ def logit_map(weights: Weights, model: Architecture, classes: int) -> Float[Tens
     if model.kind == "mlp":
         return unembedding.mT
     out = weights[f"blocks.{model.layers - 1}.mlp.W_out"].double()
-    if model.layer_norm:
+    if model.has_final_norm:
         out = (out - out.mean(dim=-1, keepdim=True)) * weights["ln_final.w"].double()[:, None]
     return torch.bmm(out, unembedding).mT
 

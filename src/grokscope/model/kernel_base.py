@@ -75,9 +75,10 @@ class KernelPass(ABC):
             self.order(inputs)
         bias, batch = self.weights.get("unembed.b_U"), (labels, classes, counts)
         read = self.read(inputs)
-        answers = Answers(self.rounded["unembed.W_U"], bias, batch, self.loss, self.gradients, self.compute)
+        compute, temperature = read.dtype if self.reads_outputs else self.compute, self.architecture.temperature
+        weight = self.rounded["unembed.W_U"]
+        answers = Answers(weight, bias, batch, self.loss, self.gradients, compute, temperature)
         if self.reads_outputs:
-            answers = Answers(answers.weight, bias, batch, self.loss, self.gradients, read.dtype)
             found: Tensor = LossOfOutputs.apply(read, answers)  # type: ignore[no-untyped-call]
         else:
             found = LossOfRows.apply(read, answers, self.anchor)  # type: ignore[no-untyped-call]
@@ -91,7 +92,7 @@ class KernelPass(ABC):
         self.gradients.finish()
 
     def logits(self, inputs: Tensor) -> Tensor:
-        """Outputs at the read position, without their bias."""
+        """Outputs at the read position, without their bias and before they are divided by the temperature."""
         read = self.read(inputs)
         return read if self.reads_outputs else unembedded(read, self.rounded["unembed.W_U"], self.stored)
 

@@ -316,6 +316,8 @@ class Answers:
     """Where gradients of parameters go."""
     compute: torch.dtype
     """Of the gradient of the outputs."""
+    temperature: float = 1.0
+    """What outputs are divided by."""
 
     def losses(self, outputs: Tensor) -> tuple[Tensor, Tensor]:
         """Σ of each run's losses tile by tile [runs, tiles], and the gradient of their mean by the outputs."""
@@ -326,7 +328,7 @@ class Answers:
         losses = outputs.new_empty(len(outputs), tiles)
         is_same = self.compute == outputs.dtype
         gradient = outputs if is_same else torch.empty_like(outputs, dtype=self.compute)
-        own = (outputs, self.bias, labels, classes, counts, gradient, losses, parts)
+        own = (outputs, self.bias, labels, classes, counts, gradient, losses, parts, self.temperature)
         if self.loss == "mse":
             squares.loss_and_gradient(*own)
         else:

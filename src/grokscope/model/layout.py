@@ -128,7 +128,10 @@ class Layout:
         }
 
     def part(self, part: str) -> tuple[str, ...]:
-        """The parameters of a part: `all`, a block, a branch of one, or a parameter; an unknown part is rejected.
+        """The parameters of a part; an unknown one is rejected.
+
+        Parts are `all`, `matrices` (embeddings and maps, no biases and no LayerNorms), a block, a branch of one, or a
+        parameter.
 
         >>> layout = layout_of(Architecture(biases=False), Sizes(98, 97))
         >>> layout.part("blocks.0.mlp"), layout.part("unembed")
@@ -137,10 +140,12 @@ class Layout:
         found = [
             name
             for name in self.shapes
-            if part in ("all", name, block_of(name)) or (block_of(name) != "norms" and name.startswith(f"{part}."))
+            if part in ("all", name, block_of(name))
+            or (part == "matrices" and len(self.shapes[name]) > 1)
+            or (block_of(name) != "norms" and name.startswith(f"{part}."))
         ]
         if not found:
-            known = ("all", *dict.fromkeys(map(block_of, self.shapes)), *self.shapes)
+            known = ("all", "matrices", *dict.fromkeys(map(block_of, self.shapes)), *self.shapes)
             raise InputError(f"this model has no part {shown(part)}{did_you_mean(part, known)}")
         return tuple(found)
 
@@ -181,8 +186,8 @@ def layout_of(architecture: Architecture, sizes: Sizes) -> Layout:
     d, hidden = architecture.width, architecture.mlp_width
     shapes: dict[str, tuple[int, ...]] = {"embed.W_E": (sizes.vocabulary, d), "pos_embed.W_pos": (sizes.length, d)}
 
-    def norm(name: str) -> None:
-        if architecture.layer_norm:
+    def norm(name: str, is_there: bool = architecture.layer_norm) -> None:
+        if is_there:
             shapes.update({f"{name}.w": (d,), f"{name}.b": (d,)})
 
     def linear(name: str, suffix: str, rows: int, columns: int) -> None:
@@ -201,7 +206,7 @@ def layout_of(architecture: Architecture, sizes: Sizes) -> Layout:
         if architecture.mlp == "on":
             linear(f"blocks.{i}.mlp", "in", d, hidden)
             linear(f"blocks.{i}.mlp", "out", hidden, d)
-    norm("ln_final")
+    norm("ln_final", architecture.has_final_norm)
     linear("unembed", "U", d, sizes.classes)
     return Layout(shapes)
 

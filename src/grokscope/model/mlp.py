@@ -57,7 +57,7 @@ class MlpPass(StackedPass):
         return self.dropped(after, i)
 
     def outputs(self, x: Tensor) -> Tensor:
-        """Logits or real outputs, in at least float32."""
+        """Logits or real outputs, in at least float32, before the temperature."""
         outputs = self.mapped("unembed", "U", x)[:, -1]
         outputs = outputs.to(torch.promote_types(outputs.dtype, torch.float32))
         if self.architecture.layers == 0:

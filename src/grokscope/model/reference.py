@@ -131,7 +131,7 @@ class PlainMlp(nn.Module):
             x = one_hot(inputs, self.sizes.vocabulary).to(self.unembed.weight.dtype).flatten(1)
         for layer in self.layers:
             x = layer(x)
-        return self.unembed(x)
+        return self.unembed(x) / self.architecture.temperature
 
 
 class ReferenceModule(nn.Module):
@@ -144,7 +144,7 @@ class ReferenceModule(nn.Module):
         self.pos_embed = nn.Embedding(sizes.length, architecture.width)
         self.hook_embed = nn.Identity()
         self.blocks = nn.ModuleList(Block(architecture) for _ in range(architecture.layers))
-        self.ln_final = nn.LayerNorm(architecture.width) if architecture.layer_norm else nn.Identity()
+        self.ln_final = nn.LayerNorm(architecture.width) if architecture.has_final_norm else nn.Identity()
         self.unembed = nn.Linear(architecture.width, sizes.classes, bias=architecture.biases)
 
     def forward(self, tokens: Int[Tensor, "inputs length"]) -> Float[Tensor, "inputs classes"]:
@@ -154,7 +154,7 @@ class ReferenceModule(nn.Module):
             x = torch.cat([x[:, :-1], x.sum(dim=1, keepdim=True)], dim=1)
         for block in self.blocks:
             x = block(x)
-        return self.unembed(self.ln_final(x[:, -1]))
+        return self.unembed(self.ln_final(x[:, -1])) / self.architecture.temperature
 
 
 # Where each parameter of the layout lives in the module; matrices are transposed there.

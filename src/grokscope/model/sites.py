@@ -47,7 +47,7 @@ def site_names(architecture: Architecture) -> tuple[str, ...]:
                 names += [f"{block}mlp.hook_pre", f"{block}mlp.hook_post"]
             names.append(f"{block}hook_mlp_out")
         names.append(f"{block}hook_resid_post")
-    return (*names, *(["ln_final.hook_normalized"] * architecture.layer_norm), "logits")
+    return (*names, *(["ln_final.hook_normalized"] * architecture.has_final_norm), "logits")
 
 
 def _site_names_of_mlp(architecture: Architecture) -> tuple[str, ...]:

@@ -77,7 +77,9 @@ class StackedPass:
         return value if self.taps is None else self.taps(name, value)
 
     def masked(self, logits: Tensor, classes: Tensor) -> Tensor:
-        """Logits of which padded classes are −∞."""
+        """Logits divided by the temperature, of which padded classes are −∞."""
+        if self.architecture.temperature != 1:
+            logits = logits / self.architecture.temperature
         is_class = torch.arange(logits.shape[-1], device=logits.device) < classes[:, None, None]
         return self.tap("logits", torch.where(is_class, logits, -torch.inf))
 

@@ -185,6 +185,6 @@ class TransformerPass(StackedPass):
         return self.tap(f"blocks.{i}.mlp.hook_post", self.activated(before))
 
     def head(self, x: Tensor) -> Tensor:
-        """Logits of the stream at the read position, in at least float32."""
+        """Logits of the stream at the read position, in at least float32, before the temperature."""
         logits = self.linear("unembed", "U", self.branch_norm("ln_final", x))
         return logits.to(torch.promote_types(logits.dtype, torch.float32))

@@ -55,7 +55,7 @@ class Seeds(Spec):
 
 
 # What describes a transformer alone, and an MLP alone.
-OF_TRANSFORMERS = ("heads", "attention", "mlp", "causal", "layer_norm", "readout")
+OF_TRANSFORMERS = ("heads", "attention", "mlp", "causal", "layer_norm", "final_norm", "readout")
 OF_MLPS = ("embedded", "hidden_norm")
 MOST_LAYERS = 8
 
@@ -80,6 +80,9 @@ class Architecture(Spec):
     """Whether a position sees only itself and those before it."""
     layer_norm: bool = True
     """Pre-LayerNorm in every branch and before the head; without it, Nanda et al.'s model."""
+    final_norm: bool | None = None
+    """Whether there is a LayerNorm before the head, where that differs from `layer_norm`: `false` leaves out the final
+    one alone, `true` has it alone; None is as `layer_norm` says."""
     biases: bool = True
     """Biases in every linear map."""
     activation: Literal["gelu", "relu", "square"] = "gelu"
@@ -94,6 +97,18 @@ class Architecture(Spec):
     """Whether an MLP reads learnt embeddings of `width` dimensions in place of one-hot vectors."""
     hidden_norm: bool = False
     """Whether an MLP has a LayerNorm before every activation."""
+    temperature: float = 1.0
+    """τ, by which logits (or real outputs) are divided, in training and wherever they are read. It is not learnt and no
+    part of ‖W‖; a fork may have another than its parent."""
+
+    @property
+    def has_final_norm(self) -> bool:
+        """Whether a transformer's stream is normalised before the head.
+
+        >>> Architecture().has_final_norm, Architecture(final_norm=False).has_final_norm
+        (True, False)
+        """
+        return self.layer_norm if self.final_norm is None else self.final_norm
 
     @property
     def head_width(self) -> int:
@@ -114,6 +129,7 @@ class Architecture(Spec):
     def check(self) -> None:
         """Sizes are positive, heads divide the width, and something is computed."""
         self.require_each("be at least 1", "width", "heads", "mlp_width")
+        self.require_each("be positive", "temperature")
         is_mlp = self.kind == "mlp"
         self.require_each("be at least 0" if is_mlp else "be at least 1", "layers")
         require(self.layers <= MOST_LAYERS, f"layers must be at most {MOST_LAYERS}", self.layers)
@@ -131,6 +147,8 @@ class Architecture(Spec):
         for name, branch in zip(("attention", "mlp"), branches, strict=True):
             has_norm = self.layer_norm or branch != "norm"
             require(has_norm, f"{name} cannot be a LayerNorm when layer_norm is false", branch)
+        is_other = self.final_norm is None or self.final_norm != self.layer_norm
+        require(is_other, "final_norm must be left out where it says what layer_norm says", self.final_norm)
 
 
 @dataclass(frozen=True)

@@ -253,7 +253,7 @@ def study_names() -> tuple[str, ...]:
     """The studies of this package.
 
     >>> study_names()
-    ('synchronization', 'bakeoff', 'tasks', 'steering', 'foresight', 'accelerators')
+    ('synchronization', 'bakeoff', 'tasks', 'steering', 'foresight', 'accelerators', 'clock')
     """
     return BUILT_IN
 

@@ -61,6 +61,8 @@ class CohortKey:
     """What is minimised."""
     held_parts: tuple[str, ...] = ()
     """Parts of the network whose norms are led to a level or held."""
+    held_along: str = "weights"
+    """Along what they are held."""
     optimizer: str = "adamw"
     """What moves the matrices."""
     muon_precision: str = "weights"
@@ -99,6 +101,7 @@ def cohort_key(spec: RunSpec) -> CohortKey:
         gradient=spec.training.gradient,
         loss=spec.training.loss,
         held_parts=held_parts(spec),
+        held_along=spec.norm_hold.along if spec.norm_hold is not None else "weights",
         optimizer=spec.training.optimizer,
         muon_precision=spec.training.muon_precision if spec.training.optimizer == "muon" else "weights",
         window=spec.training.grokfast_window if spec.training.gradient == "grokfast_window" else 0,

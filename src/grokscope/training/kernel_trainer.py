@@ -148,7 +148,7 @@ class KernelTrainer(Trainer):
     def _holds(self, cohort: Cohort) -> NormHolds:
         """With sums in a fixed order, as everything here."""
         state = self.state
-        return NormHolds(cohort.specs, cohort.layout, state.weights, state.anchors, lambda rows: dots(rows, rows))
+        return NormHolds(cohort.specs, cohort.layout, state.weights, state.anchors, dots)
 
     def _norms(self) -> Tensor:
         return dots(self.state.weights, self.state.weights).sqrt()

@@ -1,4 +1,7 @@
-"""Norms of parts of the network, led to a level and held there after every step (`NormHold`)."""
+"""Norms of parts of the network, led to a level and held there after every step (`NormHold`).
+
+Weights are rescaled for it, or, as a control, moved along one fixed random direction.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -8,15 +11,16 @@ import torch
 from torch import Tensor
 
 from grokscope.errors import require
-from grokscope.model import Layout, layout_of, padded_sizes
+from grokscope.model import Layout, layout_of, padded_sizes, sizes_of
+from grokscope.randomness import normal
 from grokscope.shapes import Bool, Float, Int
 from grokscope.specs import NormHold, RunSpec
 from grokscope.tasks import named_task
 
-__all__ = ["NormHolds", "anchors_of", "held_parts", "hold_targets", "reject_impossible_hold"]
+__all__ = ["NormHolds", "anchors_of", "held_parts", "hold_directions", "hold_targets", "reject_impossible_hold"]
 
 NEVER = 2**62  # a step that no run reaches
-Squares = Callable[[Float[Tensor, "runs numbers"]], Float[Tensor, " runs"]]
+Products = Callable[[Float[Tensor, "runs numbers"], Float[Tensor, "runs numbers"]], Float[Tensor, " runs"]]
 
 
 def held_parts(spec: RunSpec) -> tuple[str, ...]:
@@ -82,11 +86,36 @@ def hold_targets(
     return torch.where(level.isnan(), anchors, level * (anchors / level) ** left[:, None])
 
 
+def hold_directions(specs: Sequence[RunSpec], layout: Layout) -> Float[Tensor, "runs parameters"]:
+    """The unit vector u of each held part, in float64: isotropic over its numbers that are no padding; 0 elsewhere.
+
+    A number is a function of the run's initialisation seed, the parameter and its place in it alone.
+
+    >>> spec = RunSpec(norm_hold=NormHold(("embed",), along="random"))
+    >>> own = layout_of(spec.architecture, padded_sizes(named_task(spec.task)))
+    >>> round(float(hold_directions([spec], own).norm()), 6)
+    1.0
+    """
+    flat = torch.zeros(len(specs), layout.size, dtype=torch.float64)
+    views, places = layout.views(flat), tuple(layout.shapes)
+    for slot, spec in enumerate(specs):
+        seed, sizes = torch.tensor([spec.seeds.initialization]), sizes_of(named_task(spec.task))
+        for part in held_parts(spec):
+            own = [views[name][slot][layout.real(name, sizes)] for name in layout.part(part)]
+            for view, name in zip(own, layout.part(part), strict=True):
+                place = torch.tensor([places.index(name)])
+                view[:] = normal(seed, "direction", place, view.numel()).view_as(view)
+            length = torch.stack([view.square().sum() for view in own]).sum().sqrt()
+            for view in own:
+                view /= length
+    return flat
+
+
 class NormHolds:
     """The holds of a stack, all of one set of parts; everything else is each run's own."""
 
     def __init__(
-        self, specs: Sequence[RunSpec], layout: Layout, weights: Tensor, anchors: Tensor, squares: Squares | None = None
+        self, specs: Sequence[RunSpec], layout: Layout, weights: Tensor, anchors: Tensor, dots: Products | None = None
     ) -> None:
         holds = [spec.norm_hold or NormHold() for spec in specs]
         views = layout.views(weights)
@@ -94,7 +123,14 @@ class NormHolds:
         # The whole network is one row of numbers: one sum in place of one for each parameter.
         self.views = [[weights] if part == "all" else [views[name] for name in layout.part(part)] for part in parts]
         self.rows = [[view.flatten(1) for view in part] for part in self.views]
-        self.anchors, self.squares = anchors, squares or _squares
+        self.anchors, self.dots = anchors, dots or _dots
+        self.directions: list[list[Tensor]] = []
+        if specs[0].norm_hold is not None and specs[0].norm_hold.along == "random":
+            drawn = hold_directions(specs, layout).to(weights)
+            own = layout.views(drawn)
+            self.directions = [
+                [drawn] if part == "all" else [own[name] for name in layout.part(part)] for part in parts
+            ]
 
         def column(values: list[int | float], dtype: torch.dtype) -> Tensor:
             return torch.tensor(values, dtype=dtype, device=weights.device)
@@ -108,26 +144,50 @@ class NormHolds:
         self.most = column([1.0 if hold.side == "at_most" else torch.inf for hold in holds], anchors.dtype)
 
     def apply(self, step: Int[Tensor, " runs"], active: Bool[Tensor, " runs"]) -> None:
-        """Rescale what is held, in place; `step` is the number of the step that was just taken.
+        """Bring what is held to its target, in place; `step` is the number of the step that was just taken.
 
-        A run that does not hold at this step is multiplied by exactly 1.
+        A run that does not hold at this step is multiplied by exactly 1, or keeps its weights as they are.
         """
-        norms = torch.stack([reduce(add, map(self.squares, rows)) for rows in self.rows], dim=1).sqrt()
+        norms = torch.stack([reduce(add, (self.dots(rows, rows) for rows in part)) for part in self.rows], dim=1).sqrt()
         self.anchors.copy_(torch.where((active & (step == self.start))[:, None], norms, self.anchors))
         targets = hold_targets(step, self.anchors, self.start, self.over, self.level)
         scale = torch.where(norms > 0, targets / norms, 1)
         scale = scale.clamp(self.least[:, None], self.most[:, None])
         holds = active & (step > self.start) & (step <= self.end)
         scale = torch.where(holds[:, None], scale, 1)
+        if self.directions:
+            self._move(norms, scale, holds)
+            return
         for part, views in enumerate(self.views):
             for view in views:
                 view.mul_(scale[:, part].to(view.dtype).view(-1, *(1,) * (view.ndim - 1)))
+
+    def _move(
+        self, norms: Float[Tensor, "runs parts"], scale: Float[Tensor, "runs parts"], holds: Bool[Tensor, " runs"]
+    ) -> None:
+        """Add a u to each part, so that its norm becomes ‖w‖ · scale or comes as near to it as it can."""
+        for part, (views, rows, directions) in enumerate(zip(self.views, self.rows, self.directions, strict=True)):
+            along = reduce(add, (self.dots(own, u.flatten(1)) for own, u in zip(rows, directions, strict=True)))
+            wanted = norms[:, part].square() * (scale[:, part].square() - 1)
+            root = (along.square() + wanted).clamp(min=0).sqrt()
+            by = torch.where(along < 0, -along - root, root - along)
+            by = torch.where(holds & (scale[:, part] != 1), by, 0)
+            for view, u in zip(views, directions, strict=True):
+                view.addcmul_(u, by.to(view.dtype).view(-1, *(1,) * (view.ndim - 1)))
 
 
 def _squares(rows: Tensor) -> Tensor:
     """Σw² of each run in float64 (on mps, which has none, in float32)."""
     exact = torch.float32 if rows.device.type == "mps" else torch.float64
     return torch.linalg.vector_norm(rows, dim=1, dtype=exact).square()
+
+
+def _dots(rows: Tensor, others: Tensor) -> Tensor:
+    """Σwu of each run, as exact; of w with itself its square without a copy of the weights."""
+    if others is rows:
+        return _squares(rows)
+    exact = torch.float32 if rows.device.type == "mps" else torch.float64
+    return (rows.to(exact) * others.to(exact)).sum(dim=1)
 
 
 def _layout(spec: RunSpec) -> Layout:
