@@ -6,7 +6,7 @@ from grokscope.errors import InputError, did_you_mean, shown
 
 __all__ = ["BUILT_IN", "reject_unknown_study"]
 
-BUILT_IN = ("synchronization", "bakeoff", "tasks", "steering", "foresight")
+BUILT_IN = ("synchronization", "bakeoff", "tasks", "steering", "foresight", "signals")
 
 
 def reject_unknown_study(name: str) -> None:

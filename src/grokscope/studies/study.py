@@ -247,7 +247,7 @@ def study_names() -> tuple[str, ...]:
     """The studies of this package.
 
     >>> study_names()
-    ('synchronization', 'bakeoff', 'tasks', 'steering', 'foresight')
+    ('synchronization', 'bakeoff', 'tasks', 'steering', 'foresight', 'signals')
     """
     return BUILT_IN
 
