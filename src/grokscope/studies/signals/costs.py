@@ -47,7 +47,9 @@ class Costs:
         return self.steps.get(signal.measure.partition("@")[0] or LOGGED)
 
 
-def measure_costs(run: RunSpec | None = None, device: str = "cpu", slots: int | None = None) -> Costs:
+def measure_costs(
+    run: RunSpec | None = None, device: str = "cpu", slots: int | None = None, steps: int = STEPS
+) -> Costs:
     """Time each measure, and a training step, of a stack of seeds of one run: add mod 97 by the study's model."""
     spec = run or CELLS["add97"].run(0, "tf32" if device == "cuda" else "float32")
     count = slots or STEPS_AT_ONCE[torch.device(device).type]
@@ -57,17 +59,17 @@ def measure_costs(run: RunSpec | None = None, device: str = "cpu", slots: int | 
 
     def train() -> None:
         nonlocal state
-        state, _ = advance(state, cohort, STEPS)
+        state, _ = advance(state, cohort, steps)
 
-    step = _seconds(train, device) / STEPS
+    step = _seconds(train, device) / steps
     subject = subject_of(specs, state.weights)
     seconds = {LOGGED: _seconds(lambda: snapshot(state.weights, cohort), device)}
     seconds |= {name: _seconds(lambda name=name: measure_stack(subject, [name]), device) for name in MEASURES}  # type: ignore[misc]
     for name in (one for one in AFTERWARDS if "@" not in one):
         seconds[name] = _seconds(lambda name=name: _whole_run(subject, spec, name), device)  # type: ignore[misc]
     made_with = provenance(device)
-    steps = {name: found / step for name, found in seconds.items()}
-    return Costs(steps, f"{made_with['device']}, {count} runs at once", made_with)
+    in_steps = {name: found / step for name, found in seconds.items()}
+    return Costs(in_steps, f"{made_with['device']}, {count} runs at once", made_with)
 
 
 def _whole_run(subject: RunStack, spec: RunSpec, name: str) -> None:

@@ -1,7 +1,8 @@
 """The numbers of a signal: how often and by how much it leads, how often it is wrong, and which run groks sooner.
 
 An alarm is the first step at which a signal passes a threshold. A run that cannot grok is watched for as long as the
-run of the same seed in the first cell of its family that groks (`matched exposure`), so that both have the same time.
+run of the same seed in the first cell of its family needs to grok (matched exposure), or of another seed where there
+is none, so that both have the same time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ from grokscope.studies.signals.catalogue import SIGNALS, signal_named
 from grokscope.studies.signals.experiments import FAMILIES
 from grokscope.studies.signals.readings import published_step, published_threshold, trace
 from grokscope.studies.synchronization.alarms import Trace, matched_threshold
-from grokscope.studies.synchronization.readings import median_lead, precursor_share
+from grokscope.studies.synchronization.readings import counted, median_lead, precursor_share
 from grokscope.timeline import Lead, lead
 
 __all__ = ["EVERY_FAMILY", "RATE", "SHARES", "alarms", "best_early", "concordance", "median_grok", "more_than_loss"]
@@ -59,6 +60,11 @@ class _Family(NamedTuple):
     groks: list[RunRecord]
     cannot: list[RunRecord]
     exposure: Mapping[int, int]
+
+    def watched(self, seed: int) -> int | None:
+        """The step before which a run of this seed that cannot grok is watched; None if no run of the family groks."""
+        steps = [*self.exposure.values()]
+        return self.exposure.get(seed, steps[seed % len(steps)]) if steps else None
 
 
 class _Alarmed(NamedTuple):
@@ -119,7 +125,7 @@ def _at_published(family: _Family, signal: str) -> tuple[_Alarmed | None, float 
         for run in family.cannot
         if (found := trace(run, one)) is not None
         and published_threshold(run, one) is not None
-        and (until := family.exposure.get(found.seed)) is not None
+        and (until := family.watched(found.seed)) is not None
     ]
     return (_Alarmed(leads, false), None) if leads else (None, None)
 
@@ -131,7 +137,7 @@ def _at_matched(family: _Family, signal: str) -> tuple[_Alarmed | None, float | 
         cut
         for run in family.cannot
         if (found := trace(run, one)) is not None
-        and (until := family.exposure.get(found.seed)) is not None
+        and (until := family.watched(found.seed)) is not None
         and (cut := found.until(until - 1)) is not None
     ]
     chosen, judged = ([run for run in watched if run.seed % 2 == rest] for rest in (0, 1))
@@ -162,12 +168,12 @@ def _concordance(records: Records, signal: str, share: float, families: Sequence
     rng = np.random.default_rng(0)
     value = float(np.mean([_share_right(np.ones((1, len(known))), right, known)[0] for right, known in tables]))
     drawn = [
-        _share_right(rng.multinomial(len(known), [1 / len(known)] * len(known), RESAMPLES), right, known)
+        _share_right(rng.multinomial(len(known), [1 / len(known)] * len(known), RESAMPLES) * 1.0, right, known)
         for right, known in tables
     ]
     low, high = np.nanquantile(np.mean(drawn, axis=0), [0.025, 0.975])
     runs = sum(len(known) for _, known in tables)
-    return Measured.of(Estimate(value, float(low), float(high), runs), f"{value:.2f}", runs, cells=len(tables))
+    return Measured.of(Estimate(value, float(low), float(high), runs), f"{value:.2f}", runs, cells=float(len(tables)))
 
 
 def _pairs(
@@ -225,7 +231,8 @@ def _more_than_loss(measured: Mapping[str, Measured]) -> Measured:
     if not isinstance(loss, Estimate) or not others:
         return Measured(missing="The validation loss, or every other signal, was not measured.")
     better = [name for name, one in others.items() if one.low > loss.high]
-    return Measured.of(len(better), ", ".join(better) or "none", loss.items, compared=len(others))
+    found = counted(len(better), loss.items)
+    return Measured.of(found, ", ".join(better) or "none", loss.items, compared=float(len(others)))
 
 
 def best_early(share: float = 0.5) -> Quantity:
@@ -244,7 +251,8 @@ def _best_early(measured: Mapping[str, Measured]) -> Measured:
     if not low[1] or not high[1]:
         return Measured(missing="No signal of one of the two tiers was measured.")
     runs = min(measured[name].n for _, name in (low, high))
-    return Measured.of(low[0] - high[0], f"{low[1]} {low[0]:.2f}, {high[1]} {high[0]:.2f}", runs)
+    found = counted(low[0] - high[0], runs)
+    return Measured.of(found, f"{low[1]} {low[0]:.2f}, {high[1]} {high[0]:.2f}", runs)
 
 
 def _early(tier: int) -> bool:

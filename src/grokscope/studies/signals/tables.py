@@ -36,7 +36,7 @@ METHOD = (
     f"Matched thresholds are the most lenient that at most {RATE:.0%} of the runs that cannot grok pass, family by "
     "family, chosen on even seeds; false alarms are those of the odd seeds, or of the same runs where a half has fewer "
     "than ten. A run that cannot grok is watched for as long as the run of the same seed, in the family's first cell, "
-    "needs to grok. The step of an evaluation is not interpolated.",
+    "needs to grok; of another seed, where that did not. The step of an evaluation is not interpolated.",
     "Concordance: of two runs of one cell, how often the one that groks sooner has the stronger signal at that share "
     "of the cell's median grok step, a mean over cells; 0.5 is a guess. Runs that have grokked by then are left out.",
     "Signals with final keys are read with the key modes of a model that is not known yet: they cannot warn. What a "
