@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 PAPER = find_study("synchronization")
 LIMIT = 30 * 10**6
-WITHOUT_RUNS = {"steering", "tasks"}  # studies whose rules are there and whose runs are still to be made
+WITHOUT_RUNS = {"steering", "tasks", "signals"}  # studies whose rules are there and whose runs are still to be made
 RENDERINGS = {"csv": csv_of, "md": markdown_of, "tex": latex_of}
 
 

@@ -22,9 +22,10 @@ from grokscope.view.table import Table
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
-    """Two additions mod 7 that grok within 160 steps, and two with shuffled labels."""
+    """One of two additions mod 7 that grok within 160 steps, and one of two with shuffled labels."""
     out = tmp_path_factory.mktemp("runs")
-    plan = STUDY.plan(["groks", "cannot-grok"], str(out), quick=True)
+    whole = STUDY.plan(["groks", "cannot-grok"], str(out), quick=True)
+    plan = whole.select(spec for spec in whole.runs if spec.seeds.split == 0)
     measuring = Measuring.from_plan(plan)
     run_all(plan.runs, Store(out), compiled=False, keep=plan.keep, measuring=measuring, made_for=plan.memberships)
     return STUDY.evidence(records_at(out), out)
@@ -33,7 +34,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
 def test_every_signal_is_read_in_every_quick_run(quick: Evidence) -> None:
     assert quick.is_quick
     runs = [record for experiment in ("groks", "cannot-grok") for record in quick.experiment(experiment).values()]
-    assert len(runs) == 4
+    assert len(runs) == 2
     for record in runs:
         for signal in SIGNALS:
             found = trace(record, signal)
@@ -55,7 +56,7 @@ def test_the_page_is_written_from_the_quick_runs(quick: Evidence, tmp_path: Path
     assert {claim["name"] for claim in claims} == {claim.name for claim in STUDY.claims}
     page = (tmp_path / "RESULTS.md").read_text()
     assert "Which signal comes first" in page
-    assert json.loads((tmp_path / "provenance.json").read_text())["runs"] == 4
+    assert json.loads((tmp_path / "provenance.json").read_text())["runs"] == 2
     for item in (*STUDY.tables, *STUDY.figures):
         assert any(path.stem == item.name for path in tmp_path.rglob("*")), item.name
 
