@@ -40,8 +40,10 @@ SHOWN = {  # what the picture of a measure shows, where that is not its first co
         for name in ("embed.W_E", "blocks.0.mlp.W_in", "blocks.0.mlp.W_out", "blocks.1.mlp.W_in", "unembed.W_U")
     ],
     "representation": ["representation_entropy", "representation_top_share"],
+    "residual": ["residual_entropy", "residual_top_share"],
     "updates": ["update_cosine", "update_decay_cosine"],
     "update_spectrum": ["update_top_share"],
+    "attention_updates": ["attention_gap_23"],
     "commutator": ["commutator_defect"],
     "last_block": ["last_fsd", "last_rank"],
     "readings": ["post0.read.answer.fsd_one", "post1.read.answer.fsd_one"],

@@ -1,6 +1,9 @@
 """What a stack of runs measures and keeps while it trains."""
 
+from dataclasses import replace
+from math import isnan
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +16,7 @@ from grokscope.runs import (
     Store,
     measure_checkpoints,
 )
+from grokscope.specs import Cadence, RunSpec
 from recorded_runs import ADD, FORK, MEASURES, MULT, S3, STEPS, folder
 
 
@@ -54,11 +58,62 @@ def test_measures_survive_any_interruption(stop_at: int, recorded: Store, tmp_pa
         assert (folder(other, ADD).path / name).read_bytes() == (folder(recorded, ADD).path / name).read_bytes()
 
 
+AFTERWARDS = ("trig@final", "update_spectrum", "attention_updates")
+MANY = replace(ADD, checkpoints=Cadence(every=1))
+
+
+def with_afterwards(path: Path, specs: list[RunSpec], always: tuple[str, ...] = ("fsd",), **options: Any) -> Store:
+    store = Store(path)
+    run_all(specs, store, compiled=False, measuring=Measuring(always, afterwards=AFTERWARDS), **options)
+    return store
+
+
+def test_what_is_measured_afterwards_is_what_is_measured_of_the_stored_run(tmp_path: Path) -> None:
+    store = with_afterwards(tmp_path, [MANY])
+    run, measured = Run(folder(store, MANY)), folder(store, MANY).record().checkpoints
+    assert measured["step"] == list(range(STEPS + 1)) == list(run.steps)
+    again = [row for part in measure_checkpoints(run, ["trig"], Reading(reference=STEPS)) for row in part]
+    assert measured["trig@final"] == pytest.approx([row["trig"] for row in again], rel=1e-5)
+    updates = [row for part in measure_checkpoints(run, AFTERWARDS[1:]) for row in part]
+    for column in ("update_gap", "attention_gap_23", "attention_top_share"):
+        expected = [row[column] for row in updates]
+        assert measured[column] == pytest.approx(expected, rel=1e-5, nan_ok=True)
+        assert isnan(measured[column][9])
+        assert not isnan(measured[column][10])
+    assert "fsd" in measured
+
+
+def test_a_run_that_was_stopped_begins_anew_for_what_is_measured_afterwards(tmp_path: Path) -> None:
+    whole = with_afterwards(tmp_path / "whole", [MANY])
+    calls = iter(range(100))
+    with pytest.raises(Stopped):
+        with_afterwards(tmp_path / "stopped", [MANY], should_stop=lambda: next(calls) == 7)
+    again = with_afterwards(tmp_path / "stopped", [MANY])
+    for which in ("log", "measures"):
+        assert folder(again, MANY).log(which) == folder(whole, MANY).log(which)
+
+
+def test_without_stored_weights_and_on_any_task_the_same_is_measured_afterwards(tmp_path: Path) -> None:
+    """A task without a basis has no key modes, and a fork's first checkpoint is its own."""
+    latin = replace(MANY, task="latin7")
+    stored, bare = (with_afterwards(tmp_path / keep, [MANY, latin], keep=keep) for keep in ("weights", "none"))
+    assert folder(stored, MANY).log("measures") == folder(bare, MANY).log("measures")
+    assert not folder(bare, MANY).checkpoints("weights")
+    measured = folder(bare, latin).record().checkpoints
+    assert "update_gap" in measured
+    assert not any(column.startswith("trig") for column in measured)
+    forks = folder(with_afterwards(tmp_path / "fork", [ADD, FORK]), FORK).record().checkpoints
+    assert forks["step"][0] == 6
+    assert len(forks["trig@final"]) == len(forks["step"])
+
+
 def test_an_unknown_measure_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no measure 'fds'; did you mean 'fsd'"):
         run_all([ADD], Store(tmp_path / "new"), measuring=Measuring(("fds@sum",)))
     with pytest.raises(InputError, match="no run can be read as 'fsd@foo'"):
         run_all([ADD], Store(tmp_path / "new"), measuring=Measuring(("fsd@foo",)))
+    with pytest.raises(InputError, match="there is no measure 'trigg'; did you mean 'trig'"):
+        run_all([ADD], Store(tmp_path / "new"), measuring=Measuring(afterwards=("trigg@final",)))
     assert not (tmp_path / "new").exists()
 
 

@@ -377,7 +377,7 @@ def test_every_measure_is_compared_with_something() -> None:
     plain = {"fsd", "rank", "concentration", "embedding", "memorization", "norms", "control", "fsd_null"}
     # Whose own files have a loop or a plain module for every column.
     apart = {"singular_values", "output_entropy", "representation", "updates", "update_spectrum", "commutator"}
-    apart |= {"last_block", "readings", "logit_scale"}
+    apart |= {"last_block", "readings", "logit_scale", "residual", "attention_updates"}
     assert set(MEASURES) - set(DIRECT) == plain | apart
 
 

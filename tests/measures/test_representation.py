@@ -33,8 +33,15 @@ def entropy_of(rows: torch.Tensor) -> float:
 )
 def test_it_is_the_entropy_of_numpys_covariance(task: str, architecture: Architecture) -> None:
     subject = trained(task, architecture)
-    rows = measure(Question(subject), ["representation"])
+    rows = measure(Question(subject), ["representation", "residual"])
+    last = architecture.layers - 1
+    site = subject.hidden_sites[1] if architecture.kind == "mlp" else f"blocks.{last}.hook_resid_post"
     for run, row in enumerate(rows):
+        stream = subject.read(site)[run].numpy()
+        spread = np.linalg.eigvalsh(np.cov(stream.T)).clip(0)
+        assert row["residual_entropy"] == pytest.approx(entropy(spread) / np.log(stream.shape[1]), rel=1e-6)
+        assert row["residual_rank"] == pytest.approx(np.exp(entropy(spread)), rel=1e-6)
+        assert row["residual_top_share"] == pytest.approx(spread.max() / spread.sum(), rel=1e-9)
         hidden = subject.read(subject.hidden_sites[0])[run].numpy()
         values = np.linalg.eigvalsh(np.cov(hidden.T)).clip(0)
         assert row["representation_entropy"] == pytest.approx(entropy(values) / np.log(hidden.shape[1]), rel=1e-6)

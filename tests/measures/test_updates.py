@@ -16,10 +16,12 @@ STEPS = tuple(int(step) for step in DRAW.choice(np.arange(1, 200), 14, replace=F
 
 def along(measured: tuple[int, ...], weights: torch.Tensor = WALK, steps: tuple[int, ...] = STEPS) -> list[dict]:
     """The rows of some steps of a walk, asked of a stack that is as long and of which nothing else is read."""
-    walk = dict(zip(steps, weights, strict=True))
+    walk = {
+        step: {"embed.W_E": row[:20], "blocks.0.attn.W_O": row[20:]} for step, row in zip(steps, weights, strict=True)
+    }
     subject = trained("add_mod11").select([0] * len(measured))
     question = Question(subject, trajectory=Trajectory(steps, walk.__getitem__, measured))
-    return measure(question, ["updates", "update_spectrum"])
+    return measure(question, ["updates", "update_spectrum", "attention_updates"])
 
 
 def angle(one: np.ndarray, other: np.ndarray) -> float:
@@ -42,6 +44,7 @@ def test_every_row_is_a_loop_over_the_walk() -> None:
             assert np.isnan(row["update_cosine"])
         if place < WINDOW:
             assert np.isnan(row["update_top_share"])
+            assert np.isnan(row["attention_gap_23"])
             continue
         last = slice(place - WINDOW, place + 1)
         rates = np.diff(walk[last], axis=0) / np.diff(STEPS[last])[:, None]
@@ -49,6 +52,10 @@ def test_every_row_is_a_loop_over_the_walk() -> None:
         assert row["update_top_share"] == pytest.approx(sigma[0] ** 2 / (sigma**2).sum())
         assert row["update_gap"] == pytest.approx((sigma[:-1] / sigma[1:]).max(), rel=1e-6)
         assert row["update_gap_place"] == 1 + (sigma[:-1] / sigma[1:]).argmax()
+        attention = rates[:, 20:]
+        gram = np.sort(np.linalg.eigvalsh(attention @ attention.T))[::-1]
+        assert row["attention_gap_23"] == pytest.approx(gram[1] - gram[2])
+        assert row["attention_top_share"] == pytest.approx(gram[0] / gram.sum())
 
 
 def test_a_row_depends_neither_on_its_neighbours_nor_on_their_order() -> None:
@@ -84,6 +91,22 @@ def test_a_longer_time_between_checkpoints_weighs_no_more() -> None:
     even = torch.cat([start, rates.cumsum(dim=0)])
     clock = torch.cat([torch.zeros(1), times.cumsum(dim=0)])
     assert torch.allclose(update_spectrum(uneven, clock).values, update_spectrum(even, torch.arange(11.0)).values)
+
+
+@pytest.mark.parametrize(("lengths", "gap"), [([5.0, 3.0, 2.0], 5.0), ([5.0, 3.0], 9.0), ([5.0, 2.0, 2.0], 0.0)])
+def test_the_gap_below_the_second_eigenvalue(lengths: list[float], gap: float) -> None:
+    steps = torch.arange(len(lengths) + 1.0)
+    weights = torch.cat(
+        [torch.zeros(1, 3), (torch.tensor(lengths)[:, None] * torch.eye(3)[: len(lengths)]).cumsum(dim=0)]
+    )
+    assert float(update_spectrum(weights, steps).gap_23) == pytest.approx(gap, abs=1e-9)
+
+
+def test_a_model_without_attention_has_no_attention_updates() -> None:
+    walk = {step: {"unembed.W_U": row} for step, row in zip(STEPS, WALK, strict=True)}
+    question = Question(trained("add_mod11").select([0]), trajectory=Trajectory(STEPS, walk.__getitem__, STEPS[-1:]))
+    with pytest.raises(InputError, match=r"there are parameters named ….attn.W… in no checkpoint of this model"):
+        measure(question, ["attention_updates"])
 
 
 def test_k_directions_stand_above_the_gap() -> None:

@@ -183,6 +183,7 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
             "stop_after_grokking": 100,
             "measures": ("fsd",),
             "milestones": ("ablation",),
+            "afterwards": ("trig@final",),
             "measured": (RUN.content_hash,),
             "signals": True,
             "tier_signals": True,

@@ -1,8 +1,9 @@
 """A stored run's checkpoints in order, of which those before a measured one are read when a measure asks for them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from grokscope.errors import require
@@ -18,17 +19,16 @@ class Trajectory:
     What stands before a checkpoint is a fact of the run: it depends neither on which steps are measured nor on how
     many of them are measured together.
 
-    >>> import torch
-    >>> weights = {0: torch.zeros(2), 10: torch.ones(2), 30: torch.ones(2)}
+    >>> weights = {step: {"embed.W_E": torch.full((2,), step / 10)} for step in (0, 10, 30)}
     >>> run = Trajectory((0, 10, 30), weights.__getitem__, measured=(30, 0))
-    >>> run.until(30, 1), run.until(10, 5)
-    ((10, 30), (0, 10))
+    >>> run.until(30, 1), run.until(10, 5), run.parameters(30)
+    ((10, 30), (0, 10), tensor([3., 3.], dtype=torch.float64))
     """
 
     steps: tuple[int, ...]
     """All steps with stored weights, in ascending order."""
-    read: Callable[[int], Float[Tensor, " parameters"]]
-    """All parameters at a stored step in float64, side by side in an order that is always the same, without padding."""
+    read: Callable[[int], Mapping[str, Tensor]]
+    """All parameters at a stored step, by name."""
     measured: tuple[int, ...]
     """The step of each checkpoint of the subject."""
 
@@ -42,3 +42,9 @@ class Trajectory:
         """A stored step, after the `before` stored steps that come right before it, or as many as there are."""
         place = self.steps.index(step)
         return self.steps[max(0, place - before) : place + 1]
+
+    def parameters(self, step: int, among: str = "") -> Float[Tensor, " parameters"]:
+        """The parameters at a stored step whose names contain this, side by side in the order of names, in float64."""
+        chosen = [tensor.double().flatten() for name, tensor in sorted(self.read(step).items()) if among in name]
+        require(chosen, f"there are parameters named …{among}… in no checkpoint of this model")
+        return torch.cat(chosen)

@@ -78,7 +78,8 @@ def _one_in_training() -> tuple[str, Question]:
     for step in steps[1:]:
         advance(state, cohort, 10, compiled=False)
         weights[step] = state.weights.clone()
-    trajectory = Trajectory(tuple(steps), lambda step: weights[step][0].double(), measured)
+    named = {step: {name: one[0] for name, one in cohort.layout.views(row).items()} for step, row in weights.items()}
+    trajectory = Trajectory(tuple(steps), named.__getitem__, measured)
     subject = subject_of([spec] * 2, torch.cat([weights[step] for step in measured]))
     title = "on a network that adds modulo 7, after 110 and 120 steps (checkpoints every 10)"
     return title, Question(subject, spec=spec, trajectory=trajectory)

@@ -69,7 +69,7 @@ def _product(key: CohortKey) -> int:
 
 
 def _state(key: CohortKey) -> int:
-    """Weights, gradient, two moments; Grokfast's averages, a decayed gradient, a direction of norms, rounded weights."""
+    """Weights, gradient, moments; Grokfast's averages, a decayed gradient, a direction of norms, rounded weights."""
     tensors = 4 + (key.gradient == "grokfast") + (key.optimizer == "adam") + (key.held_along == "random")
     tensors += 2 * (key.window + 1) * (key.window > 0)
     rounded = 2 if key.precision == "bf16" else 0

@@ -9,7 +9,7 @@ from grokscope.files import named
 from grokscope.jobs.memory import bytes_of_one
 from grokscope.measures.catalogue import measure_named
 from grokscope.model import Sizes, layout_of, sizes_of
-from grokscope.runs import Store, is_remote, keep_plan, open_store, run_name
+from grokscope.runs import Measuring, Store, is_remote, keep_plan, open_store, run_name
 from grokscope.specs import Architecture, Plan, RunSpec
 from grokscope.steering import has_paired_run, paired_run
 from grokscope.tasks import named_task, reject_unsuited, train_size
@@ -39,7 +39,7 @@ def prepare_plan(plan: Plan, is_here: bool = True) -> list[str]:
             [spec for spec in plan.runs if spec not in untrainable],
             store,
             device,
-            (*plan.measures, *plan.milestones),
+            Measuring.from_plan(plan).names,
             is_here,
         )
         keep_plan(plan, store)

@@ -59,7 +59,7 @@ def run_all(
             )
         )
     sound = [spec for spec in specs if spec not in damaged]
-    reject_impossible(sound, store, device, (*measuring.always, *measuring.milestones))
+    reject_impossible(sound, store, device, measuring.names)
     options = Options(device, keep, report, should_stop, compiled, stop_after_grokking, measuring)
     studies = made_for or {}
     for _, members in plan_stacks(specs):

@@ -15,7 +15,7 @@ from grokscope.measures.weight_signals import weight_signals
 from grokscope.model import sizes_of
 from grokscope.runs import Keep, RunFolder, RunOutcome, Store
 from grokscope.runs.logs import columns_from
-from grokscope.runs.measuring import STEPS_AT_ONCE, Measuring, measure_stack
+from grokscope.runs.measuring import STEPS_AT_ONCE, Measuring, measure_stack, measure_whole_run
 from grokscope.runs.outcome import READING
 from grokscope.runs.provenance import provenance
 from grokscope.specs import RunSpec
@@ -104,12 +104,17 @@ class TrainingStack:
             self.state.put(self.cohort.paired_slot[slot], self._forked(spec, self.folders[slot], store))
         self.logs = {slot: logged_numbers(folder) for slot, folder in self.folders.items()}
         self.digests: dict[int, dict[str, str]] = {slot: {} for slot in self.folders}
+        self.kept: dict[int, dict[int, Tensor]] = {
+            slot: {} for slot, folder in self.folders.items() if options.measuring.keeps(folder.spec)
+        }
 
     def _place(self, slot: int, folder: RunFolder, store: Store) -> int:
         """Put a run where it stopped, where it forks, or at its beginning."""
         found = folder.latest_state(self._logged_until(slot, folder), self._warning(folder))
-        # A run that follows a paired run begins anew: only from the fork on do both take every step together.
-        if found is not None and not has_paired_run(folder.spec):
+        # A run that follows a paired run begins anew: only from the fork on do both take every step together. So does
+        # one of whose checkpoints something is measured at its end.
+        begins_anew = has_paired_run(folder.spec) or self.options.measuring.keeps(folder.spec)
+        if found is not None and not begins_anew:
             step, tensors = found
             self.state.put(slot, padded_row(tensors, self.cohort.layout, sizes_of(self.cohort.tasks[slot])))
             folder.rewind(step)
@@ -235,6 +240,20 @@ class TrainingStack:
                 rows = measure_stack(subject_of(specs, self.state.weights[part], names), measures)
                 for slot, row in zip(part, rows, strict=True):
                     self.folders[slot].append({"step": self.steps[slot], **row}, "measures")
+        for slot in slots & self.kept.keys():
+            self.kept[slot][self.steps[slot]] = self.state.weights[slot].to("cpu", copy=True)
+
+    def _measure_afterwards(self, slot: int) -> None:
+        """Take the measures of a run that has ended; of repeated steps in its log the last row counts."""
+        kept, folder = self.kept.pop(slot, {}), self.folders[slot]
+        if not kept:
+            return
+        before = {row["step"]: row for row in folder.log("measures")}
+        weights = {step: row.to(self.cohort.device) for step, row in kept.items()}
+        for row in measure_whole_run(folder.spec, weights, self.options.measuring.afterwards, folder.name):
+            former = before.get(int(row["step"]), {})
+            reasons = dict.fromkeys(filter(None, (former.get("undefined"), row.get("undefined"))))
+            folder.append({**former, **row, "undefined": "; ".join(map(str, reasons))}, "measures")
 
     def _due_measures(self, slot: int) -> tuple[str, ...]:
         """What is measured of a run at this checkpoint: more at its last, and at the first since it grokked."""
@@ -258,7 +277,8 @@ class TrainingStack:
             self.folders[slot].save(step, tensors, self.options.keep, is_fork_point, is_stop)
 
     def finish(self, slot: int, failed_at: int | None, stopped_early: bool = False) -> None:
-        """Write how a run ended."""
+        """Measure what waits for a run's end, and write how it ended."""
+        self._measure_afterwards(slot)
         start, compiled = self.compilation.start, self.compilation.until(failed_at or self.steps[slot])
         by_kernels = compiled is None and self.cohort.has_kernels
         layout = {

@@ -67,12 +67,19 @@ def representation(covariances: Float[Tensor, "*runs neurons neurons"]) -> Repre
 
 
 def _columns(question: Question) -> Columns:
-    found = representation(covariance(question.subject, question.site))
-    return {
-        "representation_entropy": found.entropy,
-        "representation_rank": found.rank,
-        "representation_top_share": found.top_share,
-    }
+    return _columns_of(representation(covariance(question.subject, question.site)), "representation")
+
+
+def _residual_columns(question: Question) -> Columns:
+    """Of the residual stream after the last block; of a plain MLP, of its last hidden layer."""
+    model = question.stack.architecture
+    is_mlp = model.kind == "mlp"
+    site = question.stack.hidden_sites[1] if is_mlp else f"blocks.{model.layers - 1}.hook_resid_post"
+    return _columns_of(representation(covariance(question.subject, site)), "residual")
+
+
+def _columns_of(found: Representation, name: str) -> Columns:
+    return {f"{name}_entropy": found.entropy, f"{name}_rank": found.rank, f"{name}_top_share": found.top_share}
 
 
 ENTRIES = {
@@ -90,5 +97,20 @@ ENTRIES = {
         },
         compute=_columns,
         needs=frozenset({"activations"}),
+    ),
+    "residual": Measure(
+        title="Spectral entropy of the residual stream",
+        formula="H̃ as of `representation`, of the residual stream after the last block at the position of the answer",
+        source="Truong et al. 2026 (arXiv:2604.13123), whose abstract does not say which layer H̃(t) is of",
+        cost="one forward pass on all rows, and the eigenvalues of a matrix of width × width",
+        null="untrained networks of the same spec: their activations are correlated, too",
+        undefined="activations are not numbers or do not vary, or there is a single dimension (entropy)",
+        columns={
+            "residual_entropy": "H̃, in [0, 1]; the source reports a fall below 0.61 before grokking",
+            "residual_rank": "exp of the entropy: that many equal directions have it",
+            "residual_top_share": "the share of the first principal component",
+        },
+        compute=_residual_columns,
+        needs=frozenset({"activations", "weights"}),
     ),
 }

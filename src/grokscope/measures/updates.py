@@ -1,6 +1,8 @@
 """How a run's weights move from one stored checkpoint to the next."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -13,6 +15,8 @@ from grokscope.shapes import Float
 __all__ = ["ENTRIES", "WINDOW", "UpdateSpectrum", "Updates", "update_spectrum", "updates"]
 
 WINDOW = 10  # updates whose spectrum is taken, as in the source
+OF_ALL = {"update_top_share": "top_share", "update_gap": "gap", "update_gap_place": "gap_place"}  # column → field
+OF_ATTENTION = {"attention_gap_23": "gap_23", "attention_top_share": "top_share"}
 ROUNDING = 1e-7  # of σ₁: singular values that are square roots of eigenvalues are known no better
 
 
@@ -53,6 +57,12 @@ class UpdateSpectrum:
         """k*, the k of the largest ratio: how many directions dominate."""
         place = 1.0 + self._ratios.argmax(dim=-1)
         return place.where(self.values[..., 0] > 0, torch.nan)
+
+    @property
+    def gap_23(self) -> Float[Tensor, "*runs"]:
+        """g₂₃ = σ₂² − σ₃², the gap below the second eigenvalue of the updates' Gram matrix; of two updates, σ₂²."""
+        squares = torch.nn.functional.pad(self.values.square(), (0, 1))
+        return squares[..., 1] - squares[..., 2]
 
     @property
     def _ratios(self) -> Tensor:
@@ -107,10 +117,10 @@ def _cosine(one: Tensor, other: Tensor) -> Tensor:
     return (one * other).sum(dim=-1) / (one.norm(dim=-1) * other.norm(dim=-1))
 
 
-def _checkpoints(trajectory: Trajectory, step: int, before: int) -> tuple[Tensor, Tensor]:
+def _checkpoints(trajectory: Trajectory, step: int, before: int, among: str = "") -> tuple[Tensor, Tensor]:
     """A measured checkpoint's parameters after those of the checkpoints before it, and the steps of all."""
     steps = trajectory.until(step, before)
-    return torch.stack([trajectory.read(one) for one in steps]), torch.tensor(steps, dtype=torch.float64)
+    return torch.stack([trajectory.parameters(one, among) for one in steps]), torch.tensor(steps, dtype=torch.float64)
 
 
 def _trajectory(question: Question) -> Trajectory:
@@ -134,19 +144,15 @@ def _updates_columns(question: Question) -> Columns:
     }
 
 
-def _spectrum_columns(question: Question) -> Columns:
-    trajectory = _trajectory(question)
+def _spectrum_columns(question: Question, among: str, columns: Mapping[str, str]) -> Columns:
+    """Fields of the spectrum, by column, of the parameters whose names contain a word."""
+    trajectory, nothing = _trajectory(question), torch.tensor(torch.nan, dtype=torch.float64)
     rows = []
     for step in trajectory.measured:
-        weights, steps = _checkpoints(trajectory, step, before=WINDOW)
+        weights, steps = _checkpoints(trajectory, step, WINDOW, among)
         found = update_spectrum(weights, steps) if len(steps) == WINDOW + 1 else None
-        rows.append(
-            torch.full((3,), torch.nan, dtype=torch.float64)
-            if found is None
-            else torch.stack([found.top_share, found.gap, found.gap_place])
-        )
-    share, gap, place = torch.stack(rows).unbind(dim=1)
-    return {"update_top_share": share, "update_gap": gap, "update_gap_place": place}
+        rows.append([nothing if found is None else getattr(found, field).cpu() for field in columns.values()])
+    return {column: torch.stack([row[place] for row in rows]) for place, column in enumerate(columns)}
 
 
 ENTRIES = {
@@ -180,7 +186,23 @@ ENTRIES = {
             "update_gap": "largest ratio of neighbouring singular values",
             "update_gap_place": "how many directions stand above that gap",
         },
-        compute=_spectrum_columns,
+        compute=partial(_spectrum_columns, among="", columns=OF_ALL),
+        needs=frozenset({"trajectory"}),
+    ),
+    "attention_updates": Measure(
+        title="Spectrum of the last ten updates of the attention weights",
+        formula="g₂₃ = σ₂² − σ₃² and σ₁²/Σ σ_i² of the matrix of the last 10 updates of all W_Q, W_K, W_V and W_O",
+        source="Xu 2026 (arXiv:2603.28964): g₂₃ falls before grokking; attention weights alone, and updates between "
+        "checkpoints, as in the author's code",
+        cost="the attention weights alone, of a checkpoint and the ten stored before it",
+        null="ten orthogonal updates of equal length: g₂₃ 0, share 0.1; the source's runs without weight decay lose "
+        "more of their g₂₃ than those that grok, over a longer time",
+        undefined="fewer than ten checkpoints are stored before it, or weights are not numbers",
+        columns={
+            "attention_gap_23": "g₂₃, of updates per step",
+            "attention_top_share": "share of the strongest direction, in [0.1, 1]",
+        },
+        compute=partial(_spectrum_columns, among=".attn.W", columns=OF_ATTENTION),
         needs=frozenset({"trajectory"}),
     ),
 }

@@ -1,25 +1,37 @@
 """Measures over a stored run's checkpoints."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from grokscope.activations import Conditioning, RunStack, Trajectory, conditioning_basis
+from grokscope.activations import Conditioning, RunStack, Trajectory, conditioning_basis, subject_of
 from grokscope.errors import InputError
 from grokscope.measures.catalogue import Row, measure, measure_named, require_of_task, select
 from grokscope.measures.question import Question
 from grokscope.measures.updates import WINDOW
+from grokscope.model import layout_of, padded_sizes, sizes_of
 from grokscope.runs.runs import Run
 from grokscope.specs import Plan, ReadingSpec, RunSpec
 from grokscope.specs.spec import WORD_LIMIT, require
 from grokscope.tasks import Task, named_task
 from grokscope.training.devices import is_available
 
-__all__ = ["STEPS_AT_ONCE", "Measuring", "Reading", "measure_checkpoints", "measure_stack"]
+__all__ = [
+    "FINAL",
+    "STEPS_AT_ONCE",
+    "Measuring",
+    "Reading",
+    "measure_checkpoints",
+    "measure_stack",
+    "measure_whole_run",
+]
+
+FINAL = "final"
+"""`NAME@final` takes the key modes of a run's last checkpoint."""
 
 STEPS_AT_ONCE = {"cpu": 4, "cuda": 16, "mps": 16}  # checkpoints in one stack: some hundred MB on a CPU
 KEPT = 2 * WINDOW  # checkpoints whose parameters are kept for the updates between them: each is read once
@@ -53,6 +65,8 @@ class Measuring:
     """At every checkpoint."""
     milestones: Sequence[str] = ()
     """At the first checkpoint at or after grokking, and at the last."""
+    afterwards: Sequence[str] = ()
+    """At every checkpoint once the run has ended, as `Plan.afterwards` says."""
     runs: frozenset[str] = frozenset()
     """Content hashes of the runs concerned; all of them if empty."""
     signals: bool = False
@@ -65,13 +79,29 @@ class Measuring:
     @classmethod
     def from_plan(cls, plan: Plan) -> "Measuring":
         """What a plan asks for."""
-        digests = _last_steps(plan.runs) if plan.signals else {}
-        measured = frozenset(plan.measured)
-        return cls(plan.measures, plan.milestones, measured, plan.signals, digests, plan.tier_signals)
+        return cls(
+            plan.measures,
+            plan.milestones,
+            plan.afterwards,
+            frozenset(plan.measured),
+            plan.signals,
+            _last_steps(plan.runs) if plan.signals else {},
+            plan.tier_signals,
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every reading, without the mark of those that take the last checkpoint's key modes."""
+        later = (name.removesuffix(f"@{FINAL}") for name in self.afterwards)
+        return (*self.always, *self.milestones, *later)
 
     def concerns(self, spec: RunSpec) -> bool:
         """Whether anything is measured of a run."""
-        return bool(self.always or self.milestones) and (not self.runs or spec.content_hash in self.runs)
+        return bool(self.names) and (not self.runs or spec.content_hash in self.runs)
+
+    def keeps(self, spec: RunSpec) -> bool:
+        """Whether a run's weights are kept at its checkpoints, to be measured when it has ended."""
+        return bool(self.afterwards) and self.concerns(spec)
 
 
 def _last_steps(runs: Iterable[RunSpec]) -> dict[str, frozenset[int]]:
@@ -126,21 +156,78 @@ def measure_stack(subject: RunStack, readings: Sequence[str]) -> list[Row]:
     answers). A run whose activations are not numbers has NaN and a reason, also if it is alone. On CUDA stacks have one
     size, the last filled up with copies, so that a row does not depend on the other runs.
     """
-    if subject.device.type != "cuda":
-        return _measured(subject, readings)
-    size, runs = STEPS_AT_ONCE["cuda"], range(len(subject))
-    parts = [list(runs[start : start + size]) for start in range(0, len(subject), size)]
-    filled = [(part, part + part[:1] * (size - len(part))) for part in parts]
-    return [row for part, read in filled for row in _measured(subject.select(read), readings)[: len(part)]]
+    return [
+        row
+        for part, read in _filled(subject)
+        for row in _measured(subject.select(read), readings, _questions)[: len(part)]
+    ]
 
 
-def _measured(subject: RunStack, readings: Sequence[str]) -> list[Row]:
+def measure_whole_run(spec: RunSpec, weights: Mapping[int, Tensor], readings: Sequence[str], name: str) -> list[Row]:
+    """One row for each checkpoint of a run that has ended, from its weights [parameters] by step in ascending order.
+
+    Besides what `measure_stack` reads: `NAME@final` with the key modes of the last checkpoint, and measures of the
+    updates between checkpoints.
+
+    >>> from grokscope.specs import Architecture
+    >>> from grokscope.training import Cohort, initial_state
+    >>> spec = RunSpec("add_mod5", architecture=Architecture(layers=1, width=8, heads=1, mlp_width=16))
+    >>> [first] = initial_state(Cohort([spec])).weights
+    >>> rows = measure_whole_run(spec, {0: first, 10: 2 * first}, ["trig@final", "updates"], "a run")
+    >>> [row["step"] for row in rows], [row["update_relative"] for row in rows], "trig@final" in rows[0]
+    ([0, 10], [nan, 1.0], True)
+    """
+    steps = tuple(weights)
+    subject = subject_of(
+        [spec] * len(steps), torch.stack([*weights.values()]), [f"{name} at step {at}" for at in steps]
+    )
+    last = subject.select([len(steps) - 1])
+    layout, sizes = layout_of(spec.architecture, padded_sizes(subject.task)), sizes_of(subject.task)
+    real = {name: value[(slice(None), *layout.real(name, sizes))] for name, value in subject.weights.items()}
+
+    def parameters(step: int) -> Mapping[str, Tensor]:
+        return {name: value[steps.index(step)] for name, value in real.items()}
+
+    rows: list[Row] = []
+    for part, read in _filled(subject):
+        here = tuple(steps[place] for place in read)
+
+        def questions(read: RunStack, where: str, here: tuple[int, ...] = here) -> Question | None:
+            trajectory = Trajectory(steps, parameters, here if len(here) == len(read) else here * len(read))
+            found = _questions(read, "" if where == FINAL else where)
+            return found and replace(found, reference=last if where == FINAL else None, trajectory=trajectory)
+
+        found = _measured(subject.select(read), readings, questions)[: len(part)]
+        rows += [{"step": steps[place], **row} for place, row in zip(part, found, strict=True)]
+    return rows
+
+
+def _filled(subject: RunStack) -> list[tuple[list[int], list[int]]]:
+    """Runs that are read together, and what is read in their place: on CUDA as many as make a stack of one size."""
+    runs, size = range(len(subject)), STEPS_AT_ONCE[subject.device.type]
+    parts = [list(runs[start : start + size]) for start in range(0, len(runs), size)]
+    is_filled = subject.device.type == "cuda"
+    return [(part, part + part[:1] * (size - len(part)) if is_filled else part) for part in parts]
+
+
+def _questions(read: RunStack, where: str) -> Question | None:
+    """What is asked of runs that are read by sums, or in another basis; None where a task cannot be read so."""
+    if not _is_another_reading(read.task, where):
+        return None
+    return Question(read, by="sum") if where == "sum" else Question(read, basis_name=where)
+
+
+def _measured(
+    subject: RunStack, readings: Sequence[str], questions: Callable[[RunStack, str], Question | None]
+) -> list[Row]:
     """Rows of runs that are read together."""
     rows: list[Row] = [{} for _ in range(len(subject))]
     read = subject.select([0, 0]) if len(subject) == 1 else subject  # a stack is never rejected for one of its runs
     wanted = [(where, name) for name, _, where in (reading.partition("@") for reading in readings)]
-    for where in dict.fromkeys(where for where, _ in wanted if _is_another_reading(subject.task, where)):
-        question = Question(read, by="sum") if where == "sum" else Question(read, basis_name=where)
+    for where in dict.fromkeys(where for where, _ in wanted):
+        question = questions(read, where)
+        if question is None:
+            continue
         for name in (name for place, name in wanted if place == where):
             try:
                 measured = measure(question, [name])
@@ -182,6 +269,8 @@ def _measure_steps(run: Run, names: Sequence[str], how: Reading, steps: tuple[in
         yield [{"run": run.name, "step": step, **row} for step, row in zip(stack, rows, strict=True)]
 
 
-def _parameters(run: Run, step: int) -> Tensor:
-    """All parameters of a run at a stored step, side by side by the order of their names."""
-    return torch.cat([tensor.double().flatten() for _, tensor in sorted(run.at(step).tensors.items())])
+def _parameters(run: Run, step: int) -> Mapping[str, Tensor]:
+    """All parameters of a run at a stored step, by name; stored with them are counters, which are no weights."""
+    stored = run.at(step)
+    names = layout_of(run.spec.architecture, padded_sizes(stored.task)).shapes
+    return {name: tensor for name, tensor in stored.tensors.items() if name in names}

@@ -48,6 +48,10 @@ class Plan(Spec):
     sums or in that basis, and tasks that have neither go without."""
     milestones: tuple[str, ...] = ()
     """What is measured at two checkpoints only, because it is expensive: the first since grokking, and the last."""
+    afterwards: tuple[str, ...] = ()
+    """What is measured at every checkpoint once a run has ended: `trig@final` with the key modes of its last
+    checkpoint, and what compares a checkpoint with those before it (`update_spectrum`). A run that was stopped on the
+    way begins anew, for its weights are kept in memory alone."""
     measured: tuple[str, ...] = ()
     """Content hashes of the runs that are measured; all of them if empty."""
     signals: bool = False

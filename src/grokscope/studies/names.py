@@ -8,7 +8,7 @@ from grokscope.errors import InputError, did_you_mean, shown
 
 __all__ = ["BUILT_IN", "arxiv_number", "near_numbers", "reject_unknown_study"]
 
-BUILT_IN = ("synchronization", "bakeoff", "tasks", "steering", "foresight", "accelerators", "clock")
+BUILT_IN = ("synchronization", "bakeoff", "tasks", "steering", "foresight", "accelerators", "clock", "signals")
 # With or without what people write before it, and without its version.
 ARXIV = re.compile(r"(?:(?:https?://)?arxiv(?:\.org/(?:abs|pdf)/|:)\s*)?(\d{4}\.\d{4,5})(?:v\d+)?", re.IGNORECASE)
 

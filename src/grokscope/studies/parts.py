@@ -56,6 +56,7 @@ class Part:
         plan = self.plan
         lines = [*sorted(spec.content_hash for spec in plan.runs), *plan.measures, *plan.milestones, str(plan.signals)]
         lines += ["tier signals"] if plan.tier_signals else []
+        lines += plan.afterwards
         return sha256("\n".join(lines).encode()).hexdigest()[:16]
 
     @property
@@ -206,11 +207,13 @@ def _measuring(spec: RunSpec, plan: Plan) -> float:
 
 
 def _at_checkpoints(spec: RunSpec, plan: Plan) -> float:
-    if not (plan.measures or plan.milestones) or (plan.measured and spec.content_hash not in plan.measured):
+    is_measured = plan.measures or plan.milestones or plan.afterwards
+    if not is_measured or (plan.measured and spec.content_hash not in plan.measured):
         return 0.0
     begins = spec.fork.step if spec.fork else 0
     points = sum(step >= begins for step in spec.checkpoints.steps(spec.training.steps))
-    return points * MEASURED * bool(plan.measures) + MILESTONE * bool(plan.milestones)
+    at_each = bool(plan.measures) + bool(plan.afterwards)
+    return points * MEASURED * at_each + MILESTONE * bool(plan.milestones)
 
 
 def _families(plan: Plan) -> list[list[RunSpec]]:

@@ -253,7 +253,7 @@ def study_names() -> tuple[str, ...]:
     """The studies of this package.
 
     >>> study_names()
-    ('synchronization', 'bakeoff', 'tasks', 'steering', 'foresight', 'accelerators', 'clock')
+    ('synchronization', 'bakeoff', 'tasks', 'steering', 'foresight', 'accelerators', 'clock', 'signals')
     """
     return BUILT_IN
 
