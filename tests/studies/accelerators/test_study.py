@@ -174,7 +174,17 @@ def test_shared_runs_are_those_of_steering_and_are_packed_for_both(monkeypatch: 
     some = {"add mod71, base/Muon_s0": BASES[0].run(0, "float32")}
     monkeypatch.setitem(find_study("steering").experiments, SHARED, lambda n_seeds, precision: some)
     (members,) = steering_parts.plan_of("published", "runs").made_for
-    assert [(one.study, one.experiment) for one in members] == [("steering", SHARED), ("accelerators", SHARED)]
+    assert {("steering", SHARED), ("accelerators", SHARED)} <= {(one.study, one.experiment) for one in members}
+
+
+def test_a_run_that_the_final_has_is_trained_there_for_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = (BASES[0].run(seed, "float32") for seed in (0, 1))
+    steering, name = find_study("steering").experiments, f"{BASES[0].name}/Muon"
+    monkeypatch.setitem(steering, SHARED, lambda n_seeds, precision: {f"{name}_s0": one, f"{name}_s1": other})
+    monkeypatch.setitem(steering, "final", lambda n_seeds, precision: {f"{name}_s0": one})
+    assert steering_parts.plan_of("published", "runs").runs == (other,)
+    (members,) = steering_parts.plan_of("final-1", "runs").made_for
+    assert {("steering", "final"), ("accelerators", SHARED)} <= {(each.study, each.experiment) for each in members}
 
 
 def test_every_number_is_shown_and_names_its_quantity() -> None:

@@ -11,6 +11,7 @@ from grokscope.studies.accelerators.comparisons import (
     step,
 )
 from grokscope.studies.accelerators.delay import delay
+from grokscope.studies.accelerators.experiments import SHARED
 from grokscope.studies.accelerators.reported import (
     ADAM_STEPS,
     ADAMW_EPOCHS,
@@ -23,7 +24,8 @@ from grokscope.studies.accelerators.reported import (
 )
 from grokscope.studies.accelerators.settings import MUON_TASKS
 from grokscope.studies.rule import above, all_of, at_least, at_most, below, within
-from grokscope.studies.steering.quantities import accelerator
+from grokscope.studies.steering.arms import ADAMW
+from grokscope.studies.steering.comparisons import comparison
 
 __all__ = ["CLAIMS"]
 
@@ -191,7 +193,7 @@ OURS = (
         "In our setting, both tuned alike, Grokfast reaches at least half of its published factor on a log scale.",
         "asked here",
         f"{GROKFAST_FACTOR} times in the authors' setting",
-        accelerator("Grokfast"),
+        comparison("Grokfast", ADAMW, SHARED),
         Rule.of_many(at_least(half_on_a_log_scale(GROKFAST_FACTOR))),
         "tab-carried-over",
         origin="new",
@@ -201,7 +203,7 @@ OURS = (
         "In our setting, both tuned alike, ⊥Grad generalises stably sooner than AdamW.",
         "asked here",
         "no factor",
-        accelerator("orthogonal gradient"),
+        comparison("orthogonal gradient", ADAMW, SHARED),
         Rule.of_many(above(1, "value, low")),
         "tab-carried-over",
         origin="new",
@@ -211,7 +213,7 @@ OURS = (
         "In our setting, both tuned alike, Muon reaches at least half of its published factor on a log scale.",
         "asked here",
         f"{MUON_FACTOR:.2f} times in the authors' setting",
-        accelerator("Muon"),
+        comparison("Muon", ADAMW, SHARED),
         Rule.of_many(at_least(half_on_a_log_scale(MUON_FACTOR))),
         "tab-carried-over",
         origin="new",

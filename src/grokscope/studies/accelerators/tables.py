@@ -4,10 +4,11 @@ from dataclasses import replace
 
 from grokscope.studies import Evidence, Item, cell
 from grokscope.studies.accelerators.events import outcome, pattern
+from grokscope.studies.accelerators.experiments import SHARED
 from grokscope.studies.accelerators.reported import ASSUMED, PAPERS
 from grokscope.studies.accelerators.settings import EXACT, SETTINGS
 from grokscope.studies.steering.arms import ADAMW
-from grokscope.studies.steering.quantities import accelerator
+from grokscope.studies.steering.comparisons import comparison
 from grokscope.studies.steering.seconds import FILE, Speed, read_speed, seconds
 from grokscope.view.table import Cell, Column, Row, Table, text
 
@@ -62,7 +63,7 @@ def tab_carried_over(evidence: Evidence) -> Table:
     )
     rows = []
     for family, number in CARRIED.items():
-        quantity = accelerator(family)
+        quantity = comparison(family, ADAMW, SHARED)
         found = evidence.measure(quantity)
         value = Cell() if found.missing else replace(cell(evidence, quantity), n=None)
         rows.append((text(family), text(f"arXiv:{number}"), value, text(found.missing or found.text)))

@@ -70,14 +70,15 @@ def read_speed(path: Path) -> Speed | None:
         raise InputError(f"the speed in {named(path)} cannot be read: {error}") from None
 
 
-def seconds(experiment: str, name: str, speed: Speed) -> Quantity:
-    """The median device-seconds to stable generalisation of one run in a full stack."""
+def seconds(experiment: str, name: str, speed: Speed | float) -> Quantity:
+    """The median device-seconds to stable generalisation of one run in a full stack; a number is those of a step."""
     runs = Selection((experiment,), configuration=name)
     return Quantity("device-seconds to stable generalisation", runs, _seconds, options={"speed": speed})
 
 
-def _seconds(records: Records, speed: Speed) -> Measured:
-    per_step, found = speed.of(next(iter(records.values())).spec), outcome_of(records)
+def _seconds(records: Records, speed: Speed | float) -> Measured:
+    per_step = speed.of(next(iter(records.values())).spec) if isinstance(speed, Speed) else speed
+    found = outcome_of(records)
     steps = found.parts["steps"]
     if per_step is None or not isinstance(steps, Estimate):
         return Measured.lacking(0, 1, "measured seconds of a step")
