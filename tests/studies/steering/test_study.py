@@ -17,7 +17,7 @@ from grokscope.cli import run
 from grokscope.errors import InputError
 from grokscope.runs.packing import save_records, unpack_records
 from grokscope.runs.records import RunRecord
-from grokscope.specs import Membership
+from grokscope.specs import Membership, RunSpec
 from grokscope.studies import find_study, judge
 from grokscope.studies.message import write_message
 from grokscope.studies.rule import Verdict
@@ -345,12 +345,14 @@ def test_the_whole_page_is_written_from_packed_runs(choice_file: Path, tmp_path:
     full = finished(good, always(2000.0))
     packed = tmp_path / "packed"
     packed.mkdir()
-    for experiment in STUDY.experiments:
+    known: dict[RunSpec, RunRecord] = {}  # a run that several experiments have is there once, for all of them
+    for experiment in ("final", *STUDY.experiments):
         own = {name: one for name, one in full.experiment(experiment).items() if name.startswith(places)}
-        known = [
-            parts.slim(replace(one, made_for=(Membership("steering", experiment, name),))) for name, one in own.items()
-        ]
-        save_records(packed / f"{experiment}.records.gz", known)
+        for name, one in own.items():
+            first = known.setdefault(one.spec, parts.slim(replace(one, made_for=())))
+            made_for = dict.fromkeys((*first.made_for, Membership("steering", experiment, name)))
+            known[one.spec] = replace(first, made_for=tuple(made_for))
+    save_records(packed / "all.records.gz", [*known.values()])
     seconds = {update_of(run): 4e-5 * (1.5 if "muon" in name else 1) for name, run in speed.timed_runs().items()}
     save_speed(Speed(seconds, "a device, up to 512 runs at once", {"commit": "planted"}), packed / "speed.json")
     command = ["reproduce", "steering", "--remake", "--from", str(packed), "--out", str(tmp_path / "results")]
