@@ -1,12 +1,14 @@
 """A collection of runs to fit and to score forecasters on: which grok, when, and which cannot."""
 
+from typing import Any
+
 from grokscope.studies import Study
 from grokscope.studies.foresight.experiments import EXPERIMENTS, quick_runs
 from grokscope.studies.run_set import RunSet
 
 __all__ = ["STUDY"]
 
-OPTIONS = {"stop_after_grokking": 2000, "keep": "none", "signals": True, "tier_signals": True}
+OPTIONS: dict[str, Any] = {"stop_after_grokking": 2000, "keep": "none", "signals": True, "tier_signals": True}
 SPEED = 3.0  # most models have one layer of width 64, an eighth of the operations of the paper's model
 SPLITS = tuple(  # parts of one split only, so that development is trained before test
     RunSet(

@@ -28,7 +28,6 @@ from grokscope.studies.foresight.cells import CELLS, TIMES, Split
 from grokscope.studies.foresight.experiments import KINDS, kind_runs, known_probes, probe_runs
 from grokscope.studies.foresight.progress import probed_shares
 from grokscope.studies.run_set import Precision
-from grokscope.timeline import first_step
 
 __all__ = ["main", "short_budgets", "train_split"]
 
@@ -80,7 +79,7 @@ def short_budgets(records: Sequence[RunRecord]) -> dict[str, tuple[int, float]]:
     budgets: dict[str, int] = {}
     for record in records:
         cell = replace(record.spec.with_seed(0), train_fraction=0.5).content_hash
-        grokked = first_step(record.evaluations["step"], record.evaluations["validation_accuracy"], 0.95)
+        grokked = record.timeline.grokked
         key = f"{record.spec.task} λ={record.spec.training.weight_decay:g} {cell[:6]} {record.spec.train_fraction:g}"
         budgets[key] = record.spec.training.steps
         if grokked is not None:

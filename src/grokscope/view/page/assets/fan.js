@@ -7,7 +7,8 @@ const fanRows = fan => [
 // What is known now, in words; of a run that has ended, what its forecasts were.
 function toldForecast(row) {
   const fan = row.forecast;
-  if (row.finished) return "It has ended. This is what the forecaster says of each step, from its evaluations up to then.";
+  if (row.finished)
+    return "It has ended. This is what the forecaster says of each step, from its evaluations up to then.";
   const advice = fan.advice ? ` Advice: ${fan.advice}.` : "";
   return `It ${fan.sentence}.${advice}`;
 }
