@@ -157,7 +157,7 @@ def test_how_to_bring_your_own_group(alone: Path, capsys: pytest.CaptureFixture[
 
 def test_how_to_fork(alone: Path) -> None:
     names = run_blocks(HOW_TO / "fork.md")
-    assert len(names["times"]) == 10
+    assert len(names["times"]) == 12
     assert {one.weight_decay for one in names["times"]} == {1.0, 2.0, 3.0}
 
 

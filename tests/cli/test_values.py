@@ -14,7 +14,7 @@ from grokscope.errors import InputError
         ("--steps 10 x", "--steps takes a whole number, got 'x'"),
         ("--weight_decay 1 --dropout=a", "--dropout takes a number, got 'a'"),
         ("--executor slrum", "--executor takes one of local, slurm, ray, got 'slrum'; did you mean 'slurm'?"),
-        ("--gradient plain fast", "--gradient takes one of plain, grokfast, orthogonal, got 'fast'"),
+        ("--gradient plain fast", "--gradient takes one of plain, grokfast, orthogonal, grokfast_window, got 'fast'"),
         ("--embedded true", "--embedded takes one of True, False, got 'true'; did you mean 'True'?"),
     ],
 )

@@ -16,7 +16,7 @@ from tiny_runs import CHILD, TINY, WIDE
     "plan",
     [
         Plan("x", (TINY, CHILD)),
-        Plan("a b", (WIDE,), "cpu", "forks", 7, ("fsd@sum",), ("rank",), (WIDE.content_hash,), True),
+        Plan("a b", (WIDE,), "cpu", "forks", 7, ("fsd@sum",), ("rank",), ("trig@final",), (WIDE.content_hash,), True),
     ],
 )
 def test_a_plan_in_brief_is_the_same_plan(plan: Plan, tmp_path: Path) -> None:

@@ -269,7 +269,7 @@ def test_muon_takes_more_memory() -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"optimizer": "moun"}, "optimizer must be one of adamw, muon, got 'moun'; did you mean"),
+        ({"optimizer": "moun"}, "optimizer must be one of adamw, muon, adam, got 'moun'; did you mean"),
         ({"muon_learning_rate": 0.0}, "muon_learning_rate must be positive, got 0.0"),
         ({"muon_momentum": 1.0}, r"muon_momentum must lie in \[0, 1\), got 1.0"),
         ({"head_decay": -1.0}, "head_decay must be at least 0, got -1.0"),
