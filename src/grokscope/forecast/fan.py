@@ -68,7 +68,7 @@ def forecast_fan(run: Prefix, last: int) -> Fan:
     >>> run = Prefix(np.arange(0, 3001, 100), log, {"weight_decay": 1.0, "learning_rate": 1e-3})
     >>> found = forecast_fan(run, last=6000)
     >>> len(found.forecasts), found.now.step, found.now.horizon
-    (13, 3000, 3000)
+    (12, 3000, 3000)
     """
     return forecast_fans([run], [last])[0]
 
