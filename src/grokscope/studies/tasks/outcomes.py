@@ -292,9 +292,8 @@ def tab_tasks(evidence: Evidence) -> Table:
         tuple(_row(evidence, name) for name in shown),
         (
             "Medians by Kaplan–Meier with 95 % intervals: a run that has not memorised or grokked counts as later than "
-            "its last evaluation, and a median is never where half of the runs have not by the end of their budget. Shares "
-            "by Clopper–Pearson. Runs end 2,000 steps after grokking. Of real answers a "
-            "squared error below the task's share of their variance counts as right.",
+            "its last evaluation; *never* is within the budget. Shares by Clopper–Pearson. Runs end 2,000 steps "
+            "after grokking. Of real answers a squared error below the task's share of their variance counts as right.",
         ),
     )
 
