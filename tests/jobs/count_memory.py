@@ -1,8 +1,9 @@
-"""Counts the tensors of a step and an evaluation by kernels, on a CPU and without running a kernel."""
+"""Counts the tensors that a stack holds when it holds most, on a CPU and without running a kernel."""
 
+import importlib
 import sys
 import weakref
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import torch
@@ -10,13 +11,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from triton.runtime.jit import JITFunction
 
-from grokscope.jobs import bytes_of_stack
+from grokscope.jobs.memory import moments
 from grokscope.measures.kernel_snapshot import KernelReader
+from grokscope.model import kernel_functions, kernel_gradients
 from grokscope.specs import Architecture, NormHold, RunSpec, Training
-from grokscope.training import Cohort, arithmetic, initial_state
-from grokscope.training.kernel_trainer import KernelTrainer
+from grokscope.training import Cohort, arithmetic, initial_state, kernel_trainer
 
-RUNS = 20  # more than what is passed aside on a stream of its own
+products = importlib.import_module("grokscope.kernels.product")  # its function has the same name
+RUNS = 4  # as if it were a large stack, of which a few runs more or less are no matter
 BLOCK = 512  # bytes, to which CUDA's allocator rounds up
 MLP = Architecture(kind="mlp", layers=1)
 MSE = Training(loss="mse")
@@ -72,21 +74,32 @@ class Held(TorchDispatchMode):
 
 
 def counted(spec: RunSpec) -> int:
-    """What is held between steps, and what a step and an evaluation hold besides: each graph has its own memory."""
+    """The most that is held: when a step is recorded, at the first evaluation, or when batches are made later.
+
+    A recorded graph keeps its memory; products are tried when they are made for the first time.
+    """
     with Held() as held:
         cohort = Cohort([spec.with_seed(seed) for seed in range(RUNS)])
         state = initial_state(cohort)
-        trainer = KernelTrainer(state, cohort)
+        trainer = kernel_trainer.KernelTrainer(state, cohort)
+        held.beyond()
+        trainer._fill_batches(trainer.room)
+        made = held.beyond()
         with arithmetic(spec.precision):
-            trainer._step()  # which reserves places for sums
+            copies = [getattr(state, field.name).clone() for field in fields(state)]
+            trainer._step()  # which also reserves places for sums
+            recording = held.most + made
+            del copies
             held.beyond()
             trainer._step()
-        of_step = held.beyond()
+        step = held.beyond()
         with torch.no_grad():
             reader = KernelReader(cohort)
             held.beyond()
             reader.read(state.weights)
-        return held.now + of_step + held.beyond()
+            first_evaluation = held.beyond()
+            reader.read(state.weights)
+        return max(recording, held.now + step + first_evaluation, held.now + made + step + held.beyond())
 
 
 def nothing(*args: Any, **kwargs: Any) -> None:
@@ -97,9 +110,25 @@ def product(a: torch.Tensor, b: torch.Tensor, out_dtype: Any = None, out: Any = 
     return a.new_empty(len(a), a.shape[1], b.shape[2]) if out is None else out
 
 
+TRIED: set[Any] = set()
+
+
+def tried(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+    """A product as on CUDA: on copies first, whatever they show."""
+    kind = tuple((x.shape, x.stride(), x.dtype) for x in (a, b, out) if x is not None)
+    if kind not in TRIED:
+        TRIED.add(kind)
+        for x, y in products._probes(a, b):
+            product(x, y, out)
+    return product(a, b, out=None if out is None else out[: len(a)])
+
+
 if __name__ == "__main__":
     JITFunction.run = nothing
-    torch.bmm = product
+    kernel_trainer.SMALL_STACK = 0
+    for module in (kernel_functions, kernel_gradients, kernel_trainer):
+        module.product = tried
     for name in sys.argv[1:] or KINDS:
-        estimate = bytes_of_stack([KINDS[name]], RUNS)
+        TRIED.clear()
+        estimate = max(moments([KINDS[name]], RUNS))
         print(f"{estimate / counted(KINDS[name]):.3f} {name}", flush=True)

@@ -1,17 +1,21 @@
-"""The memory that a stack is expected to take, against a count of the tensors that it makes."""
+"""The memory that a stack is expected to take, against a count of its tensors and against what an H200 has given."""
 
+import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grokscope.jobs import bytes_of_stack, slots_in
 from grokscope.specs import RunSpec
+from grokscope.studies.tasks.experiments import CELLS
 from grokscope.tasks import named_task
 
 PROGRAM = Path(__file__).with_name("count_memory.py")
+RECORD = Path(__file__).parents[2] / "benchmarks" / "results" / "tasks-cuda.json"
 
 
 def test_the_estimate_lies_within_15_per_cent_of_the_tensors_that_are_made() -> None:
@@ -22,6 +26,18 @@ def test_the_estimate_lies_within_15_per_cent_of_the_tensors_that_are_made() -> 
     assert found.returncode == 0, found.stderr[-2000:]
     ratios = {name: float(ratio) for ratio, _, name in (line.partition(" ") for line in found.stdout.splitlines())}
     assert len(ratios) >= 14
+    assert {name: ratio for name, ratio in ratios.items() if not 0.85 <= ratio <= 1.15} == {}
+
+
+def test_the_estimate_lies_within_15_per_cent_of_what_an_accelerator_has_given() -> None:
+    measured = json.loads(RECORD.read_text(encoding="utf-8"))["measured"]
+    taken = {row["title"]: row["bytes"] for row in measured["rows"]}
+    assert taken.keys() == CELLS.keys()
+    runs, precision = measured["runs"], measured["precision"]
+    expected = {
+        name: bytes_of_stack([replace(CELLS[name].run(0, "tf32"), precision=precision)], runs) for name in taken
+    }
+    ratios = {name: round(expected[name] / taken[name], 3) for name in taken}
     assert {name: ratio for name, ratio in ratios.items() if not 0.85 <= ratio <= 1.15} == {}
 
 

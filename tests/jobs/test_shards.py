@@ -50,7 +50,7 @@ def test_a_shard_for_an_accelerator_is_as_large_as_its_memory_allows() -> None:
 @pytest.fixture
 def room_for_three(monkeypatch: pytest.MonkeyPatch) -> None:
     """The processor as an accelerator with room for three runs: `cpu:0` has stacks, and `cpu` has none."""
-    memory = 1.1 * bytes_of_stack([TINY], 3) / stacks.HEADROOM
+    memory = (bytes_of_stack([TINY], 3) + bytes_of_stack([TINY], 4)) / 2 / stacks.HEADROOM
     monkeypatch.setattr(stacks, "_free_memory", lambda device: int(memory))
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 

@@ -11,7 +11,7 @@ import torch
 from grokscope.jobs import Progress, Stopped, run_all
 from grokscope.measures import snapshot
 from grokscope.runs import Store
-from grokscope.specs import Architecture, Cadence, RunSpec, Training
+from grokscope.specs import Architecture, Cadence, NormHold, RunSpec, Training
 from grokscope.training import Cohort, State, advance, initial_state
 
 pytestmark = pytest.mark.gpu
@@ -48,11 +48,24 @@ def trained(specs: list[RunSpec], device: str, steps: int, compiled: bool | None
         {"optimizer": "muon", "epsilon": 1e-3, "embedding_decay": 3.0},
         # ⊥Grad leaves gradients that are zero but for rounding, which Adam's usual ε would amplify.
         {"gradient": "orthogonal", "epsilon": 1e-3},
+        {"optimizer": "adam", "embedding_decay": 3.0},
+        {"gradient": "grokfast_window", "grokfast_window": 7},
+        {"loss": "stablemax"},
+        {"norm_hold": NormHold(("matrices",), level=8.0, start=20, over=50)},
+        {"architecture": replace(SMALL.architecture, final_norm=False, temperature=2.5)},
     ],
-    ids=["plain", "dropout", "grokfast", "muon", "orthogonal"],
-)
+    ids=[
+        "plain", "dropout", "grokfast", "muon", "orthogonal", "coupled decay", "window", "stablemax", "matrices held",
+        "no final norm, tempered",
+    ],
+)  # fmt: skip
 def test_kernels_train_as_the_plain_loop_on_a_cpu_does(options: dict[str, Any]) -> None:
-    specs = [replace(spec, precision="float64", training=replace(spec.training, **options)) for spec in NEIGHBOURS]
+    of_run = {name: value for name, value in options.items() if name in RunSpec.__dataclass_fields__}
+    of_training = {name: value for name, value in options.items() if name not in of_run}
+    specs = [
+        replace(spec, precision="float64", training=replace(spec.training, **of_training), **of_run)
+        for spec in NEIGHBOURS
+    ]
     ours, plain = trained(specs, "cuda", 200), trained(specs, "cpu", 200, False)
     assert (ours.weights.cpu() - plain.weights).abs().max() < 1e-9
     assert ours.step.tolist() == plain.step.tolist() == [200] * 3

@@ -8,7 +8,7 @@ import torch
 from plain_runs import SMALL, mixed_runs
 from row_runs import row_runs
 
-from grokscope.specs import Fork, RunSpec
+from grokscope.specs import Fork, NormHold, RunSpec
 from grokscope.training import Cohort, State, advance, initial_state
 from grokscope.training.cohort import OLDEST_TRITON
 
@@ -22,6 +22,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "dropout and a schedule": {"dropout": 0.2, "weight_decay_schedule": ((1, 50.0),)},
     "grokfast": {"gradient": "grokfast"},
     "grokfast of a window of one": {"gradient": "grokfast_window", "grokfast_window": 1},
+    "grokfast of a window of two": {"gradient": "grokfast_window", "grokfast_window": 2},
     "muon, decay by group": {
         "optimizer": "muon",
         "epsilon": 1e-3,
@@ -51,6 +52,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "decay_parameters": "matrices",
         "weight_decay_schedule": ((1, 50.0),),
     },
+    "StableMax": {"loss": "stablemax"},
     "StableMax, orthogonal": {"loss": "stablemax", "gradient": "orthogonal", "epsilon": 1e-3},
     # ⊥Grad leaves gradients that are zero but for rounding, which Adam's usual ε would amplify.
     "orthogonal, with replacement": {"gradient": "orthogonal", "epsilon": 1e-3, "sampling": "replacement"},
@@ -98,6 +100,17 @@ def test_a_held_norm_is_held_by_kernels_too() -> None:
     parent = mixed_runs()[0]
     fork = replace(parent, fork=Fork(parent=parent.content_hash, step=0, norm="frozen"))
     compare([fork, fork.with_seed(5)], held_norm=9.0)
+
+
+@pytest.mark.parametrize(
+    "hold", [NormHold(("matrices",), level=5.0), NormHold(("matrices",), level=20.0, start=1, along="random")]
+)
+def test_matrices_are_held_by_kernels_too(hold: NormHold) -> None:
+    compare([replace(run, norm_hold=hold) for run in mixed_runs()[:2]])
+
+
+def test_a_step_without_a_final_norm_and_with_a_temperature_is_the_references_step() -> None:
+    compare(mixed_runs(replace(SMALL, layers=2, final_norm=False, temperature=2.5))[:2])
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # of the interpreter, which computes with numpy

@@ -15,6 +15,7 @@ from grokscope.files import named, write_atomically
 from grokscope.jobs import bytes_of_stack, find_damaged, prepare_plan, reject_impossible
 from grokscope.jobs.costs import cost_of
 from grokscope.jobs.executors import cores, executor_named, shards_of
+from grokscope.jobs.memory import bytes_of_one
 from grokscope.jobs.trackers import Word, mirror_logs, reject_missing
 from grokscope.runs import BusyError, Run, RunFolder, Store, is_remote, open_store, run_name
 from grokscope.specs import Plan
@@ -62,8 +63,11 @@ def print_cost(plan: Plan, executor: ExecutorOptions) -> None:
         with open_store(plan.out) as store:
             reject_impossible(plan.runs, store, plan.device, plan.measures)
     shards, cost = shards_of(plan, executor.runs_per_shard, executor.memory), cost_of(plan)
-    slots = 1 if plan.device == "cpu" else max(len(shard.plan.runs) for shard in shards)
-    memory = max(bytes_of_stack(shard.plan.runs[:slots]) for shard in shards)
+    is_alone = plan.device == "cpu"
+    slots = 1 if is_alone else max(len(shard.plan.runs) for shard in shards)
+    memory = max(
+        bytes_of_one(shard.plan.runs[0], "cpu") if is_alone else bytes_of_stack(shard.plan.runs) for shard in shards
+    )
     print(f"runs      {len(plan.runs):,}, {cost.steps:,} steps in all")
     print(f"shards    {len(shards):,} in {plural(1 + max(shard.wave for shard in shards), 'wave')}")
     print(f"memory    {memory / 2**30:,.2f} GiB for {plural(slots, 'run')} at once, without PyTorch's own")

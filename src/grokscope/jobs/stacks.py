@@ -96,7 +96,7 @@ def slots_in(specs: Sequence[RunSpec], memory: int) -> int:
     """How many runs like these to train at once in so many bytes, of which some are left free.
 
     >>> slots_in([RunSpec("add_mod97")], memory=0), slots_in([RunSpec("add_mod97")], memory=2**32)
-    (1, 45)
+    (1, 26)
     """
     return max(1, bisect_right(range(MOST_SLOTS + 1), HEADROOM * memory, key=partial(bytes_of_stack, specs)) - 1)
 

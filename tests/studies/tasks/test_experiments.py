@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from grokscope.studies.parts import SECONDS, parts_of
 from grokscope.studies.tasks import STUDY
 from grokscope.studies.tasks.experiments import CELLS, EXPERIMENTS, QUICK, SEEDS
 from grokscope.tasks import named_task, reject_unsuited, train_size
@@ -42,6 +43,13 @@ def test_the_page_names_every_task_budget_and_claim() -> None:
 
 def test_runs_go_on_after_grokking_as_long_as_stability_asks() -> None:
     assert STUDY.plan(["controls"], "runs").stop_after_grokking == 2000
+
+
+def test_a_part_takes_minutes_and_the_long_runs_have_one_of_their_own() -> None:
+    first, second = parts_of(STUDY, "tf32")
+    assert len(first.plan.runs) + len(second.plan.runs) == SEEDS * len(CELLS)
+    assert {spec.task for spec in second.plan.runs} == {CELLS[name].task for name in ("two-hop-3", "two-hop-7")}
+    assert all(part.seconds < SECONDS and part.plan.stop_after_grokking == 2000 for part in (first, second))
 
 
 def test_the_quick_version_is_small() -> None:

@@ -74,7 +74,10 @@ CASES: dict[str, tuple[Evidence, tuple[Evidence, ...]]] = {
         planted(two_hop_3={"memorized": 200, "grokked": 9000}, two_hop_7=LATE),
         (planted(two_hop_3=LATE, two_hop_7=LATE), planted(two_hop_3=SOON, two_hop_7=LATE)),
     ),
-    "two-hop-out": (planted(two_hop_7=LATE), (planted(two_hop_7=LATE | {"out_of_distribution": 0.6}),)),
+    "two-hop-out": (
+        planted(two_hop_7=LATE),
+        (planted(two_hop_7=LATE | {"out_of_distribution": 0.6}), planted(two_hop_7=NEVER)),
+    ),
     "ridge-timing": (
         planted(ridge=of_closed_form(1.01)),
         (planted(ridge=of_closed_form(1.04)), planted(ridge={"memorized": 50})),

@@ -39,7 +39,7 @@ def _panel(evidence: Evidence, name: str) -> Panel:
     kind = "relative_error" if is_real else "accuracy"
     columns = {f"{part}_{kind}": (part, part) for part in ("train", "validation")}
     if not is_real:
-        columns |= {f"{group}_accuracy": (group.replace("_", " "), "norm") for group in _held_out(records[0])}
+        columns |= {f"{group}_accuracy": (group.replace("_", " "), "rank") for group in _held_out(records[0])}
     lines = tuple(
         _from_first(seeds_line(evidence, quartiles(runs, column), last, what, role), what)
         for column, (what, role) in columns.items()
