@@ -54,7 +54,11 @@ class Sentence:
 def write_message(
     sentences: Sequence[Sentence], claims: Sequence[Claim], findings: Mapping[str, Finding], evidence: Evidence
 ) -> list[dict[str, Any]]:
-    """Each sentence with its topic and its claims, in the order of the topics; those without runs are left out."""
+    """Each sentence with its topic and its claims, in the order of the topics; those without runs are left out.
+
+    >>> write_message([], [], {}, Evidence({}))
+    []
+    """
     by_name = {claim.name: claim for claim in claims}
     found = [
         {"topic": one.topic, "text": text, "claims": list(one.claims), "headline": one.is_headline}
