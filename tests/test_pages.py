@@ -248,10 +248,10 @@ def test_how_to_judge_a_paper(alone: Path, capsys: pytest.CaptureFixture[str], m
         if words[:2] == ["python", "ridge/check.py"]:
             capsys.readouterr()
             runpy.run_path(words[1])
-            right, wrong = map(ast.literal_eval, capsys.readouterr().out.splitlines())
+            right, wrong, short = map(ast.literal_eval, capsys.readouterr().out.splitlines())
             assert right == dict.fromkeys(names, "reproduced")
-            assert right.keys() == wrong.keys()
-            assert "reproduced" not in wrong.values()
+            assert right.keys() == wrong.keys() == short.keys()
+            assert "reproduced" not in {*wrong.values(), *short.values()}
         else:
             assert words[0] == "grokscope"
             assert run(words[1:]) == 0, line
@@ -259,7 +259,10 @@ def test_how_to_judge_a_paper(alone: Path, capsys: pytest.CaptureFixture[str], m
     assert {row["name"] for row in judged} == names
     assert {row["verdict"] for row in judged} == {"reproduced"}
     assert json.loads((alone / "again" / "claims.json").read_text(encoding="utf-8")) == judged
-    assert "ten times as late" in (alone / "again" / "RESULTS.md").read_text(encoding="utf-8")
+    page = (alone / "again" / "RESULTS.md").read_text(encoding="utf-8")
+    assert "ten times as late" in page
+    assert "- Ridge regression generalises" in page
+    assert "## Limits\n\n- One size" in page
 
 
 def test_how_to_scale_out(alone: Path) -> None:

@@ -106,7 +106,9 @@ def test_the_example_is_a_study(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["reproduce", str(EXAMPLE), "--list"]) == 0
     assert capsys.readouterr().out.split() == ["tab-decay", "fig-decay", "decay"]
     assert run(["reproduce", str(EXAMPLE), "--claims"]) == 0
-    assert "decay-speeds-up" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert shown.startswith("decay-speeds-up\n")
+    assert shown.endswith(f"digest of these rules: {rules_digest(find_study(str(EXAMPLE)).claims)}\n")
     assert not list(Path().iterdir())
 
 

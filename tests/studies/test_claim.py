@@ -19,6 +19,10 @@ def read_grok(record: RunRecord) -> Mapping[str, float]:
     return {} if grokked is None else {"grok": float(grokked), "early": float(grokked <= 1000)}
 
 
+def read_other(record: RunRecord) -> Mapping[str, float]:
+    return {"groks": 1.0, "early": 1.0}
+
+
 def read_nothing(record: RunRecord) -> Mapping[str, float]:
     return {}
 
@@ -98,6 +102,11 @@ def test_missing_runs_are_named_and_decide_nothing() -> None:
     assert judge(replace(CLAIM, estimand=several), evidence(*[1000] * 5)).why.startswith("5 of the 9 runs of a")
     unmeasured = replace(CLAIM, estimand=replace(GROK, read=read_nothing))
     assert judge(unmeasured, evidence(*[1000] * 5)).why == "What it is about was measured in 0 of the 2 runs of a."
+
+
+def test_a_column_that_is_read_of_no_run_refutes_nothing() -> None:
+    found = judge(replace(CLAIM, estimand=replace(GROK, read=read_other)), evidence(*[1000] * 32))
+    assert (found.verdict, found.why) == (Verdict.NOT_TESTABLE, "'grok' is read of no run; did you mean 'groks'?")
 
 
 def test_without_the_papers_own_runs_the_verdict_stands_and_their_column_is_empty() -> None:

@@ -146,7 +146,7 @@ def test_what_its_own_code_raises_is_one_sentence_with_study_and_part() -> None:
     with pytest.raises(InputError, match="must return a dict of RunSpec by name"):
         replace(SMALL, experiments={"tiny": lambda n_seeds, precision: {"a": 1}}).runs()
     with pytest.raises(InputError, match="small is a fork of a run that is not in the study"):
-        replace(SMALL, experiments={"forks": SMALL.experiments["forks"]}, measured=()).plan(["forks"], "out")
+        replace(SMALL, experiments={"forks": SMALL.experiments["forks"]}, claims=(), measured=()).plan(["forks"], "out")
     with pytest.raises(InputError, match="tab-norm of the study small failed: KeyError"):
         SMALL.build(replace(SMALL.tables[0], build=_raises), Evidence({}), Table)
     with pytest.raises(InputError, match="tab-norm of the study small failed: TypeError: it must return a Figure"):

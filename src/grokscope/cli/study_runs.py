@@ -148,6 +148,8 @@ def print_claims(study: Study, sources: Sequence[Path], as_json: bool) -> None:
     if len(sources) > 1:
         raise InputError(f"--claims reads one folder of results, got {len(sources)}")
     _print_rows(_read_claims(study, sources[0]) if sources else claim_rows(study.claims), as_json)
+    if not sources and not as_json:
+        print(f"digest of these rules: {rules_digest(study.claims)}")
 
 
 def _write(study: Study, evidence: Evidence, out: Path, selection: dict[str, Any], as_json: bool) -> None:

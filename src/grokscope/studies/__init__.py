@@ -10,6 +10,7 @@ if TYPE_CHECKING:  # a study's name can be checked without loading torch
     from grokscope.studies.estimand import Estimand, Stratum
     from grokscope.studies.evidence import Evidence, cell
     from grokscope.studies.quantity import Bound, Measured, Part, Quantity, Records
+    from grokscope.studies.rehearsal import made_up
     from grokscope.studies.rule import Rule, Verdict
     from grokscope.studies.selection import Selection, configuration
     from grokscope.studies.study import Item, Study, find_study, gather, study_names
@@ -21,6 +22,7 @@ else:
             "estimand": ["Estimand", "Stratum"],
             "evidence": ["Evidence", "cell"],
             "quantity": ["Bound", "Measured", "Part", "Quantity", "Records"],
+            "rehearsal": ["made_up"],
             "rule": ["Rule", "Verdict"],
             "selection": ["Selection", "configuration"],
             "study": ["Item", "Study", "find_study", "gather", "study_names"],
@@ -49,6 +51,7 @@ __all__ = [
     "find_study",
     "gather",
     "judge",
+    "made_up",
     "reject_unknown_study",
     "rules_digest",
     "study_names",

@@ -3,7 +3,7 @@
 import inspect
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from math import isinf, isnan
@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from grokscope.errors import did_you_mean, shown
 from grokscope.stats import Estimate
 from grokscope.studies import estimand as estimand_module
 from grokscope.studies import reduction, resampling
@@ -23,7 +24,7 @@ from grokscope.studies.resampling import effects_of, part_numbers, support_of
 from grokscope.studies.rule import ENOUGH, Condition, Rule, Verdict
 from grokscope.studies.selection import configuration
 
-__all__ = ["Claim", "Contradiction", "Finding", "claim_rows", "format_part", "judge", "rules_digest"]
+__all__ = ["Claim", "Contradiction", "Finding", "Template", "claim_rows", "format_part", "judge", "rules_digest"]
 
 JUDGING = (rule_module, reduction, resampling, estimand_module)  # the code that judges every claim alike
 FEWEST = 2  # units in every stratum without which nothing is said
@@ -195,10 +196,22 @@ def _missing(estimand: Estimand, sample: Sample) -> str:
                 if found
                 else f"No runs stored yet: {stratum.runs.describe()}."
             )
+    read = {column for columns in sample.values.values() for column in columns}
+    wanted = {column for part in estimand.parts.values() for column in (part.column, part.other) if column}
+    if unread := sorted(wanted - read):
+        return f"{shown(unread[0])} is read of no run{did_you_mean(unread[0], read) or '.'}"
     return ""
 
 
-class _Template(Formatter):
+class Template(Formatter):
+    """A text whose fields are names of numbers; a dot in a name, as of `held at 0.8`, looks nothing up."""
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+        """The number of that name."""
+        return kwargs[field_name], field_name
+
+
+class _Parts(Template):
     def format_field(self, value: Any, format_spec: str) -> str:
         return format_part(float(np.asarray(value)), format_spec)
 
@@ -206,10 +219,10 @@ class _Template(Formatter):
 def format_parts(template: str, parts: Mapping[str, Any]) -> str:
     """A template with its parts filled in.
 
-    >>> format_parts("{early:.0f} of {n:.0f}, lead {lead:+,.0f}", {"early": 4, "n": 9, "lead": -56.0})
-    '4 of 9, lead −56'
+    >>> format_parts("{early:.0f} of {n:.0f}, lead at λ = {at 0.5:+,.0f}", {"early": 4, "n": 9, "at 0.5": -56.0})
+    '4 of 9, lead at λ = −56'
     """
-    return _Template().vformat(template, (), parts)
+    return _Parts().vformat(template, (), parts)
 
 
 def format_part(value: float | int, spec: str) -> str:

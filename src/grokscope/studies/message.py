@@ -8,13 +8,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
-from string import Formatter
 from typing import Any, Literal
 
 import numpy as np
 
 from grokscope.stats import Estimate
-from grokscope.studies.claim import Claim, Finding, format_part
+from grokscope.studies.claim import Claim, Finding, Template, format_part
 from grokscope.studies.estimand import Estimand, Sample
 from grokscope.studies.evidence import Evidence
 from grokscope.studies.quantity import Quantity
@@ -55,7 +54,11 @@ class Sentence:
 def write_message(
     sentences: Sequence[Sentence], claims: Sequence[Claim], findings: Mapping[str, Finding], evidence: Evidence
 ) -> list[dict[str, Any]]:
-    """Each sentence with its topic and its claims, in the order of the topics; those without runs are left out."""
+    """Each sentence with its topic and its claims, in the order of the topics; those without runs are left out.
+
+    >>> write_message([], [], {}, Evidence({}))
+    []
+    """
     by_name = {claim.name: claim for claim in claims}
     found = [
         {"topic": one.topic, "text": text, "claims": list(one.claims), "headline": one.is_headline}
@@ -118,7 +121,7 @@ def _units_of(estimand: Estimand, sample: Sample, part: str) -> int:
     )
 
 
-class _Numbers(Formatter):
+class _Numbers(Template):
     def format_field(self, value: Any, format_spec: str) -> str:
         if not isinstance(value, Estimate):
             return format(value, ",")

@@ -66,9 +66,9 @@ def _seeds(planned: Sequence[str], found: Sequence[str]) -> str:
     return format_range(counts[configuration(name)] for name in planned)
 
 
-def coverage_table(experiments: Mapping[str, Mapping[str, Any]]) -> str:
-    """What `coverage` gives, as Markdown."""
-    lines = ["| experiment | the paper's runs | all our runs | seeds per configuration |", "|---|---|---|---|"]
+def coverage_table(experiments: Mapping[str, Mapping[str, Any]], planned: str = "planned runs") -> str:
+    """What `coverage` gives, as Markdown; what a study plans is a paper's runs where it repeats these."""
+    lines = [f"| experiment | {planned} | all our runs | seeds per configuration |", "|---|---|---|---|"]
     lines += [
         f"| {name} | {found['here']} of {found['of']} | {found['runs']} | {found['seeds']} |"
         for name, found in experiments.items()
@@ -95,6 +95,8 @@ def results_page(
             "code that reads the runs and of the code that judges.",
             _claims_table(claims, study),
         ]
+    if study.limits:
+        parts += ["## Limits", "\n".join(f"- {markdown_text(one)}" for one in study.limits)]
     if study.contradictions:
         parts += ["## Where the paper contradicts itself", _contradictions(study)]
     if sentences:
@@ -107,7 +109,7 @@ def results_page(
         "`figures` with its data.",
         "Experiments share runs, so the columns add up to more than the number of runs. Some configurations have few "
         f"seeds (last column). {SHARED_RUNS}",
-        coverage_table(provenance["experiments"]),
+        coverage_table(provenance["experiments"], "the paper's runs" if study.papers else "planned runs"),
     ]
     if figures:
         parts += ["## Figures", *(_figure(name, figure) for name, figure in figures.items())]

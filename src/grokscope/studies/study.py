@@ -28,6 +28,7 @@ from grokscope.studies.message import Sentence
 from grokscope.studies.names import BUILT_IN, arxiv_number, near_numbers, reject_unknown_study
 from grokscope.studies.run_set import Precision, Runs, RunSet
 from grokscope.studies.selection import configuration
+from grokscope.studies.wiring import check_claims, check_message
 from grokscope.view.charts.figure import Figure
 from grokscope.view.table import Table
 
@@ -77,6 +78,8 @@ class Study:
     """Figures."""
     source: str = ""
     """The paper, with authors, year and link."""
+    limits: tuple[str, ...] = ()
+    """What was not available, what was assumed, and what differs from the paper: sentences on the page of results."""
     papers: Mapping[str, str] = field(default_factory=dict)
     """Papers whose claims it judges: what to call each, by its arXiv number, under which the study is found."""
     quick: Callable[[Precision], Mapping[str, Runs]] | None = None
@@ -112,6 +115,8 @@ class Study:
         for claim in self.claims if parts else ():
             known = claim.shown_in in self.items
             require(known, f"claim {claim.name} of {self.name} must be shown in an item of the study", claim.shown_in)
+        check_claims(self.name, self.claims, self.experiments)
+        check_message(self.name, self.message, {claim.name: claim for claim in self.claims})
 
     @property
     def items(self) -> dict[str, Item]:
