@@ -188,6 +188,8 @@ def without_parts(recipe: Setting) -> dict[str, Setting]:
         found["with AdamW in place of Muon"] = replace(recipe, training=adamw | {"optimizer": "adamw"})
     if recipe.release is not None:
         found[NEVER_LET_GO] = replace(recipe, release=None)
+    if recipe.release is not None and recipe.release.patience:
+        found["never eased"] = replace(recipe, release=replace(recipe.release, patience=0))
     found["λ = 1 throughout"] = replace(recipe, training={**recipe.training, "weight_decay": 1.0}, release=None)
     if recipe.initialization:
         found["usual initial weights"] = replace(recipe, initialization={})
