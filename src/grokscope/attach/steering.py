@@ -258,7 +258,7 @@ class Steering(Optimizer):
                     f"step {self.steps}: {phase}; weight decay is let go from λ = {was:g} to "
                     f"{found.weight_decay:g} before more is lost"
                 )
-            elif phase is ReleasePhase.UNLEARNT:
+            elif phase is ReleasePhase.UNLEARNT and str(phase) not in {one["why"] for one in self.decisions[:-1]}:
                 _warn(f"step {self.steps}: {phase}; weight decay is eased from λ = {was:g} to {found.weight_decay:g}")
 
     def _warn_of_no_number(self, row: Row) -> None:

@@ -47,8 +47,8 @@ class Release(Spec):
     loss_factor: float = 3.0
     """Train loss has risen when it is above this many times `memorized_loss`."""
     patience: int = 0
-    """λ is eased after so many steps without progress: a train loss, a train error or, of what is held out, a loss or an
-    error at least 5 % below the lowest until then; those of the training set count until it is learnt. With 0 never."""
+    """λ is eased after so many steps without progress, which is a loss or an error at least 5 % below the lowest until
+    then: of the training set until it is learnt, or of what is held out. With 0 it never is."""
     ease: float = 0.5
     """What λ is then multiplied by, again and again; not below `weight_decay` once the training set was learnt."""
 
