@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from grokscope.errors import InputError, did_you_mean, shown
+from grokscope.jobs.worker import BAD_INPUT
 from grokscope.specs import Membership, Plan, RunSpec
 from grokscope.studies import part_run
 from grokscope.studies.parts import Part, missing_parts, part_file
@@ -135,7 +136,10 @@ def _list(precision: str, n_seeds: int | None, folder: Path | None) -> int:
             known.append(part_of(name, plan_of(name, "runs", precision=precision, n_seeds=n_seeds)))
         except InputError as error:
             lacking[name] = str(error)
-    problems = missing_parts(known, folder) if folder is not None else {}
+    problems = dict[int, str]()
+    for is_tuning in (True, False) if folder is not None else ():  # the choice is committed between them
+        own = [part for part in known if (PARTS[part.title][0] == "tuning") is is_tuning]
+        problems |= missing_parts(own, folder)
     parts = {part.title: part for part in known}
     for number, name in enumerate(PARTS, start=1):
         if name in lacking:
@@ -173,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plan = plan_of(given.part, str(given.runs / given.part), given.device, given.precision, given.n_seeds)
     except InputError as error:
         print(f"grokscope: {error}", file=sys.stderr)
-        return part_run.BAD_INPUT
+        return BAD_INPUT
     options = {"--limit": given.limit, "--workers": given.workers}
     return _train(part_of(given.part, plan), given.out, [f"{k}={v}" for k, v in options.items() if v is not None])
 
