@@ -197,7 +197,7 @@ def test_seconds_follow_from_operations(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_recipes_parts_are_taken_away_one_by_one() -> None:
     recipe = FAMILIES["Muon, let go, small embeddings"]["λ = 5, embeddings of 0.1 with 3 λ"]
     found = without_parts(recipe)
-    assert len({str(one) for one in (*found.values(), recipe)}) == len(found) + 1 == 6
+    assert len({str(one) for one in (*found.values(), recipe)}) == len(found) + 1 == 7
     assert without_parts(Setting({"weight_decay": 3.0})).keys() == {"λ = 1 throughout"}
     usual = FAMILIES["Muon, let go, small embeddings"]["λ = 5, embeddings of 0.1 with 1 λ"]
     assert "one λ for all parameters" not in without_parts(usual)
@@ -423,12 +423,10 @@ def test_a_part_is_trained_packed_and_chosen_from(tmp_path: Path, monkeypatch: p
     assert parts.main(["--list"]) == 0
 
 
-def test_the_recipe_with_easing_has_its_own_ablation_and_shares_runs_with_the_final() -> None:
-    settings = FAMILIES["Muon, let go, eased"]
-    assert settings.keys() == FAMILIES["Muon, let go"].keys()
-    assert [*FAMILIES].index("Muon, let go, eased") < [*FAMILIES].index("Muon, let go"), (
-        "of equal ones it is the recipe"
-    )
-    for name, setting in settings.items():
-        assert without_parts(setting)["never eased"] == FAMILIES["Muon, let go"][name]
-    assert "never eased" not in without_parts(FAMILIES["Muon, let go"]["λ = 5, η = 0.02"])
+def test_what_is_let_go_at_generalisation_with_muon_is_eased_and_the_ablation_is_without() -> None:
+    for family in ("Muon, let go", "Muon, let go, small embeddings"):
+        for setting in FAMILIES[family].values():
+            without = without_parts(setting)["never eased"]
+            assert (setting.release.patience, without.release.patience) == (1000, 0)
+            assert replace(without, release=setting.release) == setting
+    assert "never eased" not in without_parts(FAMILIES["AdamW, let go"]["λ = 5, at generalisation"])

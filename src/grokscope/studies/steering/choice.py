@@ -47,9 +47,8 @@ def choose(sources: Sequence[Path]) -> dict[str, str]:
     found, planned = read_evidence(STUDY, *sources).experiment("tuning"), STUDY.runs()["tuning"]
     if lacking := planned.keys() - found.keys():
         families = [family for family in FAMILIES if any(name.split("/")[1] == family for name in lacking)]
-        raise InputError(
-            f"{len(lacking):,} of {len(planned):,} tuning runs are not there, of {'; '.join(families)}: nothing was chosen"
-        )
+        counts = f"{len(lacking):,} of {len(planned):,} tuning runs are not there"
+        raise InputError(f"{counts}, of {'; '.join(families)}: nothing was chosen")
     return choose_settings(found)
 
 

@@ -136,10 +136,7 @@ def _list(precision: str, n_seeds: int | None, folder: Path | None) -> int:
             known.append(part_of(name, plan_of(name, "runs", precision=precision, n_seeds=n_seeds)))
         except InputError as error:
             lacking[name] = str(error)
-    problems = dict[int, str]()
-    for is_tuning in (True, False) if folder is not None else ():  # the choice is committed between them
-        own = [part for part in known if (PARTS[part.title][0] == "tuning") is is_tuning]
-        problems |= missing_parts(own, folder)
+    problems = {} if folder is None else _problems(known, folder)
     parts = {part.title: part for part in known}
     for number, name in enumerate(PARTS, start=1):
         if name in lacking:
@@ -151,6 +148,13 @@ def _list(precision: str, n_seeds: int | None, folder: Path | None) -> int:
         print(f"{number:>2} {name:<18} {runs:>6,} runs {steps:>11,} steps {part.seconds:>5,.0f} s of an H200{state}")
     print("Seconds are estimates from operation counts and measured speeds in TF32, without starting and compiling.")
     return 1 if problems else 0
+
+
+def _problems(parts: Sequence[Part], folder: Path) -> dict[int, str]:
+    """What is wrong with each part; the choice is committed between the tuning and all others."""
+    is_tuning = {part.number: PARTS[part.title][0] == "tuning" for part in parts}
+    groups = [[part for part in parts if is_tuning[part.number] is group] for group in (True, False)]
+    return {number: problem for own in groups for number, problem in missing_parts(own, folder).items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
