@@ -180,7 +180,7 @@ def without_parts(recipe: Setting) -> dict[str, Setting]:
     """The recipe without each of its parts.
 
     >>> [*without_parts(FAMILIES["Muon, let go"]["λ = 5, η = 0.02"])]
-    ['with AdamW in place of Muon', 'never let go', 'λ = 1 throughout']
+    ['with AdamW in place of Muon', 'never let go', 'never eased', 'λ = 1 throughout']
     """
     found: dict[str, Setting] = {}
     if recipe.training.get("optimizer") == "muon":
