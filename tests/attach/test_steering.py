@@ -325,7 +325,7 @@ def test_decay_that_is_weaker_than_the_optimizers_own_is_named() -> None:
     ],
 )
 def test_a_training_set_that_is_not_learnt_is_named_once(seen: dict[str, float], warns: str) -> None:
-    steering = Steering(mlp())
+    steering = Steering(mlp(), release=replace(FAST.release, patience=0))
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         for step in range(500, 5000, 500):
@@ -333,6 +333,33 @@ def test_a_training_set_that_is_not_learnt_is_named_once(seen: dict[str, float],
             steering.decide()
     assert len(found) == bool(warns)
     assert not warns or re.match(warns, str(found[0].message))
+
+
+def test_decay_that_only_hinders_is_eased_with_a_reason_and_goes_on_from_a_checkpoint() -> None:
+    """What is not learnt is said in a warning; what is learnt and does not generalise is decided without one."""
+    steering = Steering(mlp())
+    for step in range(500, 2000, 500):
+        steering.observe(3.0, step=step)
+        if step == 1500:
+            sentence = r"step 1500: the training set is not learnt and gets no better; .* eased from λ = 5 to 2.5"
+            with pytest.warns(UserWarning, match=sentence):
+                steering.decide()
+        else:
+            steering.decide()
+    resumed = Steering(mlp())
+    resumed.load_state_dict(copy.deepcopy(steering.state_dict()))
+    for one in (steering, resumed):
+        assert (one.weight_decay, one.is_released) == (2.5, False)
+        assert one.param_groups[0]["weight_decay"] == pytest.approx(2.5e-3 / one.param_groups[0]["lr"])
+        for step, accuracy in ((2000, 0.1), (2500, 0.1), (3000, 0.1), (3500, 0.97)):
+            one.observe(0.01, validation_accuracy=accuracy, step=step)
+            one.decide()
+        assert [(row["step"], row["weight_decay"], row["is_final"]) for row in one.decisions] == [
+            (1500, 2.5, False),
+            (3000, 1.25, False),
+            (3500, 1.0, True),
+        ]
+        assert one.decisions[1]["why"] == "what is held out is not learnt and gets no better"
 
 
 def test_what_was_let_go_is_not_called_too_strong() -> None:

@@ -144,6 +144,8 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
             "accuracy_drop": 0.05,
             "memorized_loss": 0.2,
             "loss_factor": 2.0,
+            "patience": 100,
+            "ease": 0.25,
         },
     ),
     Fork: (Fork(PARENT, 2), {"parent": PARENT[::-1], "step": 3, "moments": "reset", "scale": 2.0, "norm": "frozen"}),

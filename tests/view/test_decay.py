@@ -9,7 +9,7 @@ from grokscope.jobs import run_all
 from grokscope.runs import Run, RunOutcome, Store, run_name
 from grokscope.specs import Architecture, Cadence, ClosedLoop, Release, RunSpec, Training
 from grokscope.steering import ReleasePhase
-from grokscope.view.decay import REASONS, describe_decay, describe_release
+from grokscope.view.decay import EASED, REASONS, describe_decay, describe_release
 from grokscope.view.summary import summarize, summarize_run
 
 RUN = RunSpec(
@@ -34,6 +34,26 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 def test_every_sign_has_its_reason() -> None:
     assert {*REASONS} == {phase.name.lower() for phase in ReleasePhase if phase.is_sign}
+    assert {*EASED} == {phase.name.lower() for phase in ReleasePhase if phase.is_ease}
+
+
+def test_what_was_eased_is_said_with_its_reasons_before_what_was_let_go() -> None:
+    changes = [
+        {"step": 1000, "weight_decay": 10.0, "reason": "unlearnt"},
+        {"step": 2000, "weight_decay": 5.0, "reason": "stalled"},
+        {"step": 2150, "weight_decay": 1.0, "reason": "generalization"},
+    ]
+    let_go = RunOutcome("grokked", control={"changes": changes})
+    why = "the training set was not learnt, then what is held out was not learnt"
+    assert describe_decay(RUN, let_go) == (
+        f"λ = 20, eased to 5 by step 2,000 because {why}, let go to 1 at step 2,150 because it generalised"
+    )
+    assert describe_release(RUN, let_go) == "eased at 1,000, 2,000; 2,150: it generalised"
+    never = RunOutcome("never", control={"changes": changes[:1]})
+    assert describe_decay(RUN, never).endswith(
+        "eased to 10 by step 1,000 because the training set was not learnt, never let go"
+    )
+    assert describe_release(RUN, never) == "eased at 1,000; never"
 
 
 def test_list_and_show_say_when_and_why_it_was_let_go(store: Store, capsys: pytest.CaptureFixture[str]) -> None:

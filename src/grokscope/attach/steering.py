@@ -43,10 +43,11 @@ class Steering(Optimizer):
 
     Every `every` steps it decides by what it has seen: the mean train loss, the norm, and train and validation accuracy
     where they are given. It lets go at generalisation; without any validation when the norm, which fell, hardly falls
-    any more; and in any case, with a warning, when what is memorised breaks.
+    any more; and in any case, with a warning, when what is memorised breaks. Where the training set is not learnt, or
+    what is held out, and 1,000 steps brought no progress, it halves λ: strong decay only hinders there.
 
     A warning says where it can hardly help: a model without a matrix for Muon, an optimiser of yours that decays more
-    strongly by itself, and a training set that is not learnt after 2,000 steps.
+    strongly by itself, and a training set that λ keeps from being learnt.
 
     >>> model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2))
     >>> steering = Steering(model)
@@ -189,7 +190,7 @@ class Steering(Optimizer):
         self._warn_of_no_number(row)
         self.log.append({**row, "weight_decay": self.weight_decay})
         if not self.is_released:
-            if before < LEARNT_BY <= self.steps:
+            if before < LEARNT_BY <= self.steps and not self.release.patience:
                 self._warn_unless_learnt()
             self._follow()
         return self.weight_decay
@@ -257,6 +258,8 @@ class Steering(Optimizer):
                     f"step {self.steps}: {phase}; weight decay is let go from λ = {was:g} to "
                     f"{found.weight_decay:g} before more is lost"
                 )
+            elif phase is ReleasePhase.UNLEARNT and str(phase) not in {one["why"] for one in self.decisions[:-1]}:
+                _warn(f"step {self.steps}: {phase}; weight decay is eased from λ = {was:g} to {found.weight_decay:g}")
 
     def _warn_of_no_number(self, row: Row) -> None:
         """Once for each thing that is seen: what is not finite is logged, and is a sign of nothing."""
@@ -265,7 +268,7 @@ class Steering(Optimizer):
                 _warn(f"step {row['step']}: {name} is {value}, from which steering can decide nothing")
 
     def _warn_unless_learnt(self) -> None:
-        """Strong decay that keeps a model from learning its training set cannot make it generalise."""
+        """Strong decay that keeps a model from learning its training set, of a release that does not ease it."""
         losses = [row["train_loss"] for row in self.log if "train_loss" in row]
         accuracies = [row["train_accuracy"] for row in self.log if "train_accuracy" in row]
         is_learnt = min(losses, default=inf) <= self.release.memorized_loss
@@ -274,7 +277,8 @@ class Steering(Optimizer):
         seen = f"train accuracy {accuracies[-1]:.2f}" if accuracies else f"train loss {losses[-1]:.2g}"
         _warn(
             f"step {self.steps}: the training set is not learnt ({seen}); if that no longer improves, "
-            f"λ = {self.weight_decay:g} is too strong for this model: give a smaller weight_decay"
+            f"λ = {self.weight_decay:g} is too strong for this model: give a smaller weight_decay, or a release with "
+            "patience"
         )
 
     def _set(self, weight_decay: float) -> None:

@@ -56,8 +56,7 @@ def train(
         task: One or more tasks, as `grokscope tasks` lists them; those of --spec if not given.
         out: The folder for the runs, or a remote address such as s3://bucket/runs.
         seeds: A seed, a list (0,1,42) or a range (0:16, the end left out).
-        recipe: fast: Muon with strong weight decay, which is let go once the run generalises; other options override
-            it.
+        recipe: fast: Muon with strong weight decay, eased if stuck, let go at generalisation; other options override
         spec: A .json file with the spec of a run, or a .jsonl file with one per line; other options override it.
         evaluate_every: Steps between evaluations, which are written to the log.
         checkpoint_every: Steps between checkpoints.

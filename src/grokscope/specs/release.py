@@ -1,4 +1,4 @@
-"""Strong decay that is let go: the rule, and the signs in a run's log at which it acts."""
+"""Strong decay that is let go, and eased before where it only hinders: the rule, and what it reads in a run's log."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -46,15 +46,22 @@ class Release(Spec):
     """The training set is learnt, for the train loss, once that was at most this, in nats."""
     loss_factor: float = 3.0
     """Train loss has risen when it is above this many times `memorized_loss`."""
+    patience: int = 0
+    """λ is eased after so many steps without progress, which is a loss or an error at least 5 % below the lowest until
+    then: of the training set until it is learnt, or of what is held out. With 0 it never is."""
+    ease: float = 0.5
+    """What λ is then multiplied by, again and again; not below `weight_decay` once the training set was learnt."""
 
     def check(self) -> None:
         """At least one sign or an anneal, each sign once, and thresholds that can be reached."""
         require(self.at or self.anneal_steps, "at must name a sign, unless λ is annealed", self.at)
         require(len(set(self.at)) == len(self.at), "at must name each sign once", self.at)
         self.require_each("be at least 1", "every", "window", "loss_factor")
-        self.require_each("be at least 0", "weight_decay", "anneal_steps", "accuracy_drop")
+        self.require_each("be at least 0", "weight_decay", "anneal_steps", "accuracy_drop", "patience")
         self.require_each("be positive", "norm_target", "memorized_loss", "least_fall")
         self.require_each("lie in (0, 1]", "validation_accuracy", "memorized")
-        self.require_each("lie in [0, 1)", "slowdown")
+        self.require_each("lie in [0, 1)", "slowdown", "ease")
+        both = "patience must be 0 where λ is annealed, which lowers it anyway"
+        require(not (self.patience and self.anneal_steps), both, self.patience)
         is_seen = "norm_slows" not in self.at or self.window >= self.every
         require(is_seen, f"window must be at least every ({self.every} steps)", self.window)

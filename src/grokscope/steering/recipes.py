@@ -40,8 +40,8 @@ class Recipe:
 
 
 FAST = Recipe(
-    "Muon on the matrices, AdamW on the rest, λ = 5, let go to λ = 1 at generalisation.",
+    "Muon on the matrices, AdamW on the rest, λ = 5, let go to λ = 1 at generalisation, halved where it only hinders.",
     weight_decay=5.0,
-    release=Release(at=("generalization",), weight_decay=1.0, every=50),
+    release=Release(at=("generalization",), weight_decay=1.0, every=50, patience=1000),
 )
 RECIPES = {"fast": FAST}

@@ -12,6 +12,7 @@ from grokscope.timeline import judged_row
 __all__ = ["ReleasePhase", "released"]
 
 Evaluation = Mapping[str, int | float]
+PROGRESS = 0.05  # share by which a loss or an error has to fall to count as progress
 
 
 class ReleasePhase(StrEnum):
@@ -23,6 +24,10 @@ class ReleasePhase(StrEnum):
     """λ is on its way down."""
     ANNEALED = "decay is annealed to its end"
     """λ is where it was to go."""
+    UNLEARNT = "the training set is not learnt and gets no better"
+    """λ is eased, for good."""
+    STALLED = "what is held out is not learnt and gets no better"
+    """λ is eased, for good."""
     GENERALIZATION = "validation accuracy says that it has generalised"
     """Let go."""
     NORM_SLOWS = "the norm hardly falls any more"
@@ -36,41 +41,92 @@ class ReleasePhase(StrEnum):
 
     @property
     def is_sign(self) -> bool:
-        """Whether strong decay was let go for this reason, and not only annealed or kept."""
-        return self not in (ReleasePhase.STRONG, ReleasePhase.ANNEALING, ReleasePhase.ANNEALED)
+        """Whether strong decay was let go for this reason, and not only annealed, eased or kept."""
+        others = (ReleasePhase.STRONG, ReleasePhase.ANNEALING, ReleasePhase.ANNEALED)
+        return self not in others and not self.is_ease
+
+    @property
+    def is_ease(self) -> bool:
+        """Whether λ was eased for this reason, because it only hindered."""
+        return self in (ReleasePhase.UNLEARNT, ReleasePhase.STALLED)
 
 
 def released(release: Release, weight_decay: float, evaluations: Sequence[Evaluation]) -> Control:
     """λ after the evaluations so far; `weight_decay` is the strong λ to begin with.
 
     λ(t) = λ_strong + (λ_end − λ_strong) · min(1, t / anneal_steps) until the first sign, λ_end from there on; without
-    an anneal λ(t) = λ_strong. An evaluation has step and whatever a sign reads: validation_accuracy, norm,
-    train_accuracy, train_loss. What is missing or not a number is no sign; so nothing is destroyed by NaN.
+    an anneal λ(t) = λ_strong, times `ease` after every `patience` steps without progress. What was eased below λ_end
+    stays there. An evaluation has step and whatever a sign reads: validation_accuracy, norm, train_accuracy,
+    train_loss. What is missing or not a number is no sign; so nothing is destroyed by NaN. Where the first evaluation
+    has a `weight_decay` of its own (a fork of a run whose λ was eased), λ begins there.
 
     >>> log = [{"step": 0, "validation_accuracy": 0.1}, {"step": 50, "validation_accuracy": 0.97}]
     >>> released(Release(), 5.0, log).changes
     (Change(step=50, weight_decay=1.0, phase=<ReleasePhase.GENERALIZATION: 'validation accuracy says that it has \
 generalised'>),)
+    >>> stuck = [{"step": step, "train_loss": 4.0} for step in (0, 50, 100)]
+    >>> released(Release(patience=100), 5.0, stuck).weight_decay
+    2.5
     """
-    current, phase, changes = weight_decay, ReleasePhase.STRONG, list[Change]()
-    seen = _Seen(release)
+    begins = evaluations[0].get("weight_decay", weight_decay) if evaluations else weight_decay
+    current, phase, changes = float(begins), ReleasePhase.STRONG, list[Change]()
+    seen, progress, is_eased = _Seen(release), _Progress(release), False
     for evaluation in map(judged_row, evaluations):
-        step, signs = int(evaluation["step"]), seen.add(evaluation)
+        step, signs, stuck = int(evaluation["step"]), seen.add(evaluation), progress.add(evaluation)
         sign = next((sign for sign in release.at if sign in signs), None)
+        wanted = current
         if sign is not None:
-            phase, wanted = ReleasePhase[sign.upper()], release.weight_decay
+            phase = ReleasePhase[sign.upper()]
+            wanted = min(current, release.weight_decay) if is_eased else release.weight_decay
         elif release.anneal_steps:
             share = min(1.0, step / release.anneal_steps)
             wanted = weight_decay + (release.weight_decay - weight_decay) * share
             phase = ReleasePhase.ANNEALED if share == 1 else ReleasePhase.ANNEALING
-        else:
-            wanted = current
+        elif stuck is not None:
+            least = 0.0 if stuck is ReleasePhase.UNLEARNT else min(current, release.weight_decay)
+            wanted = max(least, current * release.ease)
+            phase, is_eased = (stuck, True) if wanted < current else (phase, is_eased)
         if wanted != current or phase.is_sign:
             changes.append(Change(step, wanted, phase))
             current = wanted
         if phase.is_sign:
             break
     return Control(current, phase, tuple(changes))
+
+
+class _Progress:
+    """Whether a run still learns: its training set first, then what is held out."""
+
+    def __init__(self, release: Release) -> None:
+        self.release, self.since, self.is_learnt = release, nan, False
+        self.lowest: dict[str, float] = {}
+
+    def add(self, evaluation: Evaluation) -> ReleasePhase | None:
+        """Why λ is to be eased at an evaluation, if it is: `patience` steps passed since it was, or since progress."""
+        step = float(evaluation["step"])
+        self.is_learnt |= _number(evaluation, "train_accuracy") >= self.release.memorized
+        self.is_learnt |= _number(evaluation, "train_loss") <= self.release.memorized_loss
+        found = [self._is_lower(name, evaluation) for name in ("validation_loss", "validation_accuracy")]
+        if not self.is_learnt:
+            found += [self._is_lower(name, evaluation) for name in ("train_loss", "train_accuracy")]
+        has_generalised = _number(evaluation, "validation_accuracy") >= self.release.validation_accuracy
+        if any(found) or has_generalised or not self.since <= step:  # the first evaluation, too
+            self.since = step
+        if not self.release.patience or step - self.since < self.release.patience:
+            return None
+        self.since = step
+        if not self.is_learnt and any(name.startswith("train") for name in self.lowest):
+            return ReleasePhase.UNLEARNT
+        return ReleasePhase.STALLED if any(name.startswith("validation") for name in self.lowest) else None
+
+    def _is_lower(self, name: str, evaluation: Evaluation) -> bool:
+        """Whether a loss, or one minus an accuracy, is clearly below the lowest until then."""
+        value = _number(evaluation, name)
+        value = 1 - value if name.endswith("accuracy") else value
+        if not value <= (1 - PROGRESS) * self.lowest.get(name, inf):
+            return False
+        self.lowest[name] = value
+        return True
 
 
 class _Seen:

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,11 @@ from grokscope.jobs.local import run_locally
 from grokscope.jobs.worker import BAD_INPUT, TRY_AGAIN
 from grokscope.runs.packing import finished_records, save_records
 from grokscope.runs.provenance import provenance
+from grokscope.runs.records import RunRecord
 from grokscope.specs import Plan
 from grokscope.studies.forks_check import ForksCheck, check_forks
 
-__all__ = ["Alarm", "main", "pack_part", "read_part", "write_part"]
+__all__ = ["Alarm", "main", "pack_part", "read_part", "slim", "write_part"]
 
 EVERY = 20.0  # seconds between lines that say how far it is
 WORKERS = 2  # on an accelerator: stacks of 512 runs, and what is measured of them, fit twice into an H200's memory
@@ -63,6 +65,8 @@ def read_part(path: Path) -> tuple[dict[str, Any], Plan]:
 def pack_part(about: Mapping[str, Any], plan: Plan, path: Path, seconds: float) -> ForksCheck:
     """Pack what is finished of a part, with its forks compared with their parents, and what it was made with.
 
+    Where the part names `columns`, those alone are kept of its evaluations, and no checkpoints.
+
     Example::
 
         print(pack_part(part.head, part.plan, Path("part-03.records.gz"), seconds=312.5))
@@ -79,8 +83,21 @@ def pack_part(about: Mapping[str, Any], plan: Plan, path: Path, seconds: float) 
         "seconds": round(seconds, 1),
         "forks": found.to_dict(),
     }
-    save_records(path, records, head)
+    columns = about.get("columns")
+    save_records(path, records if columns is None else [slim(one, columns) for one in records], head)
     return found
+
+
+def slim(record: RunRecord, columns: Sequence[str]) -> RunRecord:
+    """A record with these columns of its evaluations alone: thousands of runs with all are a hundred megabytes.
+
+    >>> from grokscope.runs.outcome import RunOutcome
+    >>> from grokscope.specs import RunSpec
+    >>> [*slim(RunRecord(RunSpec(), RunOutcome(), {"step": [0], "norm": [50.0]}, {}), ("step",)).evaluations]
+    ['step']
+    """
+    kept = {name: values for name, values in record.evaluations.items() if name in columns}
+    return replace(record, evaluations=kept, checkpoints={})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

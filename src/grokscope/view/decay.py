@@ -7,7 +7,7 @@ from grokscope.runs.logs import Columns
 from grokscope.runs.outcome import RunOutcome
 from grokscope.specs import RunSpec
 
-__all__ = ["REASONS", "describe_decay", "describe_release", "last_decay"]
+__all__ = ["EASED", "REASONS", "describe_decay", "describe_release", "last_decay"]
 
 Change = Mapping[str, Any]
 REASONS = {
@@ -18,6 +18,11 @@ REASONS = {
     "loss_rises": "train loss rose",
 }
 """Why λ was let go, by the reason that an outcome stores."""
+EASED = {
+    "unlearnt": "the training set was not learnt",
+    "stalled": "what is held out was not learnt",
+}
+"""Why λ was eased before."""
 
 
 def describe_decay(spec: RunSpec, outcome: RunOutcome, evaluations: Columns | None = None) -> str:
@@ -34,10 +39,13 @@ def describe_decay(spec: RunSpec, outcome: RunOutcome, evaluations: Columns | No
     ('λ = 5, never let go', 'λ = 1')
     """
     label, changes = spec.training.decay_label, changes_of(outcome)
+    eased = _eased(spec, outcome)
+    if eased:
+        label += f", eased to {eased[-1]['weight_decay']:g} by step {eased[-1]['step']:,} because {_why_eased(eased)}"
     if (release := _release(spec, outcome)) is not None:
         why = REASONS[release["reason"]]
         return f"{label}, let go to {release['weight_decay']:g} at step {release['step']:,} because {why}"
-    if changes:
+    if changes and not eased:
         return f"{label}, {changes[-1]['weight_decay']:g} since step {changes[-1]['step']:,}"
     logged = list((evaluations or {}).get("weight_decay", ()))
     if logged and spec.training.weight_decay is not None and logged[-1] != spec.training.weight_decay:
@@ -56,8 +64,10 @@ def describe_release(spec: RunSpec, outcome: RunOutcome) -> str | None:
     """
     if spec.release is None or outcome.control is None:
         return None
-    found = _release(spec, outcome)
-    return "never" if found is None else f"{found['step']:,}: {REASONS[found['reason']]}"
+    found, eased = _release(spec, outcome), _eased(spec, outcome)
+    steps = ", ".join(f"{one['step']:,}" for one in eased)
+    before = f"eased at {steps}; " if eased else ""
+    return before + ("never" if found is None else f"{found['step']:,}: {REASONS[found['reason']]}")
 
 
 def last_decay(outcome: RunOutcome) -> float | None:
@@ -85,3 +95,13 @@ def _release(spec: RunSpec, outcome: RunOutcome) -> Change | None:
     if spec.release is None:
         return None
     return next((one for one in changes_of(outcome) if one["reason"] in REASONS), None)
+
+
+def _eased(spec: RunSpec, outcome: RunOutcome) -> list[Change]:
+    """The changes by which λ was eased, before it was let go if it was."""
+    return [one for one in changes_of(outcome) if spec.release is not None and one["reason"] in EASED]
+
+
+def _why_eased(eased: list[Change]) -> str:
+    """Each reason once, in the order in which they came."""
+    return ", then ".join(dict.fromkeys(EASED[one["reason"]] for one in eased))

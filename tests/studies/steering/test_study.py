@@ -15,11 +15,12 @@ from steering_runs import evidence, planted, record
 
 from grokscope.cli import run
 from grokscope.errors import InputError
-from grokscope.runs.packing import save_records, unpack_records
+from grokscope.runs.packing import read_head, save_records, unpack_records
 from grokscope.runs.records import RunRecord
 from grokscope.specs import Membership, RunSpec
 from grokscope.studies import find_study, judge
 from grokscope.studies.message import write_message
+from grokscope.studies.part_run import slim
 from grokscope.studies.rule import Verdict
 from grokscope.studies.steering import STUDY, arms, choice, experiments, parts, speed
 from grokscope.studies.steering.arms import ADAMW, FAMILIES, PUBLISHED, Setting, chosen_settings, final_arms
@@ -196,7 +197,7 @@ def test_seconds_follow_from_operations(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_recipes_parts_are_taken_away_one_by_one() -> None:
     recipe = FAMILIES["Muon, let go, small embeddings"]["λ = 5, embeddings of 0.1 with 3 λ"]
     found = without_parts(recipe)
-    assert len({str(one) for one in (*found.values(), recipe)}) == len(found) + 1 == 6
+    assert len({str(one) for one in (*found.values(), recipe)}) == len(found) + 1 == 7
     assert without_parts(Setting({"weight_decay": 3.0})).keys() == {"λ = 1 throughout"}
     usual = FAMILIES["Muon, let go, small embeddings"]["λ = 5, embeddings of 0.1 with 1 λ"]
     assert "one λ for all parameters" not in without_parts(usual)
@@ -349,7 +350,7 @@ def test_the_whole_page_is_written_from_packed_runs(choice_file: Path, tmp_path:
     for experiment in ("final", *STUDY.experiments):
         own = {name: one for name, one in full.experiment(experiment).items() if name.startswith(places)}
         for name, one in own.items():
-            first = known.setdefault(one.spec, parts.slim(replace(one, made_for=())))
+            first = known.setdefault(one.spec, slim(replace(one, made_for=()), parts.COLUMNS))
             made_for = dict.fromkeys((*first.made_for, Membership("steering", experiment, name)))
             known[one.spec] = replace(first, made_for=tuple(made_for))
     save_records(packed / "all.records.gz", [*known.values()])
@@ -385,14 +386,47 @@ def test_a_part_is_trained_packed_and_chosen_from(tmp_path: Path, monkeypatch: p
     (first, run), *_ = STUDY.runs(quick=True)["tuning"].items()
     short = {**run.to_dict(), "training": {**run.training.to_dict(), "steps": 60}}
     monkeypatch.setitem(STUDY.experiments, "tuning", lambda n, precision: {first: type(run).from_dict(short)})
-    monkeypatch.setitem(parts.PARTS, "tuning-muon", ("tuning", lambda cell, arm: True))
-    given = ["tuning-muon", "--out", str(tmp_path), "--device", "cpu", "--precision", "float32"]
+    for name in (name for name, (experiment, _) in parts.PARTS.items() if experiment == "tuning"):
+        monkeypatch.setitem(parts.PARTS, name, ("tuning", lambda cell, arm: True))
+    packed, small = tmp_path / "packed", ["--device", "cpu", "--precision", "float32"]
+    given = ["tuning-muon", "--out", str(packed), "--runs", str(tmp_path / "runs"), *small]
     assert parts.main(given) == 0
-    (only,) = unpack_records(tmp_path / "tuning-muon.records.gz")
+    (only,) = unpack_records(packed / "part-01.records.gz")
     assert set(only.evaluations) == set(parts.COLUMNS)
     assert only.made_for[0].name == first
-    with pytest.raises(InputError, match=r"the tuning runs of .* are not all there: nothing was chosen"):
-        choice.main(["--from", str(tmp_path / "tuning-muon.records.gz"), "--out", str(tmp_path / "chosen.json")])
+    save_records(tmp_path / "others.records.gz", [replace(only, made_for=(Membership("steering", "final", first),))])
+    assert choice.main(["--from", str(tmp_path / "others.records.gz"), "--out", str(tmp_path / "chosen.json")]) == 2
+    assert "1 of 1 tuning runs are not there, of AdamW: nothing was chosen" in capsys.readouterr().err
+    assert not (tmp_path / "chosen.json").exists()
+    assert parts.main(["--list", "--from", str(packed), "--precision", "float32"]) == 1
+    listed = capsys.readouterr().out.splitlines()
+    assert listed[0].endswith("here")
+    assert listed[1].endswith("missing")
+    save_records(packed / "part-02.records.gz", [only], {**read_head(packed / "part-01.records.gz"), "runs": "others"})
+    assert parts.main(["--list", "--from", str(packed), "--precision", "float32"]) == 1
+    assert "2 tuning-plain-1" in (line := capsys.readouterr().out.splitlines()[1])
+    assert line.endswith("made by another plan than this version's")
+    save_records(packed / "part-02.records.gz", [only], read_head(packed / "part-01.records.gz") | {"part": 2})
+    save_records(
+        packed / "part-03.records.gz",
+        [only],
+        read_head(packed / "part-01.records.gz") | {"part": 3, "commit": "another"},
+    )
+    save_records(packed / "part-11.records.gz", [only], {"commit": "of the choice"})
+    assert parts.main(["--list", "--from", str(packed), "--precision", "float32"]) == 1
+    listed = capsys.readouterr().out.splitlines()
+    assert [listed[i].endswith("here") for i in range(4)] == [True, True, False, False]
+    assert "from commit another, the others are from" in listed[2]
+    assert listed[10].endswith("made by another plan than this version's")
     assert parts.main(["tuning-moun", "--out", str(tmp_path), "--device", "cpu"]) == 2
     assert "did you mean 'tuning-muon'" in capsys.readouterr().err
     assert parts.main(["--list"]) == 0
+
+
+def test_what_is_let_go_at_generalisation_with_muon_is_eased_and_the_ablation_is_without() -> None:
+    for family in ("Muon, let go", "Muon, let go, small embeddings"):
+        for setting in FAMILIES[family].values():
+            without = without_parts(setting)["never eased"]
+            assert (setting.release.patience, without.release.patience) == (1000, 0)
+            assert replace(without, release=setting.release) == setting
+    assert "never eased" not in without_parts(FAMILIES["AdamW, let go"]["λ = 5, at generalisation"])

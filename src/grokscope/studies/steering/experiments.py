@@ -180,7 +180,7 @@ def without_parts(recipe: Setting) -> dict[str, Setting]:
     """The recipe without each of its parts.
 
     >>> [*without_parts(FAMILIES["Muon, let go"]["λ = 5, η = 0.02"])]
-    ['with AdamW in place of Muon', 'never let go', 'λ = 1 throughout']
+    ['with AdamW in place of Muon', 'never let go', 'never eased', 'λ = 1 throughout']
     """
     found: dict[str, Setting] = {}
     if recipe.training.get("optimizer") == "muon":
@@ -188,6 +188,8 @@ def without_parts(recipe: Setting) -> dict[str, Setting]:
         found["with AdamW in place of Muon"] = replace(recipe, training=adamw | {"optimizer": "adamw"})
     if recipe.release is not None:
         found[NEVER_LET_GO] = replace(recipe, release=None)
+    if recipe.release is not None and recipe.release.patience:
+        found["never eased"] = replace(recipe, release=replace(recipe.release, patience=0))
     found["λ = 1 throughout"] = replace(recipe, training={**recipe.training, "weight_decay": 1.0}, release=None)
     if recipe.initialization:
         found["usual initial weights"] = replace(recipe, initialization={})
