@@ -14,6 +14,7 @@ from grokscope.runs.packing import read_head
 from grokscope.specs import Plan, RunSpec
 from grokscope.studies.run_set import Precision
 from grokscope.studies.study import Study
+from grokscope.tasks import named_task
 
 __all__ = ["SPEEDS", "Part", "missing_parts", "part_file", "parts_of", "stack_speed"]
 
@@ -80,7 +81,7 @@ def parts_of(
     (1, True)
     """
     cut = [
-        (title, plan.select(runs), seconds)
+        (title, _readable(plan.select(runs)), seconds)
         for title, plan, speed in _plans(study, precision, device, out, n_seeds)
         for runs, seconds in _cut(plan, speed)
     ]
@@ -155,6 +156,16 @@ def _plans(
     if not study.run_sets:
         plan = study.plan(study.experiments, out, n_seeds=n_seeds, precision=precision, device=device)
         yield "all runs", plan, 1.0
+
+
+def _readable(plan: Plan) -> Plan:
+    """The plan of a part without measures in a basis that none of its runs has, as those of a study of many tasks."""
+    bases = {"", "sum", *(basis for task in {spec.task for spec in plan.runs} for basis in named_task(task).bases)}
+    kept = {
+        kind: tuple(reading for reading in getattr(plan, kind) if reading.partition("@")[2] in bases)
+        for kind in ("measures", "milestones")
+    }
+    return replace(plan, **kept)
 
 
 def _cut(plan: Plan, speed: float) -> Iterator[tuple[list[RunSpec], float]]:
