@@ -40,7 +40,7 @@ RENDERINGS = {"csv": csv_of, "md": markdown_of, "tex": latex_of}
 
 @pytest.fixture(
     scope="module",
-    params=[name for name in study_names() if name not in WITHOUT_RUNS and any((RESULTS / name).glob("*.records.gz"))],
+    params=[name for name in study_names() if (RESULTS / name / "provenance.json").exists()],
 )
 def study(request: pytest.FixtureRequest) -> Study:
     return find_study(request.param)
@@ -188,6 +188,11 @@ def test_what_the_readme_and_the_pages_say_follows_too(script: ModuleType) -> No
         assert block in text, page.name
         assert script.placed(text, name, block) == text
     assert script.repetition_page(PAPER) == script.REPETITION.read_text()
+
+
+def test_every_stored_run_is_listed_in_the_order_of_its_study(script: ModuleType) -> None:
+    evidences = {name: read_evidence(find_study(name), RESULTS / name) for name in script.with_results()}
+    assert script.MEMBERSHIPS.read_text() == script.memberships_file(evidences)
 
 
 def test_the_verdicts_that_list_prints_are_those_of_the_stored_claims(script: ModuleType) -> None:
