@@ -64,11 +64,11 @@ def test_what_has_finished_is_packed_when_time_is_up_and_the_rest_continues(
 def test_a_limit_interrupts_as_ctrl_c_does() -> None:
     from time import sleep
 
-    with pytest.raises(KeyboardInterrupt), part_run._Alarm(0.1):
+    with pytest.raises(KeyboardInterrupt), part_run.Alarm(0.1):
         sleep(20)
-    with part_run._Alarm(1000.0):
+    with part_run.Alarm(1000.0):
         pass
-    with part_run._Alarm(None):
+    with part_run.Alarm(None):
         pass
 
 

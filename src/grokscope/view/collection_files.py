@@ -206,8 +206,10 @@ def _long(arrow: Any, parts: Sequence[tuple[RunRecord, Mapping[str, Sequence[int
 
 
 def _varied(table: Any) -> list[str]:
-    """Columns of measured numbers that hardly repeat: stored without a dictionary and with their bytes apart, a third
-    smaller; what repeats, as shares of a thousand pairs do, is smaller with a dictionary."""
+    """Columns of measured numbers that hardly repeat: without a dictionary and with their bytes apart, a third smaller.
+
+    What repeats, as shares of some thousand pairs do, is smaller with a dictionary.
+    """
     return [
         name
         for name in table.column_names
