@@ -10,6 +10,7 @@ from typing import Any
 
 from grokscope.errors import InputError, plural
 from grokscope.jobs.stacks import count_generations, stack_key
+from grokscope.measures.catalogue import lacking_needs, measure_named
 from grokscope.runs.packing import read_head
 from grokscope.specs import Plan, RunSpec
 from grokscope.studies.run_set import Precision
@@ -223,8 +224,15 @@ def _at_checkpoints(spec: RunSpec, plan: Plan) -> float:
         return 0.0
     begins = spec.fork.step if spec.fork else 0
     points = sum(step >= begins for step in spec.checkpoints.steps(spec.training.steps))
-    at_each = bool(plan.measures) + bool(plan.afterwards)
-    return points * MEASURED * at_each + MILESTONE * bool(plan.milestones)
+    at_each = _share_of(spec, plan.measures) + bool(plan.afterwards)
+    return points * MEASURED * at_each + MILESTONE * _share_of(spec, plan.milestones)
+
+
+def _share_of(spec: RunSpec, readings: Sequence[str]) -> float:
+    """The share of measures that a run's task has what is needed for: a random table has no basis, for example."""
+    lacks = lacking_needs(named_task(spec.task))
+    taken = [not measure_named(reading.partition("@")[0]).needs & lacks for reading in readings]
+    return sum(taken) / max(1, len(taken))
 
 
 def _families(plan: Plan) -> list[list[RunSpec]]:
