@@ -239,7 +239,7 @@ def memberships_file(evidences: Mapping[str, Evidence]) -> str:
 
 
 def parts_file(study: str) -> str:
-    """What each part of a study's records says of itself: commit, device, steps, seconds, forks held against parents."""
+    """What each part of a study's records says of itself: commit, steps, seconds, forks held against parents."""
     heads = [read_head(path) for path in sorted((RESULTS / study).glob("part-*.records.gz"))]
     total = {name: round(sum(head[name] for head in heads), 1) for name in ("finished", "run_steps", "seconds")}
     return json.dumps({"parts": heads, "all": total}, indent=1, ensure_ascii=False) + "\n" if heads else ""

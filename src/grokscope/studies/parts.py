@@ -162,11 +162,11 @@ def _plans(
 def _readable(plan: Plan) -> Plan:
     """The plan of a part without measures in a basis that none of its runs has, as those of a study of many tasks."""
     bases = {"", "sum", *(basis for task in {spec.task for spec in plan.runs} for basis in named_task(task).bases)}
-    kept = {
-        kind: tuple(reading for reading in getattr(plan, kind) if reading.partition("@")[2] in bases)
-        for kind in ("measures", "milestones")
-    }
-    return replace(plan, **kept)
+    measures, milestones = (
+        tuple(reading for reading in readings if reading.partition("@")[2] in bases)
+        for readings in (plan.measures, plan.milestones)
+    )
+    return replace(plan, measures=measures, milestones=milestones)
 
 
 def _cut(plan: Plan, speed: float) -> Iterator[tuple[list[RunSpec], float]]:
