@@ -210,6 +210,7 @@ def test_the_parts_of_a_study_are_summed_up(
 ) -> None:
     monkeypatch.setattr(script, "RESULTS", tmp_path)
     assert script.parts_file("mine") == ""
+    (tmp_path / "mine").mkdir()
     for part, seconds in ((1, 280.4), (2, 301.3)):
         head = {"part": part, "finished": 3, "run_steps": 600, "seconds": seconds, "commit": "aaaa"}
         save_records(tmp_path / "mine" / f"part-0{part}.records.gz", [], head)

@@ -8,9 +8,10 @@ from math import log2
 from pathlib import Path
 from typing import Any
 
+from grokscope.activations import lacking_needs
 from grokscope.errors import InputError, plural
 from grokscope.jobs.stacks import count_generations, stack_key
-from grokscope.measures.catalogue import lacking_needs, measure_named
+from grokscope.measures.catalogue import measure_named
 from grokscope.runs.packing import read_head
 from grokscope.specs import Plan, RunSpec
 from grokscope.studies.run_set import Precision

@@ -4,8 +4,9 @@ from collections import Counter
 
 import pytest
 
+from grokscope.activations import lacking_needs
 from grokscope.jobs.preparation import reject_impossible
-from grokscope.measures.catalogue import lacking_needs, measure_named
+from grokscope.measures.catalogue import measure_named
 from grokscope.runs import Store
 from grokscope.specs import RunSpec
 from grokscope.studies import find_study
