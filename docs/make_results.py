@@ -1,19 +1,23 @@
 """Writes `results/` again from its records, and what README and pages say of it: run it when records were added."""
 
+import csv
+import io
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from grokscope.law import count_foreign_forks
-from grokscope.runs.packing import unpack_records
+from grokscope.runs.packing import read_head, unpack_records
 from grokscope.runs.records import RunRecord
-from grokscope.studies import Evidence, Finding, Study, Verdict, find_study, judge
+from grokscope.studies import Evidence, Finding, Study, Verdict, find_study, judge, study_names
 from grokscope.studies.bakeoff.configurations import CONFIGURATIONS
 from grokscope.studies.bakeoff.notes import describe_logs, describe_winner
 from grokscope.studies.bakeoff.quantities import outcome, tasks_run
+from grokscope.studies.forks_check import check_forks
 from grokscope.studies.page import HOW_JUDGED, SHARED_RUNS, claims_summary, message_line, message_lines
 from grokscope.studies.results import write_results
 from grokscope.studies.sources import PACKED, read_evidence, read_records
@@ -27,6 +31,7 @@ PAPER = "synchronization"
 DEMO, QUICK_START = RESULTS / "demo.txt", DOCS / "quick-start.md"
 PAPER_PAGE, BAKEOFF_PAGE = DOCS / "studies" / "synchronization.md", DOCS / "studies" / "bakeoff.md"
 REPETITION = RESULTS / PAPER / "repetition.md"
+MEMBERSHIPS = RESULTS / "memberships.csv"  # every stored run with its place in a study
 Row = Mapping[str, Any]
 FIGURES = {
     "fig-exloss": "Leads over the addition configurations",
@@ -45,8 +50,8 @@ def findings_block(message: Sequence[Row], claims: Sequence[Row], provenance: Ro
         *(message_line(row, page) for row in message if row["headline"]),
         "",
         f"{_verdicts(claims)} [All results]({page}) have every sentence, claim, table and figure, "
-        f"[the study](docs/studies/{PAPER}.md) how to read them, and [rerunning]({REPETITION.relative_to(ROOT)}) which "
-        "verdicts change when the same runs are trained again.",
+        f"[the study](docs/studies/{PAPER}.md) how to read them, and [rerunning]({REPETITION.relative_to(ROOT)}) what "
+        "changes when the same runs are trained again.",
         "",
         *(f"![{title}](results/{PAPER}/figures/{name}.svg)" for name, title in FIGURES.items()),
         "",
@@ -101,6 +106,8 @@ def repetition_page(study: Study) -> str:
     again = sum(count > 1 for count in trained.values())
     places = {record.outcome.provenance["device"] for records in files for record in records}
     newest = read_records(RESULTS / study.name)
+    if not again:
+        return _never_repeated(newest)
     first = {record.spec.content_hash: record for records in reversed(files) for record in records}
     before, after = (_judge_all(study, some) for some in (first.values(), newest))
     moved = [claim.name for claim in study.claims if _has_moved(before[claim.name].verdict, after[claim.name].verdict)]
@@ -120,6 +127,22 @@ def repetition_page(study: Study) -> str:
         "| claim | first training | verdict | second training | verdict |",
         "|---|---|---|---|---|",
         *(f"| {' | '.join(row)} |" for row in rows),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _never_repeated(records: Sequence[RunRecord]) -> str:
+    """The page where no run is stored in two trainings: control forks train a part of their parent again."""
+    found = check_forks(records)
+    is_same = 0 < found.controls == found.equal == found.equal_weights
+    lines = [
+        "# What a rerun changes",
+        "",
+        f"None of the {len(records):,} runs is stored in two trainings. Control forks change nothing, and so train the "
+        f"rest of their parent again: of {found.controls}, {found.equal} equal it in every stored evaluation, and "
+        f"{found.equal_weights} end with its weights, by their SHA-256."
+        + (" On one device, with one version, a rerun changes nothing." if is_same else ""),
         "",
     ]
     return "\n".join(lines)
@@ -204,11 +227,37 @@ def verdicts_file() -> str:
     return json.dumps(found, indent=1) + "\n"
 
 
-def main() -> None:
-    """Write everything that follows from the records."""
-    for study in map(find_study, ("bakeoff", PAPER)):
-        folder = RESULTS / study.name
-        write_results(study, read_evidence(study, folder), folder, lambda name: print(f"wrote {name}"))
+def memberships_file(evidences: Mapping[str, Evidence]) -> str:
+    """Every run of every study with results: its content hash, and what the study calls it."""
+    written = io.StringIO()
+    rows = csv.writer(written, lineterminator="\n")
+    rows.writerow(("hash", "study", "experiment", "name"))
+    for study, evidence in evidences.items():
+        for experiment, runs in evidence.records.items():
+            rows.writerows((record.spec.content_hash, study, experiment, name) for name, record in runs.items())
+    return written.getvalue()
+
+
+def parts_file(study: str) -> str:
+    """What each part of a study's records says of itself: commit, steps, seconds, forks held against parents."""
+    heads = [read_head(path) for path in sorted((RESULTS / study).glob("part-*.records.gz"))]
+    total = {name: round(sum(head[name] for head in heads), 1) for name in ("finished", "run_steps", "seconds")}
+    return json.dumps({"parts": heads, "all": total}, indent=1, ensure_ascii=False) + "\n" if heads else ""
+
+
+def with_results(added: Sequence[str] = ()) -> list[str]:
+    """The studies that have results, and those whose records were put there and are not written up yet."""
+    return [name for name in study_names() if name in added or (RESULTS / name / "provenance.json").exists()]
+
+
+def main(added: Sequence[str] = ()) -> None:
+    """Write everything that follows from the records; studies that have no results yet are named."""
+    evidences = {name: read_evidence(find_study(name), RESULTS / name) for name in with_results(added)}
+    for name, evidence in evidences.items():
+        write_results(find_study(name), evidence, RESULTS / name, lambda item: print(f"wrote {item}"))
+        if text := parts_file(name):
+            (RESULTS / name / "parts.json").write_text(text)
+    MEMBERSHIPS.write_text(memberships_file(evidences))
     REPETITION.write_text(repetition_page(find_study(PAPER)))
     VERDICTS.write_text(verdicts_file())
     for page, (name, block) in blocks().items():
@@ -216,4 +265,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

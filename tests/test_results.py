@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 
 from grokscope.model import ReferenceModule, sizes_of
 from grokscope.runs.logs import Columns
+from grokscope.runs.packing import save_records
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
 from grokscope.studies import Evidence, Study, find_study, judge, rules_digest, study_names
@@ -40,7 +41,7 @@ RENDERINGS = {"csv": csv_of, "md": markdown_of, "tex": latex_of}
 
 @pytest.fixture(
     scope="module",
-    params=[name for name in study_names() if name not in WITHOUT_RUNS and any((RESULTS / name).glob("*.records.gz"))],
+    params=[name for name in study_names() if (RESULTS / name / "provenance.json").exists()],
 )
 def study(request: pytest.FixtureRequest) -> Study:
     return find_study(request.param)
@@ -188,6 +189,34 @@ def test_what_the_readme_and_the_pages_say_follows_too(script: ModuleType) -> No
         assert block in text, page.name
         assert script.placed(text, name, block) == text
     assert script.repetition_page(PAPER) == script.REPETITION.read_text()
+
+
+def test_every_stored_run_is_listed_in_the_order_of_its_study(script: ModuleType) -> None:
+    evidences = {name: read_evidence(find_study(name), RESULTS / name) for name in script.with_results()}
+    assert script.MEMBERSHIPS.read_text() == script.memberships_file(evidences)
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_what_the_parts_say_of_themselves_is_stored(name: str, script: ModuleType) -> None:
+    stored = RESULTS / name / "parts.json"
+    if text := script.parts_file(name):
+        assert stored.read_text() == text
+    elif stored.exists():  # of parts that are kept elsewhere
+        assert json.loads(stored.read_text())["all"]["finished"] > 0
+
+
+def test_the_parts_of_a_study_are_summed_up(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script, "RESULTS", tmp_path)
+    assert script.parts_file("mine") == ""
+    (tmp_path / "mine").mkdir()
+    for part, seconds in ((1, 280.4), (2, 301.3)):
+        head = {"part": part, "finished": 3, "run_steps": 600, "seconds": seconds, "commit": "aaaa"}
+        save_records(tmp_path / "mine" / f"part-0{part}.records.gz", [], head)
+    found = json.loads(script.parts_file("mine"))
+    assert [head["part"] for head in found["parts"]] == [1, 2]
+    assert found["all"] == {"finished": 6, "run_steps": 1200, "seconds": 581.7}
 
 
 def test_the_verdicts_that_list_prints_are_those_of_the_stored_claims(script: ModuleType) -> None:

@@ -17,6 +17,7 @@ from grokscope.runs import (
     measure_checkpoints,
 )
 from grokscope.specs import Cadence, RunSpec
+from grokscope.training.state import State
 from recorded_runs import ADD, FORK, MEASURES, MULT, S3, STEPS, folder
 
 
@@ -126,6 +127,13 @@ def test_keeping_forks_stores_the_listed_states_and_nothing_else(recorded: Store
     assert (folder(other, FORK).path / "log.jsonl").read_bytes() == (
         folder(recorded, FORK).path / "log.jsonl"
     ).read_bytes()
+
+
+def test_states_that_are_not_stored_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+    monkeypatch.setattr(State, "row", lambda state, slot: taken.append(slot) or {})
+    run_all([ADD], Store(tmp_path), compiled=False, keep="none")
+    assert not taken
 
 
 def test_keeping_forks_still_continues_after_a_stop(recorded: Store, tmp_path: Path) -> None:

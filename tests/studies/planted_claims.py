@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import nan
 from typing import Any
 
 from paper_runs import evidence as evidence
@@ -136,8 +137,12 @@ def tied_crossings(follows: bool) -> Evidence:
 
 
 def structureless(follows: bool) -> Evidence:
-    one = {name: lambda seed, _: record(spec_of(seed=seed), None, None if follows else 900) for name in STRUCTURELESS}
-    return configurations("structureless", one)
+    """As the plan's runs: FSD is defined nowhere but over the order of the symbols."""
+    courses: dict[str, Any] = {"fsd": nan, "at_control_fsd": after(None if follows else 1000, 0.9, 0.1)}
+    return configurations(
+        "structureless",
+        {name: lambda seed, _, task=name: record(spec_of(task, seed), None, None, **courses) for name in STRUCTURELESS},
+    )
 
 
 STRUCTURELESS = ("latin97", "random97")
@@ -201,9 +206,7 @@ def zeroed(follows: bool) -> Evidence:
         columns = {f"at_drop_{name}_zero": lost for name, lost in drops.items()}
         later = after(7000, 0.9, 0.1) if follows else 0.1
         sync = 2000 if leads else 6000
-        return record(
-            spec_of(task, seed), 4000, sync, at_fsd=after(2000, 0.9, 0.1), **columns, **{"at_fsd@mlp1": later}
-        )
+        return record(spec_of(task, seed), 4000, sync, at_fsd=after(2000, 0.9, 0.1), at_last_fsd=later, **columns)
 
     return base(make, PRIMES)
 

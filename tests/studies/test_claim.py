@@ -137,6 +137,15 @@ def test_the_digest_covers_all_that_decides() -> None:
     assert rules_digest([replace(CLAIM, where="§2")]) == rules_digest([CLAIM])
 
 
+def test_the_digest_covers_how_a_run_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def at(self: RunRecord, step: int, column: str) -> float:
+        return 0.0
+
+    before = rules_digest([CLAIM])
+    monkeypatch.setattr(RunRecord, "at", at)
+    assert rules_digest([CLAIM]) != before
+
+
 def test_rows_have_the_rule_in_words_and_what_was_found() -> None:
     rules = claim_rows([CLAIM])
     assert "verdict" not in rules[0]

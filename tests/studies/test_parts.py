@@ -9,7 +9,7 @@ import small_study
 from grokscope.runs.packing import save_records
 from grokscope.studies import Study, parts
 from grokscope.studies.parts import missing_parts, part_file, parts_of
-from grokscope.studies.run_set import RunSet
+from grokscope.studies.run_set import Precision, Runs, RunSet
 
 STUDY = small_study.STUDY
 
@@ -52,6 +52,23 @@ def test_each_run_set_is_trained_and_measured_in_its_own_way() -> None:
     plain, forked = parts_of(replace(STUDY, run_sets=sets), "float32")
     assert (plain.title, plain.plan.measures, plain.plan.keep, plain.plan.signals) == ("plain", ("fsd",), "none", False)
     assert (forked.title, forked.plan.measures, forked.plan.keep, forked.plan.signals) == ("forked", (), "forks", True)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_part_leaves_out_readings_that_none_of_its_runs_has() -> None:
+    def groups(n: int | None, precision: Precision) -> Runs:
+        return {
+            f"S3_s{seed}": replace(spec, task="S3") for seed, spec in enumerate(small_study.tiny(1, precision).values())
+        }
+
+    def products(n: int | None, precision: Precision) -> Runs:
+        return {name: replace(spec, task="mult_mod5") for name, spec in small_study.tiny(1, precision).items()}
+
+    both = RunSet("both", {"groups": groups, "products": products}, measures=("fsd", "fsd@sum", "fsd@additive"))
+    given = replace(STUDY, experiments=both.experiments, run_sets=(both,))
+    of_groups, of_products = parts_of(given, "float32")
+    assert of_groups.plan.measures == ("fsd", "fsd@sum")
+    assert of_products.plan.measures == both.measures
 
 
 def store(given: Study, folder: Path, **changes: object) -> None:

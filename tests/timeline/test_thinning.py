@@ -12,7 +12,7 @@ from grokscope.runs.records import RunRecord
 from grokscope.timeline import dips_after, first_step, first_step_below, stability, timeline_of
 from grokscope.timeline.thinning import BEGINNING, EVERY, LEVELS, RULE, kept_evaluations
 
-STORED = Path(__file__).parents[2] / "results" / "synchronization" / "h200-2.records.gz"
+STORED = sorted((Path(__file__).parents[2] / "results" / "synchronization").glob("*.records.gz"))[1]
 
 
 def thinned(columns: Columns) -> Columns:

@@ -272,6 +272,8 @@ class TrainingStack:
         """Write the runs' checkpoints."""
         for slot in slots:
             spec, task, step = self.cohort.specs[slot], self.cohort.tasks[slot], self.steps[slot]
+            if not self.folders[slot].would_save(step, self.options.keep, is_stop):
+                continue
             is_fork_point = is_end or step in spec.checkpoints.at or step == spec.training.steps
             tensors = cut(self.state.row(slot), self.cohort.layout, sizes_of(task))
             self.folders[slot].save(step, tensors, self.options.keep, is_fork_point, is_stop)

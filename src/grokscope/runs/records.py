@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from grokscope.tasks import Task
     from grokscope.timeline import Timeline
 
-__all__ = ["DAMAGED", "RunRecord", "has_basis", "is_group", "known_task", "merge_records", "unite"]
+__all__ = ["DAMAGED", "RunRecord", "has_basis", "is_group", "known_task", "merge_records", "thinned", "unite"]
 
 
 DAMAGED = "damaged"  # stands for the outcome of a run of which no record can be made
@@ -71,7 +71,7 @@ class RunRecord:
 
     def seen_every(self, steps: int) -> "RunRecord":
         """The run as somebody sees it who evaluates only so often, and at its start."""
-        return _thinned(self, steps)
+        return thinned(self, steps)
 
     def at(self, step: int, column: str) -> float:
         """A column's value at a step; NaN if there was no evaluation."""
@@ -161,7 +161,8 @@ class RunRecord:
 
 
 @lru_cache(maxsize=8192)  # every table and claim asks for the same
-def _thinned(record: RunRecord, steps: int) -> RunRecord:
+def thinned(record: RunRecord, steps: int) -> RunRecord:
+    """The run without the evaluations between multiples of these steps, but for its first."""
     first = min(record.evaluations["step"], default=0)
     rows = [row for row, step in enumerate(record.evaluations["step"]) if step % steps == 0 or step == first]
     seen = {name: [values[row] for row in rows] for name, values in record.evaluations.items()}

@@ -207,6 +207,10 @@ class RunFolder:
         found = {int(match[2]): self.path / match[0] for match in matches if kind in (match[1], "weights")}
         return dict(sorted(found.items()))
 
+    def would_save(self, step: int, keep: Keep, is_stop: bool = False) -> bool:
+        """Whether anything of this step is stored; else its tensors need not be read from the device."""
+        return keep != "none" and (keep != "forks" or is_stop or step in self.spec.checkpoints.at)
+
     def save(
         self, step: int, tensors: "dict[str, Tensor]", keep: Keep, is_fork_point: bool, is_stop: bool = False
     ) -> None:
@@ -216,9 +220,9 @@ class RunFolder:
         `state` keeps full states at the cadence; `forks` keeps them at the steps that the cadence lists, and to
         continue after a stop; `none` stores nothing.
         """
-        is_listed = step in self.spec.checkpoints.at
-        if keep == "none" or (keep == "forks" and not (is_listed or is_stop)):
+        if not self.would_save(step, keep, is_stop):
             return
+        is_listed = step in self.spec.checkpoints.at
         from grokscope.training.checkpoint import save_tensors
 
         self._flush_log()

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from grokscope.errors import did_you_mean, shown
+from grokscope.runs import records as record_module
 from grokscope.stats import Estimate
 from grokscope.studies import estimand as estimand_module
 from grokscope.studies import reduction, resampling
@@ -22,11 +23,13 @@ from grokscope.studies.evidence import Evidence
 from grokscope.studies.quantity import Quantity
 from grokscope.studies.resampling import effects_of, part_numbers, support_of
 from grokscope.studies.rule import ENOUGH, Condition, Rule, Verdict
-from grokscope.studies.selection import configuration
+from grokscope.studies.selection import Selection, configuration
 
 __all__ = ["Claim", "Contradiction", "Finding", "Template", "claim_rows", "format_part", "judge", "rules_digest"]
 
 JUDGING = (rule_module, reduction, resampling, estimand_module)  # the code that judges every claim alike
+# The methods by which all code reads a run: what is reached as a method is not in the digest of a function.
+READING = ("seen_every", "at", "at_checkpoints", "first_checkpoint", "with_fsd", "timeline_by", "_events_columns")
 FEWEST = 2  # units in every stratum without which nothing is said
 FIRM = 0.95  # of bootstraps over units in which the verdict must be the same
 FIRM_FROM = 32  # units in every stratum: with 16, verdicts that no bootstrap changed were changed by a rerun
@@ -255,12 +258,14 @@ def _format_effects(effects: Mapping[str, Estimate], spec: str) -> str:
 def rules_digest(claims: Iterable[Claim]) -> str:
     """SHA-256 over all that decides the verdicts: who knows it knows that no rule was changed after a result.
 
-    It covers the claims as data, the code that reads the runs, and the code that draws, reduces and judges.
+    It covers the claims as data, the code that selects and reads the runs, and the code that draws, reduces and judges.
 
     >>> len(rules_digest([]))
     64
     """
-    code = [inspect.getsource(module) for module in JUDGING]
+    functions = (judge, _judge_quantity, _missing, Selection, record_module.thinned)
+    methods = (getattr(record_module.RunRecord, name) for name in READING)
+    code = [inspect.getsource(inspect.unwrap(part)) for part in (*JUDGING, *functions, *methods)]
     data = {"claims": [claim.data for claim in claims], "code": code, "fewest": FEWEST, "firm": [FIRM, FIRM_FROM]}
     return sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 

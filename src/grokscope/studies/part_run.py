@@ -31,7 +31,8 @@ __all__ = ["Alarm", "main", "pack_part", "read_part", "slim", "write_part"]
 
 EVERY = 20.0  # seconds between lines that say how far it is
 WORKERS = 2  # on an accelerator: stacks of 512 runs, and what is measured of them, fit twice into an H200's memory
-LAST = 20.0  # seconds that packing may take, of a limit
+LAST = 60.0  # seconds of a limit in which some hundred runs store their states, and all is packed
+SOON = 20.0  # seconds of a limit in which what is there is packed
 
 
 def write_part(path: Path, about: Mapping[str, Any], plan: Plan) -> None:
@@ -113,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         about, plan = read_part(chosen.spec)
-        with Alarm(chosen.limit):
+        with Alarm(chosen.limit, LAST):
             workers = chosen.workers or (None if plan.device == "cpu" else WORKERS)
             is_finished = run_locally(plan, _progress_of(plan), workers)
         found = pack_part(about, plan, chosen.out, time.monotonic() - started)
@@ -128,8 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 class Alarm:
     """Interrupts this process as Ctrl-C does, some time before a limit."""
 
-    def __init__(self, limit: float | None) -> None:
-        seconds = None if limit is None else max(0.1, limit - LAST)
+    def __init__(self, limit: float | None, before: float = SOON) -> None:
+        seconds = None if limit is None else max(0.1, limit - before)
         self.timer = None if seconds is None else threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
 
     def __enter__(self) -> None:

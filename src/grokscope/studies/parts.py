@@ -8,12 +8,15 @@ from math import log2
 from pathlib import Path
 from typing import Any
 
+from grokscope.activations import lacking_needs
 from grokscope.errors import InputError, plural
 from grokscope.jobs.stacks import count_generations, stack_key
+from grokscope.measures.catalogue import measure_named
 from grokscope.runs.packing import read_head
 from grokscope.specs import Plan, RunSpec
 from grokscope.studies.run_set import Precision
 from grokscope.studies.study import Study
+from grokscope.tasks import named_task
 
 __all__ = ["SPEEDS", "Part", "missing_parts", "part_file", "parts_of", "stack_speed"]
 
@@ -80,7 +83,7 @@ def parts_of(
     (1, True)
     """
     cut = [
-        (title, plan.select(runs), seconds)
+        (title, _readable(plan.select(runs)), seconds)
         for title, plan, speed in _plans(study, precision, device, out, n_seeds)
         for runs, seconds in _cut(plan, speed)
     ]
@@ -157,6 +160,16 @@ def _plans(
         yield "all runs", plan, 1.0
 
 
+def _readable(plan: Plan) -> Plan:
+    """The plan of a part without measures in a basis that none of its runs has, as those of a study of many tasks."""
+    bases = {"", "sum", *(basis for task in {spec.task for spec in plan.runs} for basis in named_task(task).bases)}
+    measures, milestones = (
+        tuple(reading for reading in readings if reading.partition("@")[2] in bases)
+        for readings in (plan.measures, plan.milestones)
+    )
+    return replace(plan, measures=measures, milestones=milestones)
+
+
 def _cut(plan: Plan, speed: float) -> Iterator[tuple[list[RunSpec], float]]:
     """Whole families, in order, until a part is full; a family that alone is longer is a part alone."""
     part, load, generations = list[RunSpec](), _Load(plan, speed), count_generations(plan.runs)
@@ -212,8 +225,15 @@ def _at_checkpoints(spec: RunSpec, plan: Plan) -> float:
         return 0.0
     begins = spec.fork.step if spec.fork else 0
     points = sum(step >= begins for step in spec.checkpoints.steps(spec.training.steps))
-    at_each = bool(plan.measures) + bool(plan.afterwards)
-    return points * MEASURED * at_each + MILESTONE * bool(plan.milestones)
+    at_each = _share_of(spec, plan.measures) + bool(plan.afterwards)
+    return points * MEASURED * at_each + MILESTONE * _share_of(spec, plan.milestones)
+
+
+def _share_of(spec: RunSpec, readings: Sequence[str]) -> float:
+    """The share of measures that a run's task has what is needed for: a random table has no basis, for example."""
+    lacks = lacking_needs(named_task(spec.task))
+    taken = [not measure_named(reading.partition("@")[0]).needs & lacks for reading in readings]
+    return sum(taken) / max(1, len(taken))
 
 
 def _families(plan: Plan) -> list[list[RunSpec]]:

@@ -4,14 +4,18 @@ from collections import Counter
 
 import pytest
 
+from grokscope.activations import lacking_needs
 from grokscope.jobs.preparation import reject_impossible
+from grokscope.measures.catalogue import measure_named
 from grokscope.runs import Store
 from grokscope.specs import RunSpec
 from grokscope.studies import find_study
 from grokscope.studies.parts import Part, parts_of
+from grokscope.studies.run_set import RunSet
 from grokscope.studies.selection import configuration
-from grokscope.studies.synchronization.edition import LESS, NEW, RUN_SETS, SEEDS, norm_holds
+from grokscope.studies.synchronization.edition import FORKED, LESS, NEW, RUN_SETS, SEEDS, norm_holds
 from grokscope.studies.synchronization.experiments import EXPERIMENTS
+from grokscope.tasks import named_task
 
 STUDY = find_study("synchronization")
 RUNS = {name: experiment(None, "tf32") for one in RUN_SETS for name, experiment in one.experiments.items()}
@@ -49,6 +53,29 @@ def test_what_the_first_edition_has_keeps_its_names(experiment: str) -> None:
     gone = {"threshold": {"frozen_x1", "frozen_x3", "matched_x1", "matched_x3"}}  # arms that cannot fail
     gone |= {"negatives": {"weak_decay", "little_data"}, "accelerator": {"random_x10", "restored_x10"}}
     assert {configuration(name) for name in RUNS[experiment]} == first - gone.get(experiment, set())
+
+
+def test_every_column_that_a_claim_names_is_measured() -> None:
+    def columns(one: RunSet) -> set[str]:
+        return {
+            f"{column}{reading.removeprefix(reading.partition('@')[0])}"
+            for reading in (*one.measures, *one.milestones)
+            for column in measure_named(reading.partition("@")[0]).columns
+        }
+
+    measured = set[str]().union(*map(columns, RUN_SETS))
+    named = {claim.name: claim.estimand.options.get("column") for claim in STUDY.claims}
+    wanted = {name: column for name, column in named.items() if column}
+    assert {"block-1-after-block-0", "no-false-alarms-without-structure"} <= wanted.keys()
+    assert not {name: column for name, column in wanted.items() if column not in measured}
+
+
+def test_tables_without_a_basis_are_measured_over_the_order_of_their_symbols() -> None:
+    tasks = {spec.task for spec in RUNS["structureless"].values()}
+    assert not any(named_task(task).bases for task in tasks)
+    assert not any(measure_named("control").needs & lacking_needs(named_task(task)) for task in tasks)
+    assert "structureless" in FORKED.measured
+    assert "control" in FORKED.measures
 
 
 def test_what_is_new_is_known_to_claims() -> None:

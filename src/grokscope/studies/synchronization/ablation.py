@@ -256,7 +256,7 @@ CLAIMS = (
             {"later": total("later"), "share": mean("later")},
             "{later:.0f} of {n:.0f}",
             ("share", ".0%"),
-            options={"column": "fsd@mlp1", "at_least": 0.80},
+            options={"column": "last_fsd", "at_least": 0.80},
         ),
         Rule(rule.more_than(1, "later", operator="=")),
         "tab-ablation",

@@ -274,7 +274,7 @@ FORKED = RunSet(
     ),
     milestones=("removal", "logits", "fourier_kan", "ablation"),
     # Of all others nothing is asked that their logs do not tell.
-    measured=("base", "symmetric", "multiplication", "negatives"),
+    measured=("base", "symmetric", "multiplication", "negatives", "structureless"),
     plan_options={"signals": True},
 )
 READ = RunSet(

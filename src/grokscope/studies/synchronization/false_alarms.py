@@ -208,7 +208,7 @@ def _warning(table: Table, row: Row) -> str:
     return f"{str(row[0].ours).partition(', at most')[0]} {warned}, median lead {steps}"
 
 
-def _alarms(name: str, configurations: tuple[str, ...], experiment: str) -> Estimand:
+def _alarms(name: str, configurations: tuple[str, ...], experiment: str, **options: object) -> Estimand:
     return Estimand(
         name,
         every_run(*configurations, experiment=experiment),
@@ -220,6 +220,7 @@ def _alarms(name: str, configurations: tuple[str, ...], experiment: str) -> Esti
         },
         "{crosses:.0f} of {did not grok:.0f}",
         ("share", ".0%"),
+        options=options,
     )
 
 
@@ -236,11 +237,12 @@ CLAIMS = (
     ),
     Claim(
         "no-false-alarms-without-structure",
-        "FSD crosses its threshold in at most 5 % of the runs on a random table or a random Latin square, where "
-        "nothing can be found.",
+        "FSD, read over the order of the symbols every 500 steps, crosses its threshold in at most 5 % of the runs on "
+        "a random table or a random Latin square, where nothing can be found.",
         "Abstract, §5.2: FSD predicts grokking; tested here",
         "not tested",
-        _alarms("crossings without structure", ("latin97", "random97"), "structureless"),
+        # These tables have no basis of their own; of an addition this column is FSD itself.
+        _alarms("crossings without structure", ("latin97", "random97"), "structureless", column="control_fsd"),
         Rule.of_many(rule.at_most(0.05, "share")),
         "sup-false-alarms",
         "new",
