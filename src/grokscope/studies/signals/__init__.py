@@ -8,9 +8,18 @@ from grokscope.studies.signals.message import MESSAGE
 
 __all__ = ["STUDY"]
 
+PAPERS = {
+    "2301.05217": "Nanda et al. 2023, progress measures",
+    "2302.03025": "Chughtai et al. 2023, irreps of groups",
+    "2604.13123": "Khanh et al. 2026, spectral entropy",
+    "2602.16746": "Xu 2026, commutators",
+    "2603.28964": "Xu 2026, update spectra",
+}
+
 STUDY = Study(
     name="signals",
     title="Which signal comes first: published signs of grokking on the same runs",
+    papers=PAPERS,
     experiments=EXPERIMENTS,
     quick=quick_runs,
     message=MESSAGE,
