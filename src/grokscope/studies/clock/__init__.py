@@ -9,10 +9,10 @@ from grokscope.studies.run_set import RunSet
 __all__ = ["STUDY"]
 
 PAPERS = {
-    "2606.13753": "Khanh et al. 2026, the weight norm sets the timescale",
-    "2606.18465": "Khanh 2026, what the weight norm controls",
-    "2605.18845": "Khanh et al. 2026, first-passage prediction",
-    "2603.13331": "Khanh et al. 2026, the norm-separation delay law",
+    "2606.13753": "Truong et al. 2026, the weight norm sets the timescale",
+    "2606.18465": "Truong 2026, what the weight norm controls",
+    "2605.18845": "Truong et al. 2026, first-passage prediction",
+    "2603.13331": "Truong et al. 2026, the norm-separation delay law",
 }
 
 OPTIONS = {"stop_after_grokking": 500, "keep": "forks", "signals": True}

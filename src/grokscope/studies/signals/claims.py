@@ -5,6 +5,7 @@ What was not available in public sources, and what is assumed instead, stands wi
 
 from grokscope.studies import Claim, Estimand, Rule, Selection, Stratum, rule
 from grokscope.studies.reduction import Reduction, greatest, least, mean, mean_low, median, total
+from grokscope.studies.signals.catalogue import ONE_LAYER
 from grokscope.studies.signals.experiments import CELLS, FAMILIES, family_of
 from grokscope.studies.signals.quantities import best_early, more_than_loss
 from grokscope.studies.signals.readings import read_alarm, read_circuit, read_growth
@@ -234,8 +235,10 @@ def _no_false_alarms(signal: str, what: str, source: str) -> Claim:
 
 
 def _has_threshold(signal: str, cell: str) -> bool:
-    """Whether a signal has a threshold in a cell: entropy has none beside S5, and an MLP has no attention."""
-    if signal in ("entropy", "residual-entropy"):
+    """Whether a signal is read in a cell, and has a threshold there: entropy has none on S5, an MLP no attention."""
+    if signal == "entropy":
+        return cell in ONE_LAYER
+    if signal == "residual-entropy":
         return family_of(cell) != "S5"
     return signal != "gap" or CELLS[cell].architecture.kind == "transformer"
 
