@@ -27,14 +27,12 @@ def print_studies(as_json: bool) -> None:
         print(f"{row['study']}: {row['title']}")
         print(f"  papers    {'; '.join(papers) or 'none'}")
         print(f"  verdicts  {_describe_verdicts(row)}")
-        time = duration(60 * row["gpu_minutes"])
-        print(
-            f"  cost      {plural(row['runs'], 'run')}, {row['run_steps']:,} run-steps, about {time} in parts on one H200"
-        )
+        time = f"about {duration(60 * row['gpu_minutes'])} in parts on one H200"
+        print(f"  cost      {plural(row['runs'], 'run')}, {row['run_steps']:,} run-steps, {time}")
 
 
 def _row(study: Study) -> dict[str, Any]:
-    """A study in columns; the verdicts are null where no runs are stored. The time is that of its parts, with measures."""
+    """A study in columns; the verdicts are null where no runs are stored. The time is that of its parts."""
     plan = study.plan(study.experiments, "runs", precision="tf32", device="cuda")
     return {
         "study": study.name,

@@ -104,7 +104,7 @@ MESSAGE = (
                 None,
                 "With the norm frozen at memorisation {frozen-both|share:.0%} of the runs of attention with LayerNorms "
                 f"and {{frozen-mlp|share:.0%}} of the MLP's grok within {STOPPED['mlp']:,} steps; without decay "
-                "{nodecay-both|share:.0%} and {nodecay-mlp|share:.0%}.",
+                "{nodecay-both|share:.0%} and {nodecay-mlp|share:.0%} (n = {frozen-mlp|n} of each).",
             ),
         ),
     ),
