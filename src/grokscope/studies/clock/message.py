@@ -110,22 +110,22 @@ MESSAGE = (
     ),
     *(
         Sentence(
-            "What holds",
+            "What acts",
             (f"passage-over-clock-{model}",),
             (
                 (
                     above(0, f"passage-over-clock-{model}|least gain"),
-                    "The norm at memorisation tells when: out of its cell first passage of the norm is wrong by "
+                    f"In {words} the norm at memorisation tells when: out of its cell first passage is wrong by "
                     f"{{passage-over-clock-{model}|first passage:.0%}}, the same law without the norm by "
                     f"{{passage-over-clock-{model}|ηλt since memorisation:.0%}}, T = C/(ηλ) by "
                     f"{{passage-over-clock-{model}|ηλt:.0%}} and T = C/λ by "
-                    f"{{passage-over-clock-{model}|λt:.0%}}: {words}.",
+                    f"{{passage-over-clock-{model}|λt:.0%}}.",
                 ),
                 (
                     None,
-                    "The norm at memorisation does not tell when: out of its cell first passage of the norm is wrong "
+                    f"In {words} the norm at memorisation does not tell when: out of its cell first passage is wrong "
                     f"by {{passage-over-clock-{model}|first passage:.0%}}, the same law without the norm by "
-                    f"{{passage-over-clock-{model}|ηλt since memorisation:.0%}}: {words}.",
+                    f"{{passage-over-clock-{model}|ηλt since memorisation:.0%}}.",
                 ),
             ),
         )
