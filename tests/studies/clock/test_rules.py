@@ -263,6 +263,9 @@ def test_every_outcome_of_the_layer_norms_has_its_sentence_and_its_picture(said:
     figure = next(item for item in STUDY.figures if item.name == "fig-doses").build(found)
     assert isinstance(figure, Figure)
     assert len(figure.panels) == len(MODELS)
+    assert len({panel.y_range for panel in figure.panels}) == 1, "or what is steep would look like what is flat"
+    slow = {panel.title for panel in figure.panels if panel.series[0].texts[-2].startswith("> ")}
+    assert (MODELS["none"].title in slow) == (slopes["none"] > 10)
 
 
 @pytest.mark.parametrize(
