@@ -47,9 +47,9 @@ def _points(evidence: Evidence, model: str, across: str, is_tempered: bool) -> S
     if not rows:
         return None
     rows.sort()
-    x, y, low, high, texts = zip(*rows, strict=True)
+    x, y, lows, highs, texts = zip(*rows, strict=True)
     title, key = MODELS[model].title, outcome(model, dose(1.0)).key
-    return Series(title, "points", ROLES[model], "seeds", x, y, low, high, texts, quantity=key)
+    return Series(title, "points", ROLES[model], "seeds", x, y, lows, highs, texts, quantity=key)
 
 
 def _figure(
