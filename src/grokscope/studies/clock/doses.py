@@ -90,8 +90,12 @@ def compare(
 
 
 def dependence(model: str, limit: float | int, drawn: int | None = SEEDS) -> Estimand:
-    """How much later a model groks held at 1.15 than at 0.9 of its norm: exp(0.25 α) under the law."""
-    return compare("grok step at ρ = 1.15 over that at 0.9", model, dose(1.15), dose(0.9), (limit, limit), drawn)
+    """How much longer a model takes to grok, from the fork on, held at 1.15 than at 0.9 of its norm.
+
+    Under the law exp(0.25 α) at least: the steps before the fork, which all share, would hide what is soon over.
+    """
+    what = "delay since the fork at ρ = 1.15 over that at 0.9"
+    return compare(what, model, dose(1.15), dose(0.9), (limit, limit), drawn, "delay")
 
 
 def _derive_variation(parts: Mapping[str, Any]) -> Mapping[str, Any]:

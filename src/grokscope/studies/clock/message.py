@@ -10,10 +10,10 @@ __all__ = ["MESSAGE"]
 NORMS = {"none": "norm-returns", "block": "final-norm-needed", "final": "final-norm-suffices", "both": "norm-removes"}
 RATIOS = {model: f"{{{claim}|ratio:.1f}}" for model, claim in NORMS.items()}
 FOUND = (
-    f"held at 1.15 of the norm at which it groks, attention groks {RATIOS['none']} times as late as held at 0.9 "
-    f"without any LayerNorm, {RATIOS['block']} times with those of its block alone, {RATIOS['final']} times with the "
-    f"final one alone and {RATIOS['both']} times with both (n = {{norm-removes|n}} of each; a least value where most "
-    "runs had not grokked)."
+    f"held at 1.15 of the norm at which it groks, attention takes {RATIOS['none']} times as long from the fork on as "
+    f"held at 0.9 without any LayerNorm, {RATIOS['block']} times with those of its block alone, {RATIOS['final']} times "
+    f"with the final one alone and {RATIOS['both']} times with both (n = {{norm-removes|n}} of each; a least value "
+    "where most runs had not grokked)."
 )
 
 
