@@ -11,8 +11,8 @@ NORMS = {"none": "norm-returns", "block": "final-norm-needed", "final": "final-n
 RATIOS = {model: f"{{{claim}|ratio:.1f}}" for model, claim in NORMS.items()}
 FOUND = (
     f"held at 1.15 of the norm at which it groks, attention takes {RATIOS['none']} times as long from the fork on as "
-    f"held at 0.9 without any LayerNorm, {RATIOS['block']} times with those of its block alone, {RATIOS['final']} times "
-    f"with the final one alone and {RATIOS['both']} times with both (n = {{norm-removes|n}} of each; a least value "
+    f"held at 0.9 without any LayerNorm, {RATIOS['block']} times with those of its block alone, {RATIOS['final']} "
+    f"times with the final one alone and {RATIOS['both']} times with both (n = {{norm-removes|n}} of each; a least value "
     "where most runs had not grokked)."
 )
 
