@@ -12,8 +12,8 @@ RATIOS = {model: f"{{{claim}|ratio:.1f}}" for model, claim in NORMS.items()}
 FOUND = (
     f"held at 1.15 of the norm at which it groks, attention takes {RATIOS['none']} times as long from the fork on as "
     f"held at 0.9 without any LayerNorm, {RATIOS['block']} times with those of its block alone, {RATIOS['final']} "
-    f"times with the final one alone and {RATIOS['both']} times with both (n = {{norm-removes|n}} of each; a least value "
-    "where most runs had not grokked)."
+    f"times with the final one alone and {RATIOS['both']} times with both (n = {{norm-removes|n}} of each; a least "
+    "value where most runs had not grokked)."
 )
 
 
