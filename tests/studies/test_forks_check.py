@@ -38,6 +38,7 @@ OTHERS = {
     "decay": fork(training=replace(SHORT, weight_decay=3.0)),
     "order": replace(fork(), seeds=replace(PARENT.seeds, data_order=9)),
     "held": fork(norm_hold=NormHold(start=8)),
+    "tempered": fork(architecture=replace(PARENT.architecture, temperature=2.0)),  # its losses are others at once
 }
 NEITHER = {"scaled": fork(scale=0.5), "reset": fork(moments="reset")}
 
@@ -55,7 +56,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[RunRecord]:
 
 def test_every_fork_begins_as_its_parent_is_and_controls_stay_equal(records: list[RunRecord]) -> None:
     found = check_forks(records)
-    assert (found.forks, found.begin_equal) == (6, 6)
+    assert (found.forks, found.begin_equal) == (7, 7)
     assert (found.controls, found.equal, found.differing, found.without_parent) == (3, 3, (), ())
     assert found.fingerprints
     assert found.equal_weights == 3
@@ -77,7 +78,7 @@ def test_one_value_that_differs_is_named(column: str, place: int, records: list[
     altered = replace(control, evaluations={**control.evaluations, column: values})
     found = check_forks([altered if one is control else one for one in records])
     assert (found.equal, found.differing) == (2, (control.name,))
-    assert found.begin_equal == (5 if place == 0 else 6)
+    assert found.begin_equal == (6 if place == 0 else 7)
     assert f"1 differ: {control.name}" in str(found)
 
 
@@ -95,7 +96,7 @@ def test_weights_that_differ_at_the_end_are_named_and_missing_digests_count_as_n
 def test_a_fork_without_its_parent_is_named(records: list[RunRecord]) -> None:
     found = check_forks([one for one in records if one.spec.fork is not None])
     assert (found.forks, found.controls) == (0, 0)
-    assert len(found.without_parent) == 8
+    assert len(found.without_parent) == 9
 
 
 def test_a_log_that_ends_early_is_not_equal(records: list[RunRecord]) -> None:

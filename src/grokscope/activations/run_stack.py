@@ -155,7 +155,12 @@ def subject_of(
     layout = layout_of(architecture, padded_sizes(task))
     is_train = np.zeros((len(specs), task.rows), dtype=bool)
     labels = np.empty((len(specs), *task.answers.shape), dtype=task.answers.dtype)
+    known: dict[RunSpec, int] = {}  # the checkpoints of one run have one split
     for i, spec in enumerate(specs):
+        first = known.setdefault(spec, i)
+        if first < i:
+            is_train[i], labels[i] = is_train[first], labels[first]
+            continue
         is_train[i] = split(task, spec.train_fraction, spec.seeds.split).mask
         labels[i] = shuffled_labels(task, spec.seeds.split) if spec.shuffled_labels else task.answers
     called = tuple(names) or tuple(f"run {i}" for i in range(len(specs)))

@@ -85,8 +85,8 @@ def train_part(
     if plan_only is not None:
         write_part(plan_only, part.head, part.plan)
         print(
-            f"wrote part {part.number} of {part.of}, {plural(len(part.plan.runs), 'run')}; train and pack it with: "
-            f"python -m grokscope.studies.part_run --spec {plan_only} --out {part_file(Path(), part.number)}"
+            f"wrote part {part.number} of {part.of}, {plural(len(part.plan.runs), 'run')} on {place}; train and pack "
+            f"it with: python -m grokscope.studies.part_run --spec {plan_only} --out {part_file(Path(), part.number)}"
         )
         return
     mark_folder(out, {"grokscope": __version__, "study": study.name, "precision": arithmetic, "quick": False})

@@ -13,7 +13,7 @@ __all__ = ["ENTRIES", "logit_scale"]
 def logit_scale(subject: Subject) -> Float[Tensor, " runs"]:
     """Mean over all rows of ‖l‖ = √(Σ_c l_c²), the Euclidean norm of the logits, in float64.
 
-    Logits are those that the loss sees, divided by the model's temperature: the effective logit scale of Khanh (2026,
+    Logits are those that the loss sees, divided by the model's temperature: the effective logit scale of Truong (2026,
     arXiv 2606.18465), whose released code takes the same mean. They are not centred, as there.
 
     >>> from grokscope.activations import subject_of
@@ -35,7 +35,7 @@ ENTRIES = {
     "logit_scale": Measure(
         title="Effective scale of the logits",
         formula="mean over rows of ‖l‖ = √(Σ_c l_c²), l the logits divided by the temperature",
-        source="Khanh 2026, arXiv 2606.18465",
+        source="Truong 2026, arXiv 2606.18465",
         cost=FORWARD,
         null="untrained networks: √classes where logits begin with a variance of 1, less where with less",
         undefined=NOT_NUMBERS,

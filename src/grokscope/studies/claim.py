@@ -138,6 +138,8 @@ def judge(claim: Claim, evidence: Evidence) -> Finding:
     if missing := _missing(claim.estimand, sample):
         return Finding(Verdict.NOT_TESTABLE, missing, sample.n)
     shown = claim.rule.shown
+    if undefined := _undefined(claim.estimand, sample, shown):
+        return Finding(Verdict.NOT_TESTABLE, undefined, sample.n)
     support = support_of(claim.estimand, sample, shown)
     fewest = min(map(len, sample.units.values()))
     verdict = claim.rule.judge(support.share.value, fewest, support.share.low)
@@ -204,6 +206,13 @@ def _missing(estimand: Estimand, sample: Sample) -> str:
     if unread := sorted(wanted - read):
         return f"{shown(unread[0])} is read of no run{did_you_mean(unread[0], read) or '.'}"
     return ""
+
+
+def _undefined(estimand: Estimand, sample: Sample, shown: Condition) -> str:
+    """Which number of the rule nobody knows over all units: too few came to what it counts. That refutes nothing."""
+    whole = estimand.compute(sample.values, shown.named_parts)
+    unknown = [part for part in sorted(shown.named_parts) if np.isnan(whole[part])]
+    return f"Over all {estimand.unit}s that are there its {unknown[0]} is not defined." if unknown else ""
 
 
 class Template(Formatter):

@@ -10,8 +10,9 @@ from grokscope.specs import RunSpec
 
 __all__ = ["ForksCheck", "check_forks", "is_control"]
 
-# Of a fork's first evaluation: what the fork itself sets.
+# Of a fork's first evaluation: what the fork itself sets, and what its weights alone say, whatever the temperature.
 OWN_COLUMNS = ("weight_decay",)
+OF_WEIGHTS = ("norm", "fingerprint")
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,8 @@ def _begins_equal(fork: RunRecord, parent: RunRecord) -> bool:
     assert fork.spec.fork is not None
     step = fork.spec.fork.step
     ours, theirs = _row(fork, step), _row(parent, step)
+    if ours is not None and theirs is not None and fork.spec.architecture != parent.spec.architecture:
+        ours, theirs = ({name: row[name] for name in OF_WEIGHTS if name in row} for row in (ours, theirs))
     return ours is not None and theirs is not None and _agree(ours, theirs, without=OWN_COLUMNS)
 
 

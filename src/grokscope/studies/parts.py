@@ -14,7 +14,7 @@ from grokscope.jobs.stacks import count_generations, stack_key
 from grokscope.measures.catalogue import measure_named
 from grokscope.runs.packing import read_head
 from grokscope.specs import Plan, RunSpec
-from grokscope.studies.run_set import Precision
+from grokscope.studies.run_set import Precision, RunSet
 from grokscope.studies.study import Study
 from grokscope.tasks import named_task
 
@@ -26,8 +26,6 @@ SECONDS = 300.0  # that a part is estimated to take: an H200 that is lent for 10
 SPEEDS = {1: 4_315.0, 8: 16_637.0, 64: 24_760.0, 512: 27_028.0}
 RELATIVE = {"tf32": 1.0, "float32": 13_159 / 27_028, "bf16": 39_356 / 27_028, "float64": 0.1}
 TIER_SIGNALS = 5e-4  # of one run at one evaluation: a forward pass over all rows, a guess likewise
-MEASURED = 0.04  # seconds of all measures of one run at one checkpoint, a guess on the safe side
-MILESTONE = 1.0  # seconds of the expensive measures of one run, a guess likewise
 LONG = 30_000  # steps: families with longer runs, and parts of them alone, come last: of all they take the most time
 
 
@@ -84,8 +82,8 @@ def parts_of(
     """
     cut = [
         (title, _readable(plan.select(runs)), seconds)
-        for title, plan, speed in _plans(study, precision, device, out, n_seeds)
-        for runs, seconds in _cut(plan, speed)
+        for title, plan, run_set in _plans(study, precision, device, out, n_seeds)
+        for runs, seconds in _cut(plan, run_set)
     ]
     cut = sorted(cut, key=lambda part: min(spec.training.steps for spec in part[1].runs) > LONG)
     return [
@@ -142,8 +140,8 @@ def _problem(part: Part, head: Mapping[str, Any] | str, commit: object) -> str:
 
 def _plans(
     study: Study, precision: Precision, device: str, out: str, n_seeds: int | None
-) -> Iterator[tuple[str, Plan, float]]:
-    """The plan of each run set, with its speed; a study without any has one, of all its experiments."""
+) -> Iterator[tuple[str, Plan, RunSet]]:
+    """The plan of each run set; a study without any has one, of all its experiments."""
     for one in study.run_sets:
         own = replace(
             study,
@@ -154,10 +152,10 @@ def _plans(
             plan_options=one.plan_options,
         )
         plan = own.plan(one.experiments, out, n_seeds=n_seeds, precision=precision, device=device)
-        yield one.name, plan, one.speed
+        yield one.name, plan, one
     if not study.run_sets:
         plan = study.plan(study.experiments, out, n_seeds=n_seeds, precision=precision, device=device)
-        yield "all runs", plan, 1.0
+        yield "all runs", plan, RunSet("all runs", study.experiments)
 
 
 def _readable(plan: Plan) -> Plan:
@@ -170,14 +168,14 @@ def _readable(plan: Plan) -> Plan:
     return replace(plan, measures=measures, milestones=milestones)
 
 
-def _cut(plan: Plan, speed: float) -> Iterator[tuple[list[RunSpec], float]]:
+def _cut(plan: Plan, run_set: RunSet) -> Iterator[tuple[list[RunSpec], float]]:
     """Whole families, in order, until a part is full; a family that alone is longer is a part alone."""
-    part, load, generations = list[RunSpec](), _Load(plan, speed), count_generations(plan.runs)
+    part, load, generations = list[RunSpec](), _Load(plan, run_set), count_generations(plan.runs)
     for family in _families(plan):
         longer = load.with_runs(family, generations)
         if part and longer.seconds > SECONDS:
             yield part, load.seconds
-            part, longer = [], _Load(plan, speed).with_runs(family, generations)
+            part, longer = [], _Load(plan, run_set).with_runs(family, generations)
         part, load = [*part, *family], longer
     yield part, load.seconds
 
@@ -188,8 +186,8 @@ class _Load:
 
     plan: Plan
     """What the runs are of."""
-    speed: float
-    """Of the run set."""
+    run_set: RunSet
+    """With its speed, and what its measures take."""
     stacks: Mapping[tuple[str, int, Hashable], tuple[int, int]] = field(default_factory=dict)
     """Runs and most steps of those that may share a stack."""
     measured: float = 0.0
@@ -202,7 +200,8 @@ class _Load:
             key = (spec.precision, generations[spec], stack_key(spec))
             count, steps = stacks.get(key, (0, 0))
             stacks[key] = (count + 1, max(steps, _own_steps(spec)))
-        return replace(self, stacks=stacks, measured=self.measured + sum(_measuring(spec, self.plan) for spec in runs))
+        more = sum(_measuring(spec, self.plan, self.run_set) for spec in runs)
+        return replace(self, stacks=stacks, measured=self.measured + more)
 
     @property
     def seconds(self) -> float:
@@ -210,23 +209,23 @@ class _Load:
         training = (
             count * steps / (stack_speed(count) * RELATIVE[key[0]]) for key, (count, steps) in self.stacks.items()
         )
-        return sum(training) / self.speed + self.measured
+        return sum(training) / self.run_set.speed + self.measured
 
 
-def _measuring(spec: RunSpec, plan: Plan) -> float:
+def _measuring(spec: RunSpec, plan: Plan, run_set: RunSet) -> float:
     """Seconds of a run's measures, at its evaluations, its checkpoints and its milestones."""
     signals = TIER_SIGNALS * len(spec.measurements.steps(spec.training.steps)) if plan.tier_signals else 0.0
-    return signals + _at_checkpoints(spec, plan)
+    return signals + _at_checkpoints(spec, plan, run_set)
 
 
-def _at_checkpoints(spec: RunSpec, plan: Plan) -> float:
+def _at_checkpoints(spec: RunSpec, plan: Plan, run_set: RunSet) -> float:
     is_measured = plan.measures or plan.milestones or plan.afterwards
     if not is_measured or (plan.measured and spec.content_hash not in plan.measured):
         return 0.0
     begins = spec.fork.step if spec.fork else 0
     points = sum(step >= begins for step in spec.checkpoints.steps(spec.training.steps))
     at_each = _share_of(spec, plan.measures) + bool(plan.afterwards)
-    return points * MEASURED * at_each + MILESTONE * _share_of(spec, plan.milestones)
+    return points * run_set.checkpoint_seconds * at_each + run_set.milestone_seconds * _share_of(spec, plan.milestones)
 
 
 def _share_of(spec: RunSpec, readings: Sequence[str]) -> float:

@@ -125,7 +125,7 @@ def test_what_is_not_seen_never_speaks_for_the_accelerator() -> None:
         name: record(one.spec, inf) for name, one in as_reported().experiment("grokfast").items() if "/Adam_s" in name
     }
     found = judge(CLAIMS["grokfast-factor"], Evidence({**as_reported().records, "grokfast": never}))
-    assert found.effects["ratio"].value == pytest.approx(45_000 / 950), "a baseline that never groks has its budget"
+    assert found.effects["ratio"].value == pytest.approx(60_000 / 950), "a baseline that never groks has its budget"
     lost = {name: record(one.spec, inf) if "/Grokfast_s" in name else one for name, one in never.items()}
     for name in ("grokfast-factor", "grokfast-beats-decay", "grokfast-beyond-its-decay"):
         finding = judge(CLAIMS[name], Evidence({**as_reported().records, "grokfast": lost}))
@@ -162,7 +162,7 @@ def test_every_arm_can_be_trained_and_differs_from_the_others(name: str) -> None
 def test_it_has_sixteen_seeds_of_each_arm_and_at_most_so_many_run_steps() -> None:
     parts = parts_of(STUDY, "tf32")
     assert [part.title for part in parts] == [*OWN]
-    assert sum(part.steps for part in parts) < 4.6e6
+    assert sum(part.steps for part in parts) < 5e6
     runs = {name: spec for own in OWN.values() for name, spec in own(None, "tf32").items()}
     counts = [sum(configuration(name) == arm for name in runs) for arm in {*map(configuration, runs)}]
     assert set(counts) == {16}

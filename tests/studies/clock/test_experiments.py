@@ -11,11 +11,13 @@ from grokscope.jobs.preparation import reject_impossible
 from grokscope.model import layout_of, padded_sizes
 from grokscope.runs import Store
 from grokscope.runs.outcome import RunOutcome
+from grokscope.runs.packing import save_records
 from grokscope.runs.records import RunRecord
 from grokscope.specs import Membership, RunSpec
 from grokscope.studies.clock import STUDY, levels
 from grokscope.studies.clock.cells import FORK, MODELS, free_run
 from grokscope.studies.clock.experiments import EXPERIMENTS, SEEDS, quick_runs
+from grokscope.studies.clock.set_levels import main, measured_norms
 from grokscope.studies.parts import parts_of
 from grokscope.tasks import named_task
 
@@ -88,20 +90,34 @@ def test_levels_are_those_of_the_parents_once_these_are_known(tmp_path: Path, mo
 
     records = [parent(model, seed, 50.123456 + seed, 1.0) for model in MODELS for seed in (0, 1)]
     records.append(parent("mlp", 2, 44.0, 0.5))  # has not grokked
-    found = levels.measured_norms(records)
+    found = measured_norms(records)
     assert found["mlp"] == {"0": 50.12, "1": 51.12}
     monkeypatch.setattr(
-        levels, "_known", lambda: {"mlp": {"assumed": 1.0, "measured": found["mlp"]}, "none": {"assumed": 37.0}}
+        levels, "known_levels", lambda: {"mlp": {"assumed": 1.0, "measured": found["mlp"]}, "none": {"assumed": 37.0}}
     )
     assert levels.norm_at_grokking("mlp", 1) == 51.12
     assert levels.norm_at_grokking("mlp", 2) == pytest.approx(50.62), "the median of the others"
     assert levels.norm_at_grokking("none", 0) == 37.0
 
 
-def test_it_is_about_seven_million_run_steps_at_most_in_parts_of_minutes() -> None:
+def test_levels_are_written_of_the_models_that_grokked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--from", str(tmp_path), "--out", str(tmp_path / "levels.json")]) != 0
+    assert capsys.readouterr().err.count("\n") == 1
+    log = {"step": [0, 50], "train_accuracy": [0, 1], "validation_accuracy": [0, 1], "norm": [9, 8]}
+    place = Membership("clock", "parents", "both-free_s3")
+    record = RunRecord(free_run("both", 3, "tf32"), RunOutcome("grokked"), log, {}, (place,))
+    save_records(tmp_path / "part-01.records.gz", [record])
+    assert main(["--from", str(tmp_path / "part-01.records.gz"), "--out", str(tmp_path / "levels.json")]) == 0
+    found = json.loads((tmp_path / "levels.json").read_text())
+    assert found["both"] == {"assumed": 18.3, "measured": {"3": 8.0}}
+    assert found["mlp"] == {"assumed": 54.6}
+    assert "mlp: no parent has grokked" in capsys.readouterr().out
+
+
+def test_it_is_about_ten_million_run_steps_at_most_in_parts_of_minutes() -> None:
     runs = STUDY.runs(precision="tf32")
     steps = sum(own_steps(spec) for one in runs.values() for spec in one.values())
-    assert 4e6 < steps < 7e6
+    assert 4e6 < steps < 11e6
     assert len({name.rpartition("_s")[2] for one in runs.values() for name in one}) == SEEDS
     parts = parts_of(STUDY, "tf32")
     assert parts[0].title == "parents"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import ceil, exp, log
+from math import ceil, exp, inf, log, nan
 
 import pytest
 
@@ -11,6 +11,8 @@ from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
 from grokscope.studies import Evidence, Finding, Verdict, judge, resampling
 from grokscope.studies.clock import STUDY, laws
+from grokscope.studies.clock.cells import MODELS
+from grokscope.studies.clock.doses import derive_ratio
 from grokscope.studies.clock.experiments import EXPERIMENTS
 from grokscope.studies.clock.levels import norm_at_grokking
 from grokscope.studies.message import write_message
@@ -18,6 +20,7 @@ from grokscope.view.charts.figure import Figure
 from grokscope.view.table import Table
 
 CLAIMS = {claim.name: claim for claim in STUDY.claims}
+NONE = Finding(Verdict.REPRODUCED, "")
 SEEDS = 16
 RUNS = {name: experiment(SEEDS, "float32") for name, experiment in EXPERIMENTS.items()}
 
@@ -221,10 +224,74 @@ def test_tables_figures_and_message_are_made_of_the_runs_that_are_there() -> Non
             figure = item.build(found)
             assert isinstance(figure, Figure)
             assert (len(figure.panels) == 0) == is_empty
-    findings = dict.fromkeys(CLAIMS, Finding(Verdict.REPRODUCED, ""))
-    said = write_message(STUDY.message, STUDY.claims, findings, REPORTED)
+    said = write_message(STUDY.message, STUDY.claims, dict.fromkeys(CLAIMS, NONE), REPORTED)
     assert len([row for row in said if row["topic"] != "How sure this is"]) == len(STUDY.message)
     text = " ".join(str(row["text"]) for row in said)
-    assert "The final LayerNorm decides" in text
-    other = write_message(STUDY.message, STUDY.claims, findings, STEEP)
-    assert "does not decide" in " ".join(str(row["text"]) for row in other)
+    assert "A final LayerNorm, and no other, takes away" in text
+
+
+# How steep the delay is in ρ, by model; the sentence that a paper would print of each outcome.
+OUTCOMES = {
+    "A final LayerNorm, and no other, takes away": (15, 12, 0.3, 0.2),
+    "Any LayerNorm takes away": (15, 0.5, 0.3, 0.2),
+    "It is the LayerNorms of the block that take away": (15, 0.5, 12, 0.2),
+    "Only all LayerNorms together take away": (15, 12, 12, 0.2),
+    "A final LayerNorm does not take away": (15, 12, 12, 12),
+    "Even without LayerNorm a raised norm hardly delays": (0.2, 0.2, 0.2, 0.2),
+    "is a matter of degree": (15, 12, 4, 0.2),  # exp(4 · 0.25) = 2.7, between the two bounds
+}
+
+
+@pytest.mark.parametrize("said", OUTCOMES)
+def test_every_outcome_of_the_layer_norms_has_its_sentence_and_its_picture(said: str) -> None:
+    slopes = dict(zip(("none", "block", "final", "both"), OUTCOMES[said], strict=True))
+
+    def world(model: str, cell: str, seed: int, spec: RunSpec) -> Planted:
+        found, rho = as_reported(model, cell, seed, spec), rho_of(cell)
+        return found if rho is None or model == "mlp" else replace(found, grok=1500 * exp(slopes[model] * (rho - 0.9)))
+
+    found = evidence(world)
+    texts = [
+        str(row["text"])
+        for row in write_message(STUDY.message, STUDY.claims, dict.fromkeys(CLAIMS, NONE), found)
+        if row["headline"]
+    ]
+    [text] = [text for text in texts if "LayerNorm" in text and "MLP" not in text]
+    assert said in text
+    assert "never" not in text
+    assert "n = 16 of each" in text
+    figure = next(item for item in STUDY.figures if item.name == "fig-doses").build(found)
+    assert isinstance(figure, Figure)
+    assert len(figure.panels) == len(MODELS)
+    assert len({panel.y_range for panel in figure.panels}) == 1, "or what is steep would look like what is flat"
+    slow = {panel.title for panel in figure.panels if panel.series[0].texts[-2].startswith("> ")}
+    assert (MODELS["none"].title in slow) == (slopes["none"] > 10)
+
+
+@pytest.mark.parametrize(
+    ("late", "early", "limits", "ratio"),
+    [
+        ((8000.0, 8000.0), (2000.0, 2000.0), (4, 4), 4.0),
+        ((inf, 9000.0), (2000.0, 2000.0), (4, 4), 4.5),  # at least so many times
+        ((inf, 6000.0), (2000.0, 2000.0), (4, 4), nan),  # 3 times at least: nobody knows
+        ((2000.0, 2000.0), (inf, 9000.0), (0.5, 2), 2 / 9),  # at most
+        ((inf, 6000.0), (inf, 6000.0), (2, 2), nan),
+    ],
+)
+def test_a_ratio_of_censored_cells_is_known_where_its_bound_decides(
+    late: tuple[float, float], early: tuple[float, float], limits: tuple[float, float], ratio: float
+) -> None:
+    parts = {"step a": late[0], "seen step a": late[1], "step b": early[0], "seen step b": early[1]}
+    found = derive_ratio("a", "b", "step", limits)(parts)["ratio"]
+    assert float(found) == pytest.approx(ratio, nan_ok=True)
+
+
+def test_where_cells_are_censored_nothing_is_refuted() -> None:
+    """Without medians of three doses there is no exponent, and without any of two cells no ratio."""
+
+    def late(planted: Planted, model: str, cell: str, seed: int) -> Planted:
+        return planted if cell == "free" else replace(planted, grok=None)
+
+    found = evidence(but(change=late))
+    for name in ("exponential-mlp", "exponential-attention", "norm-returns", "norm-removes", "logits-mediate"):
+        assert judge(CLAIMS[name], found).verdict is Verdict.NOT_TESTABLE, name

@@ -9,7 +9,7 @@ from grokscope.studies import find_study
 from grokscope.studies.parts import parts_of
 from grokscope.studies.selection import configuration
 from grokscope.studies.signals import STUDY
-from grokscope.studies.signals.catalogue import AFTERWARDS, MEASURES
+from grokscope.studies.signals.catalogue import AFTERWARDS, CIRCUITS, MEASURES, ONE_LAYER
 from grokscope.studies.signals.experiments import CELLS, EVERY, FAMILIES, family_of
 from grokscope.tasks import named_task, reject_unsuited, train_size
 
@@ -59,6 +59,24 @@ def test_all_of_it_is_about_five_million_run_steps_at_most() -> None:
     for name, cell in CELLS.items():
         assert f"| `{name}` |" in text, name
         assert f"| {cell.budget:,} | {cell.seeds} |" in text, name
+
+
+def test_parts_measure_what_claims_and_tables_read_of_each_cell() -> None:
+    whole = {spec.content_hash for runs in STUDY.runs(precision="tf32").values() for spec in runs.values()}
+    names = {spec.content_hash: name for runs in STUDY.runs(precision="tf32").values() for name, spec in runs.items()}
+    trained = Counter[str]()
+    for part in parts_of(STUDY, "tf32"):
+        plan = part.plan
+        trained.update(spec.content_hash for spec in plan.runs)
+        assert set(plan.measured) >= {spec.content_hash for spec in plan.runs}
+        assert (plan.keep, plan.stop_after_grokking) == ("none", 2000)
+        for spec in plan.runs:
+            cell = configuration(names[spec.content_hash])
+            assert ("trig@final" in plan.afterwards) == (cell in CIRCUITS)
+            assert ("representation" in plan.measures) == (cell in ONE_LAYER)
+            assert {"residual", "commutator", "paper_restricted", "trig"} <= set(plan.measures)
+            assert {"attention_updates", "update_spectrum"} <= set(plan.afterwards)
+    assert trained == Counter(whole)
 
 
 def test_everything_is_measured_of_every_run_and_no_weights_are_stored() -> None:

@@ -107,10 +107,10 @@ def test_families_are_pooled_each_with_its_own_threshold() -> None:
     both = world(
         one_layer=lambda seed: {"grok": 3000, "norm": after(2000, 10.0, 50.0)},
         shuffled_one_layer=lambda seed: {"norm": 40.0 + seed / 10},
-        add53=lambda seed: {"grok": 4000, "norm": after(3500, 3.0, 9.0)},
-        shuffled53=lambda seed: {"norm": 4.0 + seed / 10},
+        parity=lambda seed: {"grok": 4000, "norm": after(3500, 3.0, 9.0)},
+        shuffled_parity=lambda seed: {"norm": 4.0 + seed / 10},
     )
-    apart = [both.measure(alarms("norm", (name,))) for name in ("one layer", "mod 53")]
+    apart = [both.measure(alarms("norm", (name,))) for name in ("one layer", "parity")]
     assert [one.number("threshold") for one in apart] == [40.0, 4.0], "the lowest of the even seeds"
     assert [one.number("matched lead") for one in apart] == [1000, 500]
     pooled = both.measure(alarms("norm"))

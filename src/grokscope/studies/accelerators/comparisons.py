@@ -122,7 +122,7 @@ def epochs(arms: tuple[str, ...], baselines: tuple[str, ...]) -> Estimand:
     """Mean and spread of epochs to grokking over tasks and softmaxes.
 
     An epoch is a pass over the training rows, so many steps as they make batches. A run that does not get there counts
-    as its budget.
+    as its budget, whichever its optimiser, so that the shares that get there belong to every rule about these means.
     """
     places = {"own": arms, "baseline": baselines}
     names = {
@@ -136,6 +136,7 @@ def epochs(arms: tuple[str, ...], baselines: tuple[str, ...]) -> Estimand:
         {
             **{part: mean("epochs", *own) for part, own in names.items()},
             **{f"{part} spread": spread("epochs", *own) for part, own in names.items()},
+            **{f"{part} groks": mean("groks", *own) for part, own in names.items()},
         },
         "{ratio:.2f} times ({baseline:.1f} to {own:.1f} epochs)",
         ("ratio", ".2f"),
@@ -148,10 +149,13 @@ def _muon(task: str) -> str:
 
 
 def read_epochs(record: RunRecord) -> Mapping[str, float]:
-    """Epochs until a run groks, or of its budget."""
-    spec = record.spec
+    """Epochs until a run groks, or of its budget; and whether it groks."""
+    spec, events = record.spec, read_events(record)
     rows = train_size(named_task(spec.task), spec.train_fraction)
-    return {"epochs": read_events(record)["grok wait"] / ceil(rows / (spec.training.batch_size or rows))}
+    return {
+        "epochs": events["grok wait"] / ceil(rows / (spec.training.batch_size or rows)),
+        "groks": events["grok reached"],
+    }
 
 
 def derive_epochs(parts: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from grokscope.studies import Claim, Estimand, Records, Rule, Selection, Stratum, rule
 from grokscope.studies.clock.cells import MODELS
-from grokscope.studies.clock.doses import ratio
+from grokscope.studies.clock.doses import compare
 from grokscope.studies.clock.experiments import RATES
 from grokscope.studies.clock.laws import free_run_of, rate_cells, score_laws
 from grokscope.studies.clock.reading import ALL, clamp_estimand, slope_and_fit
@@ -126,11 +126,12 @@ CLAIMS = (
         "through the norm alone.",
         "asked here",
         "—",
-        ratio(
+        compare(
             "grok step at the parent's norm without decay over that of the parent",
             "mlp",
             "nodecay-matched",
             "free",
+            (0.8, 1.25),
             None,
         ),
         Rule.of_many(rule.between(0.8, 1.25, "ratio")),

@@ -51,7 +51,8 @@ def read_cells(runs: Records, cells: tuple[str, ...]) -> Mapping[str, float]:
     """When each cell of one seed grokked, and how it stood then; nothing where a cell, or the parent, is missing.
 
     `step` is the first evaluation at which it had, `delay` the same since its fork or its start, both infinite where it
-    had not; `groks`; `norm` and `logits` at that step; `ρ`, the held norm over that at which the parent groks.
+    had not, and `seen step` and `seen delay` its last evaluation then; `groks`; `norm` and `logits` at that step; `ρ`,
+    the held norm over that at which the parent groks.
     """
     own = {name.partition("-")[2]: record for name, record in runs.items()}
     if any(cell not in own for cell in ("free", *cells)):
@@ -61,9 +62,12 @@ def read_cells(runs: Records, cells: tuple[str, ...]) -> Mapping[str, float]:
     for cell in cells:
         record, events = own[cell], own[cell].timeline
         step = inf if events.grokked is None else float(events.grokked)
+        seen = min(step, float(events.last))
         found |= {
             f"step {cell}": step,
             f"delay {cell}": step - events.first,
+            f"seen step {cell}": seen,
+            f"seen delay {cell}": seen - events.first,
             f"groks {cell}": float(events.grokked is not None),
             f"norm {cell}": norm_at_grokking_of(record),
             f"logits {cell}": logits_at_grokking(record),
@@ -91,7 +95,7 @@ def clamp_estimand(
 def slope_and_fit(x: Array, y: Array) -> tuple[Array, Array]:
     """Slope and R² of y on x by least squares along the first axis; points that are not finite are left out.
 
-    NaN with fewer than three points: a line through two fits whatever is true.
+    NaN with fewer than three points: a line through two fits whatever is true. Of a y that does not vary R² is 0.
 
     >>> [float(one) for one in slope_and_fit(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0]))]
     [2.0, 1.0]
@@ -102,4 +106,5 @@ def slope_and_fit(x: Array, y: Array) -> tuple[Array, Array]:
     dx, dy = (np.where(known, one - one.sum(axis=0) / n, 0.0) for one in (x, y))
     xx, yy, xy = (dx * dx).sum(axis=0), (dy * dy).sum(axis=0), (dx * dy).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(n > 0, xy / xx, np.nan), np.where(n > 0, xy * xy / (xx * yy), np.nan)
+        explained = np.where(yy > 0, xy * xy / (xx * yy), 0.0)
+        return np.where(n > 0, xy / xx, np.nan), np.where(n > 0, explained, np.nan)

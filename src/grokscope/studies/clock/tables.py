@@ -56,6 +56,7 @@ def _outcome(records: Records, cell: str) -> Measured:
         "ρ": sum(levels) / len(levels) / base if levels and base else None,
         "grokked": share_that(one.grokked is not None for one in events),
         "step": kaplan_meier(times, [one.grokked is not None for one in events]).median,
+        "last": max(one.last for one in events),
         "norm": _median(map(norm_at_grokking_of, own)),
         "logits": _median(map(logits_at_grokking, own)),
     }

@@ -4,10 +4,21 @@ Tiers of information, as the benchmark of forecasters has them: 1 training scala
 activations on training rows, 4 activations on all inputs with labels unseen, 5 labels of all rows.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["AFTERWARDS", "MEASURES", "SIGNALS", "Published", "Signal", "signal_named"]
+__all__ = [
+    "AFTERWARDS",
+    "CIRCUITS",
+    "MEASURES",
+    "ONE_LAYER",
+    "SIGNALS",
+    "Published",
+    "Signal",
+    "measured_in",
+    "signal_named",
+]
 
 CHUGHTAI, NANDA = "Chughtai et al. 2023 (arXiv:2302.03025)", "Nanda et al. 2023 (arXiv:2301.05217)"
 SEED_PAPER, ENTROPY = "Sivasankar 2026 (arXiv:2606.12966)", "Truong et al. 2026 (arXiv:2604.13123)"
@@ -126,6 +137,10 @@ MEASURES = tuple(
 """What is measured at every checkpoint while runs are trained."""
 AFTERWARDS = (*(one.measure for one in SIGNALS if one.is_retrospective), *_GIVEN_AFTERWARDS)
 """What is measured at every checkpoint once a run has ended."""
+CIRCUITS = ("nanda", "S5")
+"""The cells in which losses with the final model's keys are read: they cannot warn, and claims are of these alone."""
+ONE_LAYER = ("one-layer", "shuffled-one-layer")
+"""The cells in which spectral entropy is also of neurons: eigenvalues of 512 dimensions take longer than all else."""
 
 
 def signal_named(name: str) -> Signal:
@@ -135,3 +150,14 @@ def signal_named(name: str) -> Signal:
     3
     """
     return next(one for one in SIGNALS if one.name == name)
+
+
+def measured_in(cells: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What is measured of runs of some cells at every checkpoint: while they are trained, and once they have ended.
+
+    >>> measured_in(["add97"])[1]
+    ('attention_updates', 'update_spectrum')
+    """
+    is_one_layer, has_circuits = set(cells) <= set(ONE_LAYER), set(cells) <= set(CIRCUITS)
+    always = tuple(name for name in MEASURES if name != "representation" or is_one_layer)
+    return always, tuple(name for name in AFTERWARDS if "@" not in name or has_circuits)
