@@ -23,6 +23,7 @@ __all__ = ["HazardForecaster", "fit_hazard", "signals_of_tier"]
 FORMAT = "grokscope forecaster 1"
 FARTHEST = 4.0  # deviations from the mean beyond which a signal tells no more
 MARGIN = 0.1  # share of the fitted range by which a run may leave it
+NEVER = 1e7  # steps without grokking, of a run that cannot: it is no censored one
 EVERY = 200  # steps between the prefixes of a run that are fitted to
 KNOWN = ("weight_decay", "learning_rate", "train_fraction", "batch_size", "layers", "width", "dropout")
 KINDS = {  # values that were the same in all runs fitted to, or not: what a run that differs is
@@ -211,7 +212,8 @@ def fit_hazard(
 ) -> HazardForecaster:
     """Fit a tier's forecaster to prefixes of runs, every 200 steps until each grokked or ended.
 
-    `signals` are all of the tier if not given. A run counts once, however long it is, and a cell of n runs as √n.
+    `signals` are all of the tier if not given. A run counts once, however long it is, and a cell of n runs as √n. A run
+    with nothing to find (shuffled labels) did not only not grok so far: it never will.
 
     >>> from grokscope.specs import RunSpec
     >>> from grokscope.forecast.cases import usable_cases
@@ -234,7 +236,7 @@ def fit_hazard(
         chosen = _prefix_steps(case, every)
         for step in chosen:
             rows.append(signals_at(case.run.until(step), names))
-            left.append(float(case.end - step))
+            left.append(NEVER if case.cannot_grok else float(case.end - step))
             came.append(case.grokked is not None)
             weights.append(4 / len(chosen) / sizes[case.cell] ** 0.5)
     found = np.stack(rows)
