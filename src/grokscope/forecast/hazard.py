@@ -23,7 +23,6 @@ __all__ = ["HazardForecaster", "fit_hazard", "signals_of_tier"]
 FORMAT = "grokscope forecaster 1"
 FARTHEST = 4.0  # deviations from the mean beyond which a signal tells no more
 MARGIN = 0.1  # share of the fitted range by which a run may leave it
-NEVER = 1e7  # steps without grokking, of a run that cannot: it is no censored one
 EVERY = 200  # steps between the prefixes of a run that are fitted to
 KNOWN = ("weight_decay", "learning_rate", "train_fraction", "batch_size", "layers", "width", "dropout")
 KINDS = {  # values that were the same in all runs fitted to, or not: what a run that differs is
@@ -68,7 +67,7 @@ BASES = {  # what a forecaster reads of each tier
     2: "norms of weights and updates",
     3: "activations on training rows",
     4: "predictions on all inputs",
-    5: "validation loss and accuracy",
+    5: "validation loss",
 }
 NOT_MEMORIZED = "it has not memorised its training data, and all runs fitted to did"
 UNKNOWN_IF_MEMORIZED = "whether it memorised its training data is not known, and all runs fitted to did"
@@ -212,8 +211,7 @@ def fit_hazard(
 ) -> HazardForecaster:
     """Fit a tier's forecaster to prefixes of runs, every 200 steps until each grokked or ended.
 
-    `signals` are all of the tier if not given. A run counts once, however long it is, and a cell of n runs as √n. A run
-    with nothing to find (shuffled labels) did not only not grok so far: it never will.
+    `signals` are all of the tier if not given. A run counts once, however long it is, and a cell of n runs as √n.
 
     >>> from grokscope.specs import RunSpec
     >>> from grokscope.forecast.cases import usable_cases
@@ -236,7 +234,7 @@ def fit_hazard(
         chosen = _prefix_steps(case, every)
         for step in chosen:
             rows.append(signals_at(case.run.until(step), names))
-            left.append(NEVER if case.cannot_grok else float(case.end - step))
+            left.append(float(case.end - step))
             came.append(case.grokked is not None)
             weights.append(4 / len(chosen) / sizes[case.cell] ** 0.5)
     found = np.stack(rows)
