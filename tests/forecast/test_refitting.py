@@ -24,7 +24,9 @@ def records(count: int) -> list[RunRecord]:
             "validation_accuracy": [float(step >= grokked) for step in STEPS],
             "validation_loss": [6.0 * 0.05 ** (step / grokked) for step in STEPS],
         }
-        found.append(RunRecord(RunSpec().with_seed(seed), RunOutcome("grokked", memorized=300, grokked=grokked), log, {}))
+        found.append(
+            RunRecord(RunSpec().with_seed(seed), RunOutcome("grokked", memorized=300, grokked=grokked), log, {})
+        )
     return found
 
 
