@@ -72,7 +72,12 @@ def pack_head(about: Mapping[str, Any] | None = None) -> dict[str, Any]:
 
 
 def record_line(record: RunRecord) -> dict[str, Any]:
-    """A record as a line of a packed file."""
+    """A record as a line of a packed file.
+
+    Example::
+
+        pack_lines([pack_head(), record_line(record)])
+    """
     return {
         "spec": record.spec.to_dict(),
         "outcome": record.outcome.to_dict(),

@@ -37,7 +37,7 @@ STEPS, EVERY = 8000, 20
 SHARES = (0.25, 0.5, 0.75)  # of the true step, at which the forecast is made
 REFITTED = ("configuration", "clock", "first-passage", "validation-loss", "hazard-5")
 HORIZON = 2000
-RECORDS, PAGE = "labels.records.gz", "oracles.md"
+RECORDS, PAGE = "oracles/labels.records.gz", "oracles.md"
 AT = (200, 500, 1000, 1500, 2000, 3000, 4000, 5000, 6000)  # steps of the small runs
 
 
