@@ -75,8 +75,8 @@ def replayed_probes(ended: Ended) -> dict[str, dict[float, float]]:
 def present_seal() -> Seal:
     """The seal of the test cells and of the shipped forecasters, whatever probes have shown by now.
 
-    >>> len(present_seal().forecasters)
-    4
+    >>> {"tier-0", "tier-5"} <= {*present_seal().forecasters}
+    True
     """
     texts = {f"tier-{tier}": (FITTED / TIER_FILES[tier]).read_text(encoding="utf-8") for tier in fitted_tiers()}
     test = [cell for cell in CELLS.values() if cell.split == "test"]
