@@ -61,7 +61,7 @@ def test_a_run_that_has_not_memorised_is_unlike_those_fitted_to():
 def test_a_forecast_names_what_was_read_and_which_runs_it_was_fitted_to():
     [found] = forecast_runs([RUN], 1000)
     assert found.outside == ()
-    assert found.basis.startswith("tier 5 (λ, η and the step, validation loss and accuracy), fitted to ")
+    assert found.basis.startswith("tier 5 (λ, η and the step, validation loss), fitted to ")
     assert f"{load_forecaster(5).provenance['runs']:,} runs" in found.basis
     assert found.to_dict()["basis"] == found.basis
 

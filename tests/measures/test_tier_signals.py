@@ -55,7 +55,7 @@ def test_what_is_read_on_training_rows_reads_no_other_row() -> None:
     hidden, logits = subject.read("blocks.0.mlp.hook_post").flatten(2).double(), subject.logits().double()
     for run, row in enumerate(ROWS):
         rows = subject.is_train[run]
-        own, answers = hidden[run][rows], torch.tensor(task.answers)[rows]
+        own, answers = hidden[run][rows], subject.labels[run][rows]  # what the loss sees, of shuffled labels too
         means = torch.stack(
             [own[answers == one].mean(dim=0) if (answers == one).any() else own.mean(dim=0) for one in range(11)]
         )
@@ -112,6 +112,24 @@ def test_tiers_3_and_4_read_no_validation_label() -> None:
     for name, (tier, _) in TIER_COLUMNS.items():
         is_same = before[name] == pytest.approx(after[name], rel=1e-9)
         assert is_same == (tier < 5), name
+
+
+def test_of_shuffled_labels_tier_3_reads_those_that_were_trained_on_and_no_true_one() -> None:
+    [before] = tier_signals.tier_signals(*trained([SPECS[2]]))
+    weights, cohort = trained([SPECS[2]])
+    tables = cohort.tables
+    moved = (tables.conditions + 1 + tables.conditions % 3) % 11
+    cohort.__dict__["tables"] = replace(tables, conditions=moved, answers=moved)
+    [after] = tier_signals.tier_signals(weights, cohort)
+    for name, (tier, _) in TIER_COLUMNS.items():
+        assert (before[name] == pytest.approx(after[name], rel=1e-6)) == (tier < 5), name
+
+
+def test_only_runs_that_are_due_are_read() -> None:
+    found = tier_signals.tier_signals(WEIGHTS, COHORT, [2, 0])
+    assert [bool(row) for row in found] == [True, False, True]
+    assert found[2] == pytest.approx(ROWS[2], rel=1e-6)
+    assert tier_signals.tier_signals(WEIGHTS, COHORT, []) == [{}, {}, {}]
 
 
 def test_runs_of_a_stack_are_read_as_alone_and_other_tasks_have_what_they_can(monkeypatch: pytest.MonkeyPatch) -> None:

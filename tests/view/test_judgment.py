@@ -89,7 +89,7 @@ def test_a_run_of_which_too_little_is_known_has_no_forecast_and_says_why(run, gi
 def test_a_forecast_names_its_basis_and_what_is_not_known(run):
     found = judge_log(run, RATES)
     [said] = [sentence for sentence in found.sentences if sentence.startswith("Forecast: ")]
-    assert "Basis: tier 5 (λ, η and the step, validation loss and accuracy), fitted to " in said
+    assert "Basis: tier 5 (λ, η and the step, validation loss), fitted to " in said
     assert "not known are share of the rows that is trained on, batch size" in said
     assert found.to_dict()["forecast"]["outside"]
 

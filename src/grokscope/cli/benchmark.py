@@ -18,8 +18,9 @@ from grokscope.files import named, read_given, write_atomically
 from grokscope.view import require_module
 
 if TYPE_CHECKING:
-    from grokscope.forecast.benchmark import Scores
+    from grokscope.forecast.benchmark import Scores, Seal
     from grokscope.forecast.cases import Case
+    from grokscope.runs.records import RunRecord
     from grokscope.specs import RunSpec
 
 __all__ = ["benchmark"]
@@ -104,16 +105,18 @@ def benchmark(
         _print_laws(cases, split, as_json)
         return
     seal = Seal.load(sealed) if sealed else None
-    known = [case for case in cases if seal is None or case.cell not in seal.cells]
-    scored = cases if seal is None else [case for case in cases if case.cell in seal.cells]
+    sealed_specs = [record.spec for record in records if seal is not None and seal.holds(record.spec)]
+    sealed_cells = {cell_key(spec) for spec in sealed_specs}
+    known = [case for case in cases if case.cell not in sealed_cells]
+    scored = cases if seal is None else [case for case in cases if case.cell in sealed_cells]
     if not scored:
         raise InputError(f"none of the runs of {runs} can be scored: whole runs that memorised are needed")
     names = forecasters or _logged(tuple(BASELINES), cases)
     texts = [_parameters(name) for name in names]  # before anything of them is run
     found = [_scores(*one, scored, known, split, seal is not None) for one in zip(names, texts, strict=True)]
     if seal is not None and sealed is not None:
-        specs = [record.spec for record in records if cell_key(record.spec) in seal.cells]
-        _note(found, names, texts, seal, specs, ledger or sealed.with_name("LEDGER.jsonl"))
+        has_all = seal.has_all(sealed_specs, _searched(records) if seal.searched else ())
+        _note(found, names, texts, seal, has_all, ledger or sealed.with_name("LEDGER.jsonl"))
     if out is not None:
         from grokscope.view.forecasters_page import forecasters_page
 
@@ -201,17 +204,24 @@ def _parameters(name: str) -> str:
 
 
 def _note(
-    found: "list[Scores]", names: Sequence[str], texts: Sequence[str], seal: Any, specs: "list[RunSpec]", path: Path
+    found: "list[Scores]", names: Sequence[str], texts: Sequence[str], seal: "Seal", has_all: bool, path: Path
 ) -> None:
     from grokscope.forecast.benchmark import Ledger
 
-    if not seal.has_all(specs):
+    if not has_all:
         print("these are not all of the runs that were sealed, or not they alone; the ledger says so")
     for scores, name, text in zip(found, names, texts, strict=True):
         values = {key: (one.value, one.low, one.high) for key, one in scores.values.items() if not isnan(one.low)}
-        times = Ledger(path).add(seal, name, text, values, specs)
+        times = Ledger(path).add(seal, name, text, values, has_all)
         if times > 1:
             print(f"{name} was scored {times} times on these sealed cells; the first score is the one that counts")
+
+
+def _searched(records: "list[RunRecord]") -> "list[RunSpec]":
+    """The runs of cells on the boundary that there must be; only the collection has such cells."""
+    from grokscope.studies.foresight.progress import searched_runs
+
+    return [*searched_runs(records)]
 
 
 def _plain(value: Any) -> Any:

@@ -67,7 +67,7 @@ BASES = {  # what a forecaster reads of each tier
     2: "norms of weights and updates",
     3: "activations on training rows",
     4: "predictions on all inputs",
-    5: "validation loss and accuracy",
+    5: "validation loss",
 }
 NOT_MEMORIZED = "it has not memorised its training data, and all runs fitted to did"
 UNKNOWN_IF_MEMORIZED = "whether it memorised its training data is not known, and all runs fitted to did"

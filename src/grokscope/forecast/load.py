@@ -29,7 +29,7 @@ NEEDED = {  # of each tier, the columns of which one must have been measured
 def load_forecaster(tier: int = 5) -> HazardForecaster:
     """The forecaster fitted for a tier: the best that reads no more than this.
 
-    >>> load_forecaster(tier=3).tier
+    >>> load_forecaster(tier=2).tier
     2
     """
     require(0 <= tier < len(TIERS), f"a tier must lie in 0 … {len(TIERS) - 1}", tier)

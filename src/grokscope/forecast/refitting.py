@@ -1,18 +1,21 @@
 """`python -m grokscope.forecast.refitting FILE ...`: fit the shipped forecasters again to packed records.
 
 The files are lines of JSON after a first line that names their format, compressed; see `grokscope.runs.packing`. Only
-specs and evaluations are read. The same files give the same parameters on one machine.
+specs and evaluations are read. The same files give the same parameters on one machine. Test runs are rejected.
 """
 
 import argparse
 import gzip
 import json
 import sys
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from math import nan
 from pathlib import Path
 from typing import Any
 
+from grokscope.errors import InputError
+from grokscope.files import make_folder, named
 from grokscope.forecast.benchmark.baselines import BASELINES, unlogged_signals
 from grokscope.forecast.cases import Case, usable_cases
 from grokscope.forecast.hazard import fit_hazard
@@ -37,13 +40,19 @@ def packed_cases(path: Path) -> list[Case]:
 
 
 def _runs(path: Path) -> Iterator[tuple[RunSpec, Mapping[str, Sequence[float | int]]]]:
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        next(lines)
-        for line in lines:
-            parts: dict[str, Any] = json.loads(line)
-            logged = parts.get("evaluations") or parts["log"]
-            columns = {name: [nan if one is None else one for one in values] for name, values in logged.items()}
-            yield RunSpec.from_dict(parts["spec"]), columns
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            if json.loads(next(lines)).get("split") == "test":
+                raise InputError(f"{named(path)} holds test runs; nothing is fitted to them")
+            for line in lines:
+                parts: dict[str, Any] = json.loads(line)
+                logged = parts.get("evaluations") or parts["log"]
+                columns = {name: [nan if one is None else one for one in values] for name, values in logged.items()}
+                yield RunSpec.from_dict(parts["spec"]), columns
+    except InputError:
+        raise
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, AttributeError, StopIteration) as error:
+        raise InputError(f"the records {named(path)} cannot be read: {error}") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,17 +61,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="packed records, FILE.records.gz")
     parser.add_argument("--out", type=Path, default=FITTED, help="the folder of the parameters; the shipped ones")
     chosen = parser.parse_args(arguments)
-    cases = [case for file in chosen.files for case in packed_cases(file)]
-    sources = [file.name for file in chosen.files]
+    try:
+        make_folder(chosen.out)
+        _fit(chosen.files, chosen.out)
+    except InputError as error:
+        print(f"grokscope: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _fit(files: Sequence[Path], out: Path) -> None:
+    cases = [case for file in files for case in packed_cases(file)]
+    sources = [file.name for file in files]
     for tier, name in TIER_FILES.items():
         if lacking := unlogged_signals(f"hazard-{tier}", cases):
             print(f"tier {tier} is not fitted: no run has {', '.join(lacking)}")
             continue
         signals = BASELINES[f"hazard-{tier}"].signals
         fitted = fit_hazard(cases, tier, signals, f"hazard model of tier {tier}", every=EVERY, sources=sources)
-        (chosen.out / name).write_text(fitted.to_json(), encoding="utf-8")
-        print(f"wrote {chosen.out / name}: {fitted.provenance['runs']} runs in {fitted.provenance['cells']} cells")
-    return 0
+        (out / name).write_text(fitted.to_json(), encoding="utf-8")
+        print(f"wrote {out / name}: {fitted.provenance['runs']} runs in {fitted.provenance['cells']} cells")
 
 
 if __name__ == "__main__":

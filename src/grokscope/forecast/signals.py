@@ -38,7 +38,7 @@ SIGNALS: dict[str, tuple[int, str]] = {
     "log_margin": (3, "log of the mean margin on training rows, where it is positive"),
     "train_fsd": (3, "FSD from training rows"),
     "train_spectral_entropy": (3, "spectral entropy from training rows"),
-    "train_share": (3, "share of the activations' variance on training rows that is between answers"),
+    "train_share": (3, "share of the activations' variance on training rows that is between labels"),
     "train_share_slope": (3, "its slope, per log t"),
     "log_entropy": (4, "log of the entropy of predictions on all rows"),
     "entropy_slope": (4, "its slope, per log t"),

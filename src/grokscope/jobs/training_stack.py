@@ -200,7 +200,7 @@ class TrainingStack:
             return
         compiled = self.compilation.until(min(self.steps[slot] for slot in due))
         found = snapshot(self.state.weights, self.cohort, compiled)
-        signals = self._signals()
+        signals = self._signals(due)
         for slot in due:
             step, folder, row = self.steps[slot], self.folders[slot], found.row(slot)
             logged = {"step": step, **row, **signals[slot], "weight_decay": float(self.state.weight_decay[slot])}
@@ -215,13 +215,13 @@ class TrainingStack:
         row = {"weights": self.state.row(slot)["weights"]}
         return digest_weights(cut(row, self.cohort.layout, sizes_of(self.cohort.tasks[slot])))
 
-    def _signals(self) -> list[dict[str, float]]:
-        """What each run's evaluation logs beyond the columns that every run has."""
+    def _signals(self, due: list[int]) -> list[dict[str, float]]:
+        """What each run's evaluation logs beyond the columns that every run has, where it is due."""
         rows: list[dict[str, float]] = [{} for _ in range(len(self.cohort))]
         if self.options.measuring.signals:
             rows = weight_signals(self.state, self.cohort)
         if self.options.measuring.tier_signals:
-            more = tier_signals(self.state.weights, self.cohort)
+            more = tier_signals(self.state.weights, self.cohort, due)
             rows = [row | found for row, found in zip(rows, more, strict=True)]
         return rows
 

@@ -7,7 +7,7 @@ training rows, with their labels; 4 activations on all inputs, labels unseen; 5 
 Equal to rounding, not to the last bit: sums over a chunk are taken in the order of the device.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -40,10 +40,10 @@ TIER_COLUMNS: dict[str, tuple[int, str]] = {
     "singular_participation": (2, "mean over weight matrices of (Σσ²)²/Σσ⁴: how many directions each uses"),
     "output_entropy_train": (3, "mean entropy of the prediction over training rows, in nats"),
     "train_margin": (3, "mean over training rows of the label's logit less the highest other one"),
-    "train_fsd": (3, "FSD of block 0 from means over the training rows with each answer"),
+    "train_fsd": (3, "FSD of block 0 from means over the training rows with each label"),
     "train_rank": (3, "median Fourier rank from those means"),
     "train_spectral_entropy": (3, "median spectral entropy from those means"),
-    "train_share": (3, "share of the activations' variance over training rows that is between answers"),
+    "train_share": (3, "share of the activations' variance over training rows that is between labels"),
     "output_entropy": (4, "mean entropy of the prediction over all rows, in nats"),
     "output_entropy_validation": (4, "the same over validation rows, whose labels are not read"),
     "input_fsd": (4, "FSD of block 0 from means over the rows with each first symbol"),
@@ -57,8 +57,12 @@ TIER_COLUMNS: dict[str, tuple[int, str]] = {
 """Name → tier and meaning; a task without a basis has the entropies, the margin and the participation alone."""
 
 
-def tier_signals(weights: Float[Tensor, "runs parameters"], cohort: Cohort) -> list[dict[str, float]]:
+def tier_signals(
+    weights: Float[Tensor, "runs parameters"], cohort: Cohort, due: Sequence[int] | None = None
+) -> list[dict[str, float]]:
     """One row for each run, with the `TIER_COLUMNS` that its task and model have; none where answers are real.
+
+    With `due`, the rows of other slots stay empty: a run that has ended costs nothing.
 
     >>> from grokscope.specs import RunSpec
     >>> from grokscope.training import initial_state
@@ -70,7 +74,10 @@ def tier_signals(weights: Float[Tensor, "runs parameters"], cohort: Cohort) -> l
     rows: list[dict[str, float]] = [{} for _ in range(len(cohort))]
     with torch.no_grad(), arithmetic("float32"):
         for task, placed in cohort.slots_by_task.items():
-            for slots in torch.split(placed.to(weights.device), RUNS_AT_ONCE) if not task.is_real else ():
+            chosen = placed if due is None else placed[torch.isin(placed.cpu(), torch.tensor(due)).to(placed.device)]
+            if task.is_real or not len(chosen):
+                continue
+            for slots in torch.split(chosen.to(weights.device), RUNS_AT_ONCE):
                 found = _signals(weights[slots], cohort, task, slots)
                 columns = {name: values.double().tolist() for name, values in found.items()}
                 for place, slot in enumerate(slots.tolist()):
@@ -164,7 +171,9 @@ class _Sums:
         if not task.bases:
             return
         size = task.condition().size
-        over = {"train": (is_train, part.conditions, size), "all": (is_row, part.conditions, size)}
+        # By what the loss sees: of shuffled labels the answers are not known to who has the training rows alone.
+        seen = part.labels if _is_read_by_answer(task) else part.conditions
+        over = {"train": (is_train, seen, size), "all": (is_row, part.conditions, size)}
         if task.pairs is not None and _is_read_by_answer(task):
             over["input"] = (is_row, part.given[:, 0], task.symbols)
         for name, (mask, values, count) in over.items():

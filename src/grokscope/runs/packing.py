@@ -24,7 +24,17 @@ from grokscope.runs.records import RunRecord
 from grokscope.runs.store import Store
 from grokscope.specs import Membership, Plan, RunSpec
 
-__all__ = ["finished_records", "main", "pack_records", "read_head", "save_records", "unpack_records"]
+__all__ = [
+    "finished_records",
+    "main",
+    "pack_head",
+    "pack_lines",
+    "pack_records",
+    "read_head",
+    "record_line",
+    "save_records",
+    "unpack_records",
+]
 
 BAD_INPUT = 2
 # What each version calls evaluations and checkpoints; the first has no memberships, the last is written.
@@ -49,21 +59,42 @@ def pack_records(records: Iterable[RunRecord], about: Mapping[str, Any] | None =
     >>> pack_records([record]) == pack_records([record])
     True
     """
-    parts = (
-        {
-            "spec": record.spec.to_dict(),
-            "outcome": record.outcome.to_dict(),
-            "evaluations": _rounded(record.evaluations),
-            "checkpoints": _rounded(record.checkpoints),
-            "made_for": [one.to_dict() for one in record.made_for],
-        }
-        for record in records
-    )
-    lines = [
-        json.dumps({"format": FORMAT, **(about or {})}),
-        *(json.dumps(one, separators=(",", ":")) for one in parts),
-    ]
-    return gzip.compress("\n".join(lines).encode(), mtime=0)
+    return pack_lines([pack_head(about), *map(record_line, records)])
+
+
+def pack_head(about: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The first line of a packed file.
+
+    >>> pack_head({"part": 3})
+    {'format': 'grokscope records 2', 'part': 3}
+    """
+    return {"format": FORMAT, **(about or {})}
+
+
+def record_line(record: RunRecord) -> dict[str, Any]:
+    """A record as a line of a packed file.
+
+    Example::
+
+        pack_lines([pack_head(), record_line(record)])
+    """
+    return {
+        "spec": record.spec.to_dict(),
+        "outcome": record.outcome.to_dict(),
+        "evaluations": _rounded(record.evaluations),
+        "checkpoints": _rounded(record.checkpoints),
+        "made_for": [one.to_dict() for one in record.made_for],
+    }
+
+
+def pack_lines(lines: Iterable[Mapping[str, Any]]) -> bytes:
+    """Lines, compressed: a packed file, or a part of one. Parts that follow each other are one file.
+
+    >>> gzip.decompress(pack_lines([{"a": 1}]) + pack_lines([{"b": 2}])).split()
+    [b'{"a":1}', b'{"b":2}']
+    """
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    return gzip.compress(text.encode(), mtime=0)
 
 
 def unpack_records(path: Path) -> list[RunRecord]:

@@ -37,19 +37,32 @@ def test_an_altered_seal_is_rejected(tmp_path: Path) -> None:
 
 def test_the_ledger_keeps_every_scoring_and_says_what_was_not_sealed(tmp_path: Path) -> None:
     ledger, seal = Ledger(tmp_path / "LEDGER.jsonl"), seal_cells(RUNS, {"ours": "{}"})
-    assert ledger.add(seal, "ours", "{}", {"error": (0.1, 0.0, 0.2)}) == 1
-    assert ledger.add(seal, "ours", "{better}", {"error": (0.05, 0.0, 0.1)}) == 2
-    assert ledger.add(seal, "other", "x", {}) == 1
-    assert [(one["forecaster"], one["is_sealed"]) for one in ledger.entries()] == [
-        ("ours", True),
-        ("ours", False),
-        ("other", False),
+    assert ledger.add(seal, "fitted/ours.json", "{}", {"error": (0.1, 0.0, 0.2)}, has_all_runs=True) == 1
+    assert ledger.add(seal, "ours", "{better}", {"error": (0.05, 0.0, 0.1)}, has_all_runs=False) == 1
+    assert ledger.add(seal, "the same renamed", "{}", {}, has_all_runs=True) == 2
+    assert [(one["forecaster"], one["is_sealed"], one["has_all_runs"]) for one in ledger.entries()] == [
+        ("fitted/ours.json", True, True),
+        ("ours", False, False),
+        ("the same renamed", True, True),
     ]
 
 
-def test_the_ledger_says_whether_all_sealed_runs_were_scored_and_knows_parameters_by_any_name(tmp_path: Path) -> None:
-    ledger, seal = Ledger(tmp_path / "LEDGER.jsonl"), seal_cells(RUNS, {"ours": "{}"})
-    assert ledger.add(seal, "ours", "{}", {}, RUNS[::-1]) == 1
-    assert ledger.add(seal, "the same renamed", "{}", {}, RUNS[:2]) == 2
-    assert ledger.add(seal, "third", "{ }", {}, [*RUNS, RunSpec().with_seed(9)]) == 1
-    assert [one["has_all_runs"] for one in ledger.entries()] == [True, False, False]
+def test_all_runs_are_those_that_were_sealed_and_those_that_the_search_came_to() -> None:
+    edges = [replace(RunSpec("S5", train_fraction=0.2), precision="tf32").with_seed(seed) for seed in range(2)]
+    seal = seal_cells(RUNS, {}, [(edges[0], (0.1, 0.3))])
+    assert seal.has_all([*RUNS[::-1], *edges], edges)
+    assert not seal.has_all(RUNS[:2])
+    assert not seal.has_all([*RUNS, RunSpec().with_seed(9)])
+    assert not seal.has_all([*RUNS, edges[0]], edges)
+    assert not seal.has_all([*RUNS, *edges], edges[:1])
+
+
+def test_a_seal_with_brackets_is_stored_and_read(tmp_path: Path) -> None:
+    path = tmp_path / "seal.json"
+    seal = seal_cells(RUNS, {}, [(RunSpec("S5"), (0.1, 0.3))])
+    seal.save(path)
+    assert Seal.load(path) == seal
+    assert seal.digest != seal_cells(RUNS, {}, [(RunSpec("S5"), (0.1, 0.4))]).digest
+    path.write_text(path.read_text().replace("0.3", '"x"'))
+    with pytest.raises(InputError, match="is not a pair of train fractions"):
+        Seal.load(path)

@@ -32,6 +32,16 @@ def test_the_same_rows_in_every_form_of_json(text: str, tmp_path: Path) -> None:
     assert [*json_rows(path)] == ROWS
 
 
+def test_objects_in_a_row_are_groups_of_columns(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    rows = [
+        {"step": step, "metrics": {"train": {"accuracy": 1.0}, "test": {"loss": 0.5}, "none": {}}} for step in (0, 1)
+    ]
+    path.write_text("\n".join(map(json.dumps, [*rows, {"metrics": {}}])))
+    flat = [{"step": step, "metrics/train/accuracy": 1.0, "metrics/test/loss": 0.5} for step in (0, 1)]
+    assert [*json_rows(path)] == [*flat, BAD_LINE]
+
+
 def test_a_long_list_is_decoded_in_pieces(tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     rows = [{"step": step, "note": "x" * 50} for step in range(5000)]

@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 
 from grokscope.forecast.benchmark import Seal
-from grokscope.runs import RunOutcome, RunRecord
 from grokscope.studies.foresight import experiments, progress
 from grokscope.studies.foresight.cells import CELLS
 
@@ -15,12 +14,18 @@ def test_the_stored_seal_is_that_of_the_plan_and_of_the_shipped_forecasters() ->
     assert Seal.load(ROOT / "results" / "foresight" / "seal.json") == progress.present_seal()
 
 
-def test_shares_are_counted_by_cell_and_fraction_over_finished_runs() -> None:
-    cell = CELLS["add_mod97-edge-w2-d64"]
-    ended, never, open_ = RunOutcome("grokked", grokked=900), RunOutcome("never"), RunOutcome()
-    records = [RunRecord(cell.run(seed, 0.1), one, {}, {}) for seed, one in enumerate([ended, never, never, open_])]
-    records.append(RunRecord(CELLS["shuffled-w2"].run(0), ended, {}, {}))
-    assert progress.probed_shares(records) == {cell.name: {0.1: 1 / 3}}
+def test_the_seal_holds_the_test_cells_at_every_fraction_and_no_run_of_development() -> None:
+    seal, probes = progress.present_seal(), [{0.2: 1.0, 0.11: 0.0, 0.15: 0.5}, {0.225: 0.4}, {}]
+    edges = [cell.name for cell in CELLS.values() if cell.bracket]
+    for found in probes:
+        for kind in experiments.KINDS:
+            for split in ("development", "test"):
+                runs = experiments.kind_runs(split, kind, dict.fromkeys(edges, found), "tf32").values()
+                assert {seal.holds(spec) for spec in runs} <= {split == "test"}
+    test = {**experiments.planned_runs("test")}.values()
+    assert seal.has_all(test, progress.searched_runs([]))
+    assert not seal.has_all([*test][1:], progress.searched_runs([]))
+    assert not seal.has_all([*test][:-1], progress.searched_runs([]))
 
 
 def test_without_records_nothing_moves(

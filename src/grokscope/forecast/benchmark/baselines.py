@@ -33,14 +33,15 @@ class Baseline:
 TIME = ("log_time",)
 CLOCK = ("log_time", "log_clock", "log_rate")
 # What the shipped forecasters read. Neither the numbers of rows and classes nor how fast a run memorised is among it:
-# over the few tasks of the development runs they stand for the task, and lead astray on another family.
+# over the few tasks of the development runs they stand for the task, and lead astray on another family. So does the
+# validation accuracy: with it, times on another family are off by 2.8 times the floor, and without it by 2.1.
 OURS = {
     0: CLOCK,
     1: (*CLOCK, "log_train_loss"),
     2: (*CLOCK, "log_norm", "norm_slope"),
     3: (*CLOCK, "log_norm", "norm_slope", "log_margin", "train_share", "train_share_slope", "train_spectral_entropy"),
     4: (*CLOCK, "log_norm", "norm_slope", "train_share", "train_share_slope", "log_entropy", "entropy_slope"),
-    5: (*CLOCK, "log_loss", "loss_slope", "loss_fall", "log_odds", "odds_slope"),
+    5: (*CLOCK, "log_loss", "loss_slope", "loss_fall"),
 }
 BASELINES: dict[str, Baseline] = {
     "configuration": Baseline(0, ("log_time", "log_rate", "log_data", "log_fraction"), "log-linear in λη, n and share"),
@@ -61,7 +62,7 @@ BASELINES: dict[str, Baseline] = {
     "hazard-2": Baseline(2, OURS[2], "ours: the clock and the norm"),
     "hazard-3": Baseline(3, OURS[3], "ours: the clock, the norm and activations on training rows"),
     "hazard-4": Baseline(4, OURS[4], "ours: the clock, the norm and activations on all inputs, labels unseen"),
-    "hazard-5": Baseline(5, OURS[5], "ours: the clock, the validation loss and the validation accuracy"),
+    "hazard-5": Baseline(5, OURS[5], "ours: the clock and the validation loss"),
     "all-signals": Baseline(5, signals_of_tier(5), "every signal there is, as one linear model"),
 }
 """Name → what is fitted."""

@@ -1,13 +1,14 @@
 """Test cells that are fixed before anything is fitted, and a ledger of every time that they were scored.
 
 A seal names the test cells by the content hashes of their runs, and the forecasters by the sha256 of their parameters.
-It is committed before the runs are trained; whoever changes either afterwards has another digest.
+It is committed before the runs are trained; whoever changes either afterwards has another digest. Of cells whose train
+fraction is only found by training them, it names all else and the bracket that the fraction is searched in.
 """
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,19 @@ class Seal:
     """sha256 over the content hashes of their runs."""
     forecasters: Mapping[str, str]
     """Name → sha256 of the parameters that were fitted before."""
+    searched: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Keys of cells whose train fraction is searched for (`cell_key` at one half) → between which."""
+
+    def holds(self, spec: RunSpec) -> bool:
+        """Whether a run is of a test cell.
+
+        >>> edge = RunSpec(train_fraction=0.2)
+        >>> seal = seal_cells([RunSpec("S5")], {}, [(edge, (0.1, 0.3))])
+        >>> [seal.holds(one) for one in (RunSpec("S5"), edge, RunSpec(train_fraction=0.3), RunSpec("A5"))]
+        [True, True, False, False]
+        """
+        low, high = self.searched.get(_searched_key(spec), (0.0, 0.0))
+        return cell_key(spec) in self.cells or low < spec.train_fraction < high
 
     @property
     def digest(self) -> str:
@@ -39,17 +53,24 @@ class Seal:
         """
         return _sha256(json.dumps(self.to_dict(), sort_keys=True))
 
-    def has_all(self, runs: Iterable[RunSpec]) -> bool:
+    def has_all(self, runs: Iterable[RunSpec], searched: Iterable[RunSpec] = ()) -> bool:
         """Whether these are the sealed runs, none left out: who leaves out some chooses the runs to be scored on.
+
+        `searched` are those of the cells whose train fraction was searched for, by the rule of that search.
 
         >>> seal_cells([RunSpec()], {}).has_all([RunSpec()]), seal_cells([RunSpec()], {}).has_all([])
         (True, False)
         """
-        return _runs_digest(runs) == self.runs
+        given, expected = [*runs], [*searched]
+        fixed = [spec for spec in given if cell_key(spec) in self.cells]
+        others = {spec.content_hash for spec in given} - {spec.content_hash for spec in fixed}
+        return _runs_digest(fixed) == self.runs and others == {spec.content_hash for spec in expected}
 
     def to_dict(self) -> dict[str, Any]:
         """As it is stored."""
-        return {"cells": [*self.cells], "runs": self.runs, "forecasters": dict(self.forecasters)}
+        parts = {"cells": [*self.cells], "runs": self.runs, "forecasters": dict(self.forecasters)}
+        searched = {name: [*bracket] for name, bracket in self.searched.items()}
+        return parts | ({"searched": searched} if searched else {})
 
     def save(self, path: Path) -> None:
         """Write it, with its digest."""
@@ -60,7 +81,12 @@ class Seal:
         """From a file; one that was altered is rejected."""
         try:
             parts = parse_json(read_given(path, f"the seal {named(path)}"), f"the seal {named(path)}")
-            found = cls(tuple(parts["cells"]), parts["runs"], parts["forecasters"])
+            searched = {name: (float(low), float(high)) for name, (low, high) in parts.get("searched", {}).items()}
+            found = cls(tuple(parts["cells"]), parts["runs"], parts["forecasters"], searched)
+        except (ValueError, AttributeError):
+            raise InputError(
+                f"{named(path)} is no seal: what is searched for is not a pair of train fractions"
+            ) from None
         except (KeyError, TypeError) as error:
             raise InputError(f"{named(path)} is no seal: {error} is missing") from None
         if parts.get("digest") != found.digest:
@@ -68,8 +94,14 @@ class Seal:
         return found
 
 
-def seal_cells(specs: Iterable[RunSpec], forecasters: Mapping[str, str]) -> Seal:
+def seal_cells(
+    specs: Iterable[RunSpec],
+    forecasters: Mapping[str, str],
+    searched: Iterable[tuple[RunSpec, tuple[float, float]]] = (),
+) -> Seal:
     """The seal of test runs and of forecasters, given as the texts of their parameters.
+
+    `searched` are runs of the cells whose train fraction is searched for, each with its bracket.
 
     >>> seal = seal_cells([RunSpec(), RunSpec().with_seed(1)], {"ours": "{}"})
     >>> len(seal.cells), seal == seal_cells([RunSpec().with_seed(1), RunSpec()], {"ours": "{}"})
@@ -81,6 +113,7 @@ def seal_cells(specs: Iterable[RunSpec], forecasters: Mapping[str, str]) -> Seal
         cells,
         _runs_digest(runs),
         {name: _sha256(text) for name, text in sorted(forecasters.items())},
+        dict(sorted((_searched_key(spec), bracket) for spec, bracket in searched)),
     )
 
 
@@ -104,9 +137,9 @@ class Ledger:
         forecaster: str,
         parameters: str,
         scores: Mapping[str, Sequence[float]],
-        runs: Iterable[RunSpec] = (),
+        has_all_runs: bool,
     ) -> int:
-        """Note a scoring on these runs of the sealed cells.
+        """Note a scoring on sealed cells, of all their runs or not.
 
         Returns how often this forecaster, by its name or by its parameters, was scored on these cells, now included.
         """
@@ -116,14 +149,18 @@ class Ledger:
             "seal": seal.digest,
             "forecaster": forecaster,
             "sha256": digest,
-            "is_sealed": seal.forecasters.get(forecaster) == digest,
-            "has_all_runs": seal.has_all(runs),
+            "is_sealed": digest in seal.forecasters.values(),
+            "has_all_runs": has_all_runs,
             "scores": {name: [float(f"{value:.6g}") for value in values] for name, values in scores.items()},
         }
         lines = [json.dumps(one, ensure_ascii=False) for one in (*former, entry)]
         write_atomically(self.path, ("\n".join(lines) + "\n").encode())
         same = [one for one in former if one["forecaster"] == forecaster or one["sha256"] == digest]
         return sum(one["seal"] == seal.digest for one in same) + 1
+
+
+def _searched_key(spec: RunSpec) -> str:
+    return cell_key(replace(spec, train_fraction=0.5))
 
 
 def _runs_digest(specs: Iterable[RunSpec]) -> str:

@@ -62,7 +62,24 @@ def table_rows(path: Path) -> Iterator[Row]:
 
 
 def json_rows(path: Path) -> Iterator[Row]:
-    """Rows of JSON lines, of a list of objects, of an object of lists, or of an object with one of these in it."""
+    """Rows of JSON lines, of a list of objects, of an object of lists, or of an object with one of these in it.
+
+    A value that is an object itself is a group of columns, `train/accuracy`.
+    """
+    yield from map(_flat, _json_rows(path))
+
+
+def _flat(row: Row) -> Row:
+    if not any(isinstance(value, dict) for value in row.values()):
+        return row
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        inner = _flat(value) if isinstance(value, dict) else None
+        found |= {name: value} if inner is None else {f"{name}/{key}": one for key, one in inner.items()}
+    return found or BAD_LINE
+
+
+def _json_rows(path: Path) -> Iterator[Row]:
     with text_of(path) as text:
         head = text.read(PIECE).lstrip()
         require(head, f"{named(path)} is empty")

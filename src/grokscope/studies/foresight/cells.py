@@ -21,6 +21,7 @@ CLOCK = 3.4  # ∫ηλ dt at which half of the development runs have grokked
 TIMES = 5  # budgets over the time that this gives
 LEAST, MOST = 6_000, 40_000  # steps of a budget
 HELD_FROM = 200  # the step at which a norm is frozen, about when runs have memorised
+TOO_LITTLE = 0.05  # share of the pairs: no boundary is looked for at or below it, so that no probe is such a run
 EVERY = 50  # steps between evaluations of quick runs
 SMALL = Architecture(layers=1, width=64, heads=4, mlp_width=256)
 MLP = Architecture(kind="mlp", layers=1, activation="relu", mlp_width=256)
@@ -155,7 +156,7 @@ def _negative() -> Iterator[CollectionCell]:
             yield CollectionCell(f"{task}-w{decay:g}", spec, "negative", "no structure to find")
         held = replace(_spec("add_mod97", 0.4, decay), norm_hold=NormHold(start=HELD_FROM))
         yield CollectionCell(f"norm-held-w{decay:g}", held, "negative", "norm frozen")
-        spec = _spec("add_mod97", 0.08, decay)
+        spec = _spec("add_mod97", TOO_LITTLE, decay)
         yield CollectionCell(f"little-data-w{decay:g}", spec, "negative", "too little data")
     for task in ("add_mod97", "mult_mod97"):
         spec = replace(_spec(task, 0.4), training=replace(_spec(task, 0.4).training, weight_decay=0.03))

@@ -1,72 +1,103 @@
 """`python -m grokscope.studies.foresight.rounds SPLIT --store RUNS --out FILE`: all runs of a split, in one command.
 
 First the boundary: rounds of probes of all undecided cells together, each followed by the next fractions, until every
-cell has its own. Then the rest, by kind, so that what is there after any time is whole cells. What has finished is kept
-in the store, where the same command goes on, and packed. With `--limit SECONDS` it stops in time. Development comes
-before the seal, and test after it (`progress`).
+cell has its own. Then the rest, by kind, so that what is there after any time is whole cells. With `--limit SECONDS` it
+stops in time and packs what has finished. The same command goes on where the store is still there; where it is lost,
+`--from FILE ...` names what was packed before, which is not trained again. Development comes before the seal. Test
+comes after it and needs it: `--seal SEAL.json`, which `progress` writes.
 """
 
 import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from grokscope.files import write_json
+from grokscope.errors import InputError
+from grokscope.files import named
+from grokscope.forecast.benchmark import Seal
 from grokscope.jobs.local import run_locally
-from grokscope.jobs.worker import TRY_AGAIN
-from grokscope.runs.packing import finished_records, save_records
+from grokscope.jobs.worker import BAD_INPUT, TRY_AGAIN
+from grokscope.runs.packing import unpack_records
 from grokscope.runs.provenance import provenance
 from grokscope.runs.records import RunRecord
-from grokscope.specs import Plan
-from grokscope.studies.foresight import OPTIONS
+from grokscope.runs.store import Store
+from grokscope.specs import Membership, Plan
+from grokscope.studies.foresight import OPTIONS, STUDY
 from grokscope.studies.foresight.bisection import next_fraction
 from grokscope.studies.foresight.cells import CELLS, TIMES, Split
-from grokscope.studies.foresight.experiments import KINDS, kind_runs, known_probes, probe_runs
-from grokscope.studies.foresight.progress import probed_shares
-from grokscope.studies.run_set import Precision
+from grokscope.studies.foresight.curves import pack_curves
+from grokscope.studies.foresight.experiments import KINDS, kind_runs, probe_runs
+from grokscope.studies.foresight.progress import Ended, ended_runs, plain_hash, present_seal, replayed_probes
+from grokscope.studies.part_run import LAST as ALARM_BEFORE
+from grokscope.studies.part_run import Alarm
+from grokscope.studies.run_set import Precision, Runs
 
-__all__ = ["main", "short_budgets", "train_split"]
+__all__ = ["main", "short_budgets", "stages", "train_split"]
 
-Probes = Mapping[str, Mapping[float, float]]
 Train = Callable[[Plan], bool]
-LAST = 30.0  # seconds of a limit for packing
+LAST = 60.0  # seconds of a limit for workers to stop and for packing
 WORKERS = 2  # on an accelerator: one measures or compiles while the other trains
 
 
-def train_split(split: Split, store: str, precision: Precision, device: str, train: Train) -> tuple[Probes, Plan, bool]:
-    """Probes, all runs that were planned, and whether all are trained; `train` says whether a plan was finished."""
-    probes: dict[str, dict[float, float]] = known_probes()
-    plan = Plan(store, tuple(probe_runs(split, probes, precision).values()), device, **OPTIONS)
-    while plan.runs and (undecided := _undecided(split, probes)):
-        if not train(plan):
-            return probes, plan, False
-        for name, found in probed_shares(finished_records(plan)).items():
-            probes[name] = probes.get(name, {}) | found
-        if _undecided(split, probes) == undecided and not _has_new(plan, split, probes, precision):
+def stages(split: Split, precision: Precision, ended: Ended) -> Iterator[tuple[str, Runs]]:
+    """The runs of one round of probes after another, then those of each kind; `ended` is read before each of them.
+
+    Example::
+
+        for kind, runs in stages("development", "tf32", ended):
+            ended |= train(runs)
+    """
+    probes = replayed_probes(ended)
+    while _is_undecided(split, probes):
+        yield "boundary", probe_runs(split, probes, precision)
+        before, probes = probes, replayed_probes(ended)
+        if probes == before:  # a run is damaged
             break
-        plan = replace(plan, runs=tuple(probe_runs(split, probes, precision).values()))
-    everything: dict[str, Any] = {}
     for kind in KINDS:
-        everything |= {spec.content_hash: spec for spec in kind_runs(split, kind, probes, precision).values()}
-        plan = replace(plan, runs=tuple(everything.values()))
-        if not train(plan):
-            return probes, plan, False
-    return probes, plan, True
+        yield kind, kind_runs(split, kind, probes, precision)
 
 
-def _undecided(split: Split, probes: Probes) -> list[str]:
-    cells = [cell for cell in CELLS.values() if cell.split == split and cell.bracket is not None]
-    return [
-        cell.name for cell in cells if cell.bracket and not next_fraction(probes.get(cell.name, {}), cell.bracket)[1]
-    ]
+def train_split(
+    split: Split, base: Plan, precision: Precision, ended: Mapping[str, bool], train: Train
+) -> tuple[Plan, bool]:
+    """The runs of a split that had not ended before, and whether all have now; `train` says it of a plan.
+
+    The plan's own runs are not looked at.
+    """
+    known = dict(ended)
+    plans: list[Plan] = []
+    is_finished = True
+    for kind, runs in stages(split, precision, known):
+        left = {name: spec for name, spec in runs.items() if plain_hash(spec) not in known}
+        if not left:
+            continue
+        made_for = tuple((Membership(STUDY.name, f"{split}-{kind}", name),) for name in left)
+        plan = replace(base, runs=tuple(left.values()), made_for=made_for)
+        plans.append(plan)
+        is_finished = train(plan)
+        known |= ended_runs(_outcomes(plan))
+        if not is_finished:
+            break
+    members = {spec: one for plan in plans for spec, one in plan.memberships.items()}
+    return replace(base, runs=tuple(members) or base.runs, made_for=tuple(members.values())), is_finished
 
 
-def _has_new(plan: Plan, split: Split, probes: Probes, precision: Precision) -> bool:
-    return not {*probe_runs(split, probes, precision).values()} <= {*plan.runs}
+def _outcomes(plan: Plan) -> Iterator[RunRecord]:
+    """How the runs of a plan ended, without their evaluations."""
+    store = Store(plan.out)
+    for spec in plan.runs:
+        outcome = store.locate(spec).outcome
+        if outcome.is_finished:
+            yield RunRecord(spec, outcome, {}, {})
+
+
+def _is_undecided(split: Split, probes: Mapping[str, Mapping[float, float]]) -> bool:
+    cells = [cell for cell in CELLS.values() if cell.split == split]
+    return any(cell.bracket and not next_fraction(probes.get(cell.name, {}), cell.bracket)[1] for cell in cells)
 
 
 def short_budgets(records: Sequence[RunRecord]) -> dict[str, tuple[int, float]]:
@@ -79,7 +110,7 @@ def short_budgets(records: Sequence[RunRecord]) -> dict[str, tuple[int, float]]:
     budgets: dict[str, int] = {}
     for record in records:
         cell = replace(record.spec.with_seed(0), train_fraction=0.5).content_hash
-        grokked = record.timeline.grokked
+        grokked = record.outcome.grokked
         key = f"{record.spec.task} λ={record.spec.training.weight_decay:g} {cell[:6]} {record.spec.train_fraction:g}"
         budgets[key] = record.spec.training.steps
         if grokked is not None:
@@ -88,39 +119,65 @@ def short_budgets(records: Sequence[RunRecord]) -> dict[str, tuple[int, float]]:
     return {key: (budgets[key], median) for key, median in medians.items() if budgets[key] < TIMES * median}
 
 
+def _checked_seal(path: Path | None) -> dict[str, str]:
+    """What is packed with test runs: the digest of the seal. Without a seal, or with another, none are trained."""
+    if path is None:
+        raise InputError("test runs are trained after the forecasters are sealed; --seal names the seal")
+    seal = Seal.load(path)
+    if seal != present_seal():
+        raise InputError(
+            f"{named(path)} is not the seal of the shipped forecasters and the planned test cells; `progress` writes it"
+        )
+    return {"seal": seal.digest}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train a split and pack it; the exit status, 75 if anything is left."""
     parser = argparse.ArgumentParser(prog="python -m grokscope.studies.foresight.rounds", description=__doc__)
     parser.add_argument("split", choices=("development", "test"))
     parser.add_argument("--store", required=True, help="the folder of runs")
     parser.add_argument("--out", type=Path, required=True, help="the file of records, FILE.records.gz")
+    parser.add_argument("--from", dest="before", type=Path, nargs="*", default=[], help="files packed before")
+    parser.add_argument("--seal", type=Path, help="the seal, SEAL.json; test runs need it")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--precision", default="tf32", choices=("float32", "tf32", "bf16", "float64"))
     parser.add_argument("--limit", type=float, default=3600.0, help="seconds after which it stops and packs")
     chosen = parser.parse_args(arguments)
-    started = time.monotonic()
+    try:
+        return _train_and_pack(chosen, time.monotonic())
+    except InputError as error:
+        print(f"grokscope: {error}", file=sys.stderr)
+        return BAD_INPUT
+
+
+def _train_and_pack(chosen: argparse.Namespace, started: float) -> int:
+    sealed = _checked_seal(chosen.seal) if chosen.split == "test" else {}
+    ended = ended_runs(record for path in chosen.before for record in unpack_records(path))
 
     def train(plan: Plan) -> bool:
         left = chosen.limit - LAST - (time.monotonic() - started)
         if left <= 0:
             return False
-        from grokscope.studies.part_run import Alarm
-
         print(f"{time.monotonic() - started:,.0f} s: {len(plan.runs):,} runs", flush=True)
-        with Alarm(left):
-            return run_locally(plan, lambda line: None, None if plan.device == "cpu" else WORKERS)
+        with Alarm(left + ALARM_BEFORE):  # which rings so long before
+            return run_locally(plan, _notice, None if plan.device == "cpu" else WORKERS)
 
-    probes, plan, is_finished = train_split(chosen.split, chosen.store, chosen.precision, chosen.device, train)
-    records, made = finished_records(plan), provenance(plan.device)
-    about = {"study": "foresight", "split": chosen.split, "planned": len(plan.runs), "finished": len(records)}
-    save_records(chosen.out, records, about | {"commit": made["commit"], "device": made["device"]})
-    boundaries = {name: {f"{one:g}": share for one, share in found.items()} for name, found in probes.items()}
-    write_json(chosen.out.with_name("boundaries.json"), boundaries)
+    base = Plan(chosen.store, (next(iter(CELLS.values())).spec,), chosen.device, **OPTIONS)
+    plan, is_finished = train_split(chosen.split, base, chosen.precision, ended, train)
+    records, made = [*_outcomes(plan)], provenance(plan.device)
+    about = {"study": STUDY.name, "split": chosen.split, "commit": made["commit"], "device": made["device"], **sealed}
+    for path, count in pack_curves(plan.out, [one.spec for one in records], chosen.out, about).items():
+        print(f"wrote {path}: {count:,} runs, {path.stat().st_size:,} bytes")
     for name, (budget, median) in short_budgets(records).items():
         print(f"{name}: its budget of {budget:,} steps is below {TIMES} times its median, {median:,.0f}")
-    steps = sum(max(record.evaluations["step"]) for record in records)
-    print(json.dumps(about | {"steps": steps, "seconds": round(time.monotonic() - started)}))
+    facts = {"before": len(ended), "trained": len(records), "seconds": round(time.monotonic() - started)}
+    print(json.dumps({"split": chosen.split, "is_finished": is_finished, **facts}))
     return 0 if is_finished else TRY_AGAIN
+
+
+def _notice(line: dict[str, Any]) -> None:
+    if "notice" in line:
+        print(line["notice"], file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
