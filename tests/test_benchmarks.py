@@ -67,6 +67,7 @@ def test_what_is_measured_of_large_sweeps_can_be_measured_of_a_small_one(
             assert "refused" not in work(15, folder), work.__name__
 
 
+@pytest.mark.slow
 def test_what_is_measured_of_every_kind_of_task_can_be_measured_of_small_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

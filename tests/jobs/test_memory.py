@@ -18,6 +18,7 @@ PROGRAM = Path(__file__).with_name("count_memory.py")
 RECORD = Path(__file__).parents[2] / "benchmarks" / "results" / "tasks-cuda.json"
 
 
+@pytest.mark.slow
 def test_the_estimate_lies_within_15_per_cent_of_the_tensors_that_are_made() -> None:
     pytest.importorskip("triton")
     # Kernels are compiled, not interpreted: nothing is launched, and an interpreter would run them.

@@ -9,9 +9,10 @@ from row_runs import ROW_RUNS, row_runs
 from torch import Tensor
 
 from grokscope.model import forward, last_hidden, row_losses
-from grokscope.specs import Architecture, RunSpec
+from grokscope.specs import RunSpec
 from grokscope.training import Cohort
 from grokscope.training.cohort import OLDEST_TRITON
+from interpreted import kinds
 
 pytest.importorskip("triton", OLDEST_TRITON, "Triton comes with torch's CUDA builds; on a CPU: pip install triton")
 
@@ -25,9 +26,16 @@ SOME = (
         "only_final_norm",
     )
 )  # fmt: skip
-architectures = pytest.mark.parametrize("architecture", [ALL[name] for name in SOME], ids=SOME)
+FAST = ("two_layers", "nanda", "norms_only", "no_final_norm_tempered")
+architectures = pytest.mark.parametrize("name", kinds(SOME, FAST))
 # As many rows as make several tiles of kernels, and fewer than the smallest task has.
-kinds = pytest.mark.parametrize("name", ROW_RUNS)
+SLOWEST = {
+    "five tokens, two layers",
+    "five tokens, causal, no norms",
+    "five tokens, pooled",
+    "five tokens, attention alone",
+}
+tasks = pytest.mark.parametrize("name", kinds(ROW_RUNS, ROW_RUNS.keys() - SLOWEST))
 
 
 class Batch:
@@ -76,11 +84,11 @@ def for_kernels(table: Tensor) -> Tensor:
 
 
 @architectures
-def test_losses_and_gradients_are_those_of_autograd(architecture: Architecture) -> None:
-    compare_gradients(Batch(mixed_runs(architecture)))
+def test_losses_and_gradients_are_those_of_autograd(name: str) -> None:
+    compare_gradients(Batch(mixed_runs(ALL[name])))
 
 
-@kinds
+@tasks
 def test_losses_and_gradients_of_other_tasks_are_those_of_autograd(name: str) -> None:
     compare_gradients(Batch(row_runs(name)))
 
@@ -94,11 +102,11 @@ def compare_gradients(batch: Batch) -> None:
 
 
 @architectures
-def test_logits_and_neurons_are_those_of_the_pass(architecture: Architecture) -> None:
-    compare_outputs(Batch(mixed_runs(architecture)))
+def test_logits_and_neurons_are_those_of_the_pass(name: str) -> None:
+    compare_outputs(Batch(mixed_runs(ALL[name])))
 
 
-@kinds
+@tasks
 def test_outputs_and_neurons_of_other_tasks_are_those_of_the_pass(name: str) -> None:
     compare_outputs(Batch(row_runs(name)))
 

@@ -72,6 +72,19 @@ def test_a_limit_interrupts_as_ctrl_c_does() -> None:
         pass
 
 
+def test_a_limit_interrupts_what_a_shell_started_in_the_background() -> None:
+    import signal
+    from time import sleep
+
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(KeyboardInterrupt), part_run.Alarm(0.1):
+            sleep(20)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_part_comes_back_as_it_was_written(part: Part, tmp_path: Path) -> None:
     assert read_part(tmp_path / "part.json") == (part.head, part.plan)
     with pytest.raises(InputError, match="exists already"):

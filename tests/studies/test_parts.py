@@ -65,7 +65,7 @@ def test_a_part_leaves_out_readings_that_none_of_its_runs_has() -> None:
         return {name: replace(spec, task="mult_mod5") for name, spec in small_study.tiny(1, precision).items()}
 
     both = RunSet("both", {"groups": groups, "products": products}, measures=("fsd", "fsd@sum", "fsd@additive"))
-    given = replace(STUDY, experiments=both.experiments, run_sets=(both,))
+    given = replace(STUDY, claims=(), message=(), experiments=both.experiments, run_sets=(both,))
     of_groups, of_products = parts_of(given, "float32")
     assert of_groups.plan.measures == ("fsd", "fsd@sum")
     assert of_products.plan.measures == both.measures

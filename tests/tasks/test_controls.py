@@ -20,6 +20,7 @@ def test_each_symbol_stands_once_in_every_row_and_column(n: int, seed: int) -> N
     assert (np.sort(square, axis=1) == everything).all()
 
 
+@pytest.mark.slow
 def test_squares_of_order_four_are_equally_likely() -> None:
     """χ² of 4,000 squares over all 576 of them; its standard deviation is 34."""
     draws = 4000

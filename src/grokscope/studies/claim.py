@@ -209,10 +209,12 @@ def _missing(estimand: Estimand, sample: Sample) -> str:
 
 
 def _undefined(estimand: Estimand, sample: Sample, shown: Condition) -> str:
-    """Which number of the rule nobody knows over all units: too few came to what it counts. That refutes nothing."""
+    """The number that would decide the rule and that nobody knows over all units: too few came to what it counts."""
     whole = estimand.compute(sample.values, shown.named_parts)
     unknown = [part for part in sorted(shown.named_parts) if np.isnan(whole[part])]
-    return f"Over all {estimand.unit}s that are there its {unknown[0]} is not defined." if unknown else ""
+    if not unknown or shown.holds(whole) or not shown.could_hold(whole):
+        return ""
+    return f"Over all {estimand.unit}s that are there its {unknown[0]} is not defined."
 
 
 class Template(Formatter):

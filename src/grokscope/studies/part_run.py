@@ -127,20 +127,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class Alarm:
-    """Interrupts this process as Ctrl-C does, some time before a limit."""
+    """Interrupts this process as Ctrl-C does, some time before a limit; also one that ignores Ctrl-C.
+
+    A shell lets what it starts in the background ignore it.
+    """
 
     def __init__(self, limit: float | None, before: float = SOON) -> None:
         seconds = None if limit is None else max(0.1, limit - before)
         self.timer = None if seconds is None else threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+        self.was = signal.getsignal(signal.SIGINT)
 
     def __enter__(self) -> None:
         if self.timer is not None:
+            if self.was is signal.SIG_IGN:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
             self.timer.daemon = True
             self.timer.start()
 
     def __exit__(self, *error: object) -> None:
         if self.timer is not None:
             self.timer.cancel()
+            if self.was is signal.SIG_IGN:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _progress_of(plan: Plan) -> Callable[[dict[str, Any]], None]:

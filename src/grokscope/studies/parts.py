@@ -145,6 +145,8 @@ def _plans(
     for one in study.run_sets:
         own = replace(
             study,
+            claims=(),  # which may be about runs of another set
+            message=(),
             experiments=one.experiments,
             measures=one.measures,
             milestones=one.milestones,

@@ -83,6 +83,18 @@ class Condition:
             )
         return _HOLDS[self.kind](self, parts)
 
+    def could_hold(self, parts: Parts) -> bool:
+        """Whether it holds, or might if the numbers that are NaN were known.
+
+        >>> all_of(above(0, "slope"), above(0.9, "fit")).could_hold({"slope": 2.0, "fit": np.nan})
+        True
+        >>> all_of(above(0, "slope"), above(0.9, "fit")).could_hold({"slope": -2.0, "fit": np.nan})
+        False
+        """
+        if self.kind in ("all", "any"):
+            return (all if self.kind == "all" else any)(one.could_hold(parts) for one in self.conditions)
+        return bool(self.holds(parts)) or any(np.isnan(parts[part]) for part in self.named_parts)
+
     @property
     def named_parts(self) -> set[str]:
         """The numbers that it is about."""
