@@ -12,6 +12,7 @@ from small_commands import rejected
 
 from grokscope.cli import run
 from grokscope.studies import find_study, rules_digest, study_names
+from grokscope.studies.parts import parts_of
 from grokscope.studies.verdicts import stored_verdicts
 from grokscope.view.charts.figure import Panel
 
@@ -122,9 +123,11 @@ def test_studies_and_their_parts_are_listed(capsys: pytest.CaptureFixture[str]) 
     assert [*rows] == [*study_names()]
     for name, row in rows.items():
         study = find_study(name)
-        runs = {spec.content_hash: spec for runs in study.runs(precision="tf32").values() for spec in runs.values()}
-        steps = (spec.training.steps - (spec.fork.step if spec.fork else 0) for spec in runs.values())
-        assert (row["runs"], row["run_steps"]) == (len(runs), sum(steps))
+        trained = [spec for part in parts_of(study, "tf32") for spec in part.plan.runs]
+        steps = (spec.training.steps - (spec.fork.step if spec.fork else 0) for spec in trained)
+        assert (row["runs"], row["run_steps"]) == (len(trained), sum(steps))
+        if not study.run_sets:
+            assert {*trained} == {spec for runs in study.runs(precision="tf32").values() for spec in runs.values()}
         assert (row["title"], row["papers"], row["claims"]) == (study.title, dict(study.papers), len(study.claims))
         assert (row["verdicts"] is None) == (name not in stored_verdicts())
         assert row["gpu_minutes"] > 0

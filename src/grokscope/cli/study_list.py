@@ -32,17 +32,17 @@ def print_studies(as_json: bool) -> None:
 
 
 def _row(study: Study) -> dict[str, Any]:
-    """A study in columns; the verdicts are null where no runs are stored. The time is that of its parts."""
-    plan = study.plan(study.experiments, "runs", precision="tf32", device="cuda")
+    """A study in columns; the verdicts are null where no runs are stored. The cost is that of its parts."""
+    parts = parts_of(study, "tf32")
     return {
         "study": study.name,
         "title": study.title,
         "papers": dict(study.papers),
         "claims": len(study.claims),
         "verdicts": stored_verdicts().get(study.name),
-        "runs": len(plan.runs),
-        "run_steps": cost_of(plan).steps,
-        "gpu_minutes": round(sum(part.seconds for part in parts_of(study, "tf32")) / 60, 1),
+        "runs": sum(len(part.plan.runs) for part in parts),
+        "run_steps": sum(cost_of(part.plan).steps for part in parts),
+        "gpu_minutes": round(sum(part.seconds for part in parts) / 60, 1),
     }
 
 
