@@ -92,6 +92,7 @@ def compare(cohort: Cohort, weights: Tensor) -> None:
             assert ours[column] == pytest.approx(value, rel=1e-9, abs=1e-12, nan_ok=True), column
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_chunks")
 def test_without_scores_only_block_0_is_read() -> None:
     from grokscope.measures.kernel_snapshot import KernelReader

@@ -33,6 +33,7 @@ SLOWEST = {
     "five tokens, two layers",
     "five tokens, causal, no norms",
     "five tokens, pooled",
+    "five tokens, three heads",
     "five tokens, attention alone",
 }
 tasks = pytest.mark.parametrize("name", kinds(ROW_RUNS, ROW_RUNS.keys() - SLOWEST))
@@ -134,6 +135,7 @@ def compare_outputs(batch: Batch) -> None:
     torch.testing.assert_close(after, last_hidden(weights, architecture, batch.given), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_gradient_does_not_depend_on_the_rows_past_the_count() -> None:
     batch = Batch(mixed_runs(ARCHITECTURES["one_layer"]))
     first = batch.by_kernels(steps=2)[1]  # from the second step on, sums of tiles stand in one buffer
