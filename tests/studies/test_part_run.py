@@ -1,6 +1,10 @@
 """A part trained and packed by the module that needs the core packages only; stopped in time, and continued."""
 
+import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import small_study
@@ -61,26 +65,17 @@ def test_what_has_finished_is_packed_when_time_is_up_and_the_rest_continues(
     assert missing_parts([part], tmp_path) == {}
 
 
-def test_a_limit_interrupts_as_ctrl_c_does() -> None:
-    from time import sleep
-
-    with pytest.raises(KeyboardInterrupt), part_run.Alarm(0.1):
-        sleep(20)
-    with part_run.Alarm(1000.0):
-        pass
-    with part_run.Alarm(None):
-        pass
-
-
-def test_a_limit_interrupts_what_a_shell_started_in_the_background() -> None:
-    import signal
-    from time import sleep
-
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+@pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN], ids=["plain", "in the background"])
+def test_a_limit_interrupts_as_ctrl_c_does(handler: Callable[..., Any] | signal.Handlers) -> None:
+    before = signal.signal(signal.SIGINT, handler)  # whatever a worker of an earlier test has left
     try:
         with pytest.raises(KeyboardInterrupt), part_run.Alarm(0.1):
-            sleep(20)
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+            time.sleep(20)
+        with part_run.Alarm(1000.0):
+            pass
+        with part_run.Alarm(None):
+            pass
+        assert signal.getsignal(signal.SIGINT) is handler
     finally:
         signal.signal(signal.SIGINT, before)
 
