@@ -94,11 +94,11 @@ triton: setup
 	  $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[kernels]'; } || \
 	  echo "no Triton: the tests of CUDA kernels are skipped; install it with: pip install triton"
 
-slow: setup gap ## minutes-long tests, the notebook and the documentation, and a comparison with a fresh run of GAP
+slow: setup gap triton ## minutes-long tests, the notebook and the documentation, and a comparison with a fresh run of GAP
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	$(BIN)/python -m pytest -q -m slow
 
-gpu: setup ## what only a CUDA device can show
+gpu: setup triton ## what only a CUDA device can show
 	$(BIN)/python -m pytest -q -m gpu
 
 interop: setup ## the monitor inside Lightning, Hugging Face, torchmetrics, TransformerLens and nnsight; the trackers

@@ -2,4 +2,5 @@
 
 from importlib.util import find_spec
 
-collect_ignore_glob = [] if find_spec("triton") else ["src/grokscope/kernels/*", "src/grokscope/*/kernel_*.py"]
+NEEDS_TRITON = ["src/grokscope/kernels/*", "src/grokscope/*/kernel_*.py", "tests/jobs/count_memory.py"]
+collect_ignore_glob = [] if find_spec("triton") else NEEDS_TRITON
