@@ -28,7 +28,7 @@ from grokscope.studies.synchronization import (
     threshold,
     timing_law,
 )
-from grokscope.studies.synchronization.edition import NEW, RUN_SETS
+from grokscope.studies.synchronization.edition import MEASURES, MILESTONES, NEW, RUN_SETS
 from grokscope.studies.synchronization.experiments import EXPERIMENTS, quick_runs
 from grokscope.studies.synchronization.message import MESSAGE
 from grokscope.studies.synchronization.models import save_models
@@ -74,20 +74,8 @@ STUDY = Study(
     save_models=save_models,
     message=MESSAGE,
     # At every checkpoint; readings that a task does not have are left out.
-    measures=(
-        "fsd",
-        "fsd_k",
-        "fsd_gen",
-        "rank",
-        "control",
-        "paper_restricted",
-        "trig",
-        "logit_map",
-        "fsd@sum",
-        "fsd@additive",
-        "rank@sum",
-    ),
-    milestones=("removal", "logits", "fourier_kan", "ablation"),
+    measures=MEASURES,
+    milestones=MILESTONES,
     # Of forks, triggered and sensitivity runs nothing is asked that their logs do not tell.
     measured=("base", "symmetric", "architecture", "multiplication", "open_questions", "negatives"),
     **gather(SECTIONS),

@@ -3,11 +3,11 @@
 Experiments that the first edition has keep the names of their runs, so what is claimed of them is read from either.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from grokscope.specs import Architecture, Cadence, Initialization, NormHold, RunSpec, Training, Trigger
+from grokscope.specs import Cadence, NormHold, RunSpec, Trigger
 from grokscope.studies.run_set import Precision, Runs, RunSet
 from grokscope.studies.synchronization.experiments import (
     BUDGET,
@@ -19,13 +19,14 @@ from grokscope.studies.synchronization.experiments import (
     crossprime,
     fork,
     fork_of,
+    open_choices,
     seeds_of,
     spread,
     symmetric,
     with_forks,
 )
 
-__all__ = ["NEW", "READING_STEPS", "RUN_SETS", "SEEDS"]
+__all__ = ["MEASURES", "MILESTONES", "NEW", "READING_STEPS", "RUN_SETS", "SEEDS"]
 
 SEEDS = 32  # of every cell that a claim rests on
 CANNOT_GROK = 64  # runs with shuffled labels: a rate of false alarms of 1 % has to be told from 5 %
@@ -211,32 +212,28 @@ def sensitivity(n: int | None, precision: Precision) -> Runs:
 
     These are also the set-ups of the search over readings, so their checkpoints are the steps of Table 5.
     """
-    training = Training(steps=SHORT)
-    changes: Mapping[str, dict[str, Any]] = {
-        "default": {},
-        "beta2_0.98": {"training": replace(training, beta2=0.98)},
-        "matrices_only": {"training": replace(training, decay_parameters="matrices")},
-        "causal": {"architecture": Architecture(causal=True)},
-        "replacement": {"training": replace(training, sampling="replacement")},
-        "dropout_0.1": {"training": replace(training, dropout=0.1)},
-        "warmup_100": {"training": replace(training, warmup_steps=100)},
-        "clip_1": {"training": replace(training, clip_norm=1.0)},
-        "std_0.02": {"initialization": Initialization(embedding_std=0.02)},
-        "norm_for_mlp": {"architecture": Architecture(mlp="norm")},
-    }
+    checkpoints = Cadence(every=None, at=READING_STEPS)
     return {
-        f"{name}_s{seed}": base_run(
-            "add_mod97",
-            seed,
-            precision,
-            checkpoints=Cadence(every=None, at=READING_STEPS),
-            **({"training": training} | change),
-        )
-        for name, change in changes.items()
+        f"{name}_s{seed}": base_run("add_mod97", seed, precision, checkpoints=checkpoints, **change)
+        for name, change in open_choices(SHORT).items()
         for seed in _seeds(n)
     }
 
 
+MEASURES = (
+    "fsd",
+    "fsd_k",
+    "fsd_gen",
+    "rank",
+    "control",
+    "paper_restricted",
+    "trig",
+    "logit_map",
+    "fsd@sum",
+    "fsd@additive",
+    "rank@sum",
+)
+MILESTONES = ("removal", "logits", "fourier_kan", "ablation")
 FORKED = RunSet(
     "base, forks and groups",
     # By verdicts for the time: parts are trained in this order, and where time ends the last are missing. Forks come
@@ -258,21 +255,8 @@ FORKED = RunSet(
         "long": long,
         "multiplication": multiplication,
     },
-    measures=(
-        "fsd",
-        "fsd_k",
-        "fsd_gen",
-        "rank",
-        "control",
-        "paper_restricted",
-        "trig",
-        "logit_map",
-        "fsd@sum",
-        "fsd@additive",
-        "rank@sum",
-        "last_block",
-    ),
-    milestones=("removal", "logits", "fourier_kan", "ablation"),
+    measures=(*MEASURES, "last_block"),
+    milestones=MILESTONES,
     # Of all others nothing is asked that their logs do not tell.
     measured=("base", "symmetric", "multiplication", "negatives", "structureless"),
     plan_options={"signals": True},

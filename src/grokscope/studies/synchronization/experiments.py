@@ -4,7 +4,7 @@ An experiment is a set of named runs. Experiments share runs: equal specs are on
 triggers are runs like all others; a fork's parent is always a run of the study too.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -197,10 +197,10 @@ def negatives(n: int | None, precision: Precision) -> Runs:
     return found
 
 
-def sensitivity(n: int | None, precision: Precision) -> Runs:
-    """`docs/paper-audit.md` §2: what the paper leaves open, one change at a time."""
-    training = Training(steps=BUDGET)
-    changes: Mapping[str, dict[str, Any]] = {
+def open_choices(steps: int) -> dict[str, dict[str, Any]]:
+    """`docs/paper-audit.md` §2: what the paper leaves open, one change of a run of so many steps at a time."""
+    training = Training(steps=steps)
+    changes: dict[str, dict[str, Any]] = {
         "default": {},
         "beta2_0.98": {"training": replace(training, beta2=0.98)},
         "matrices_only": {"training": replace(training, decay_parameters="matrices")},
@@ -212,9 +212,14 @@ def sensitivity(n: int | None, precision: Precision) -> Runs:
         "std_0.02": {"initialization": Initialization(embedding_std=0.02)},
         "norm_for_mlp": {"architecture": Architecture(mlp="norm")},
     }
+    return {name: {"training": training} | change for name, change in changes.items()}
+
+
+def sensitivity(n: int | None, precision: Precision) -> Runs:
+    """`docs/paper-audit.md` §2, by the paper's three seeds."""
     return {
         f"{name}_s{seed}": base_run("add_mod97", seed, precision, **change)
-        for name, change in changes.items()
+        for name, change in open_choices(BUDGET).items()
         for seed in seeds_of((42, 0, 1), n)
     }
 
