@@ -38,6 +38,11 @@ def with_nan(subject: RunStack, run: int, value: float = float("nan")) -> RunSta
     return replace(subject, weights=weights)
 
 
+def on_cuda(subject: RunStack) -> RunStack:
+    weights = {name: value.cuda() for name, value in subject.weights.items()}
+    return replace(subject, weights=weights, is_train=subject.is_train.cuda(), labels=subject.labels.cuda())
+
+
 @lru_cache
 def trained(task: str, architecture: Architecture = TWO_LAYERS, runs: int = RUNS) -> RunStack:
     specs = [spec_of(task, architecture).with_seed(seed) for seed in range(runs)]
@@ -96,3 +101,12 @@ def by_answer(subject: RunStack, values: np.ndarray) -> np.ndarray:
 
 def known(subject: RunStack, row: int, **tensors: torch.Tensor) -> dict[str, float]:
     return {name: float(value[row] if value.ndim else value) for name, value in tensors.items()}
+
+
+def logarithm_order(p: int) -> list[int]:
+    """1, g, g², … for the least g that reaches every nonzero residue."""
+    for g in range(2, p):
+        powers = [pow(g, k, p) for k in range(p - 1)]
+        if len(set(powers)) == p - 1:
+            return powers
+    raise AssertionError

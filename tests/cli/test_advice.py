@@ -15,7 +15,6 @@ from grokscope.view.summary import summarize
 from short_runs import tiny
 
 pytestmark = pytest.mark.usefixtures("here", "in_process")
-PLACEHOLDERS = {"DIR": "runs", "RUN": "add_mod7_s0", "TASK": "add_mod7"}
 
 
 def advised(text: str) -> list[list[str]]:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -144,17 +144,6 @@ def test_a_run_that_diverges_leaves_the_others_alone(
 # 6: a full disk, really full.
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
-    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small file system is not permitted here")
-    yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)
-
-
 def test_a_full_disk(small_disk: Path, tmp_path: Path, injected: Count, expected: dict[str, object]) -> None:
     store, ballast = small_disk / "runs", small_disk / "ballast"
     plan = Plan(str(store), THREE)
@@ -248,7 +237,7 @@ class Bomb:
         return os.mkdir, (str(self.trace),)
 
 
-def test_a_pickle_is_refused_and_never_run(finished: Path, tmp_path: Path, injected: Count) -> None:
+def test_a_pickle_is_rejected_and_never_run(finished: Path, tmp_path: Path, injected: Count) -> None:
     shutil.copytree(finished, tmp_path / "runs")
     path = tmp_path / "runs" / run_name(SMALL) / "state-00000030.safetensors"
     path.write_bytes(pickle.dumps(Bomb(tmp_path / "exploded")))
@@ -262,7 +251,7 @@ def test_a_pickle_is_refused_and_never_run(finished: Path, tmp_path: Path, injec
 # 9 to 11: two writers, dead workers, preemption, a dead driver.
 
 
-def test_the_second_of_two_writers_is_told_who_the_first_is(tmp_path: Path, injected: Count) -> None:
+def test_the_second_of_two_writers_learns_who_the_first_is(tmp_path: Path, injected: Count) -> None:
     process = worker(
         written(tmp_path, Plan(str(tmp_path / "runs"), seeds(1, replace(SMALL, training=Training(steps=2000)))))
     )
@@ -344,14 +333,14 @@ def test_a_driver_dies_and_another_goes_on(tmp_path: Path, injected: Count, expe
 @pytest.mark.parametrize(
     "name", ["../x", "/etc/passwd", "a\0b", "x.", "$(touch x)", "<img onerror=alert(1)>", "; rm -rf ."]
 )
-def test_a_hostile_task_is_refused_and_nothing_is_written(name: str, tmp_path: Path, injected: Count) -> None:
+def test_a_hostile_task_is_rejected_and_nothing_is_written(name: str, tmp_path: Path, injected: Count) -> None:
     injected()
     before = sorted(tmp_path.rglob("*"))
     assert run(["train", name, "--out", str(tmp_path / "runs")]) == BAD_INPUT
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_another_format_is_refused_with_both_versions(finished: Path, tmp_path: Path, injected: Count) -> None:
+def test_another_format_is_rejected_with_both_versions(finished: Path, tmp_path: Path, injected: Count) -> None:
     shutil.copytree(finished, tmp_path / "runs")
     (tmp_path / "runs" / run_name(SMALL) / "format").write_text("grokscope run 7\n")
     injected()

@@ -16,6 +16,7 @@ from grokscope.measures.scores import Scores, scores
 from grokscope.model import Component, components_of, reference_module, sizes_of
 from grokscope.specs import Architecture
 from grokscope.training import advance
+from measured_stacks import on_cuda
 
 METHODS = ["zero", "mean", "resample"]
 
@@ -153,11 +154,6 @@ def test_a_head_that_is_not_there_is_named() -> None:
         ablation(subject, [Component("blocks.0.hook_mlp_out", 0)])
     with pytest.raises(InputError, match="no site"):
         ablation(subject, [Component("blocks.7.hook_mlp_out")])
-
-
-def on_cuda(subject: RunStack) -> RunStack:
-    weights = {name: value.cuda() for name, value in subject.weights.items()}
-    return replace(subject, weights=weights, is_train=subject.is_train.cuda(), labels=subject.labels.cuda())
 
 
 @pytest.mark.gpu

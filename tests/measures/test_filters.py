@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -13,8 +11,8 @@ from grokscope.measures.mode_choice import key_modes, top_modes
 from grokscope.measures.projections import mode_part
 from grokscope.model import site_names
 from grokscope.tasks import Basis, named_task
+from measured_stacks import on_cuda, with_nan
 from measured_stacks import trained_stack as trained
-from measured_stacks import with_nan
 
 HIDDEN = "blocks.0.mlp.hook_post"
 
@@ -159,11 +157,6 @@ def test_a_run_of_nan_stays_alone() -> None:
         assert other[1].isnan().all()
         with pytest.raises(InputError, match=rf"run 1 has activations at {HIDDEN}"):
             mode_filter(sick.select([1]), HIDDEN, torch.ones(1, 3, dtype=torch.bool), kind=kind)
-
-
-def on_cuda(subject: RunStack) -> RunStack:
-    weights = {name: value.cuda() for name, value in subject.weights.items()}
-    return replace(subject, weights=weights, is_train=subject.is_train.cuda(), labels=subject.labels.cuda())
 
 
 @pytest.mark.gpu

@@ -15,7 +15,7 @@ from grokscope.model import Head, Receiver, ReferenceModule, receivers_of
 from grokscope.specs import Initialization
 from grokscope.tasks import named_task
 from grokscope.training import advance
-from measured_stacks import module_of
+from measured_stacks import module_of, on_cuda
 
 NAMES = ["one_layer", "two_layers", "nanda", "three_layers", "norm_for_mlp", "attention_only"]
 
@@ -232,11 +232,6 @@ def test_what_cannot_be_patched_is_named() -> None:
     blind = trained("mlp_only")
     with pytest.raises(InputError, match="got attention = 'dropped'"):
         head_patching(blind, x, other, Head(0, 0))
-
-
-def on_cuda(subject: RunStack) -> RunStack:
-    weights = {name: value.cuda() for name, value in subject.weights.items()}
-    return replace(subject, weights=weights, is_train=subject.is_train.cuda(), labels=subject.labels.cuda())
 
 
 @pytest.mark.gpu

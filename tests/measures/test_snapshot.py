@@ -22,6 +22,7 @@ from grokscope.measures import Question, Snapshot, measure, snapshot
 from grokscope.model import ReferenceModule
 from grokscope.specs import RunSpec
 from grokscope.training import Cohort, State, advance
+from measured_stacks import logarithm_order
 
 SITES = {"on": "blocks.0.mlp.hook_post", "dropped": "blocks.0.hook_attn_out", "norm": "blocks.0.hook_attn_out"}
 
@@ -74,15 +75,6 @@ def synchronization(power: np.ndarray) -> float:
 
 def fourier_powers(means: np.ndarray) -> np.ndarray:
     return np.abs(np.fft.rfft(means, axis=0)[1:]) ** 2
-
-
-def logarithm_order(p: int) -> list[int]:
-    """1, g, g², … for the least g that reaches every nonzero residue."""
-    for g in range(2, p):
-        powers = [pow(g, k, p) for k in range(p - 1)]
-        if len(set(powers)) == p - 1:
-            return powers
-    raise AssertionError
 
 
 def symmetric_three_powers(means: np.ndarray, table: np.ndarray) -> np.ndarray:

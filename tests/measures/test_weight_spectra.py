@@ -16,6 +16,7 @@ from grokscope.model import ReferenceModule
 from grokscope.specs import RunSpec
 from grokscope.tasks import named_task
 from grokscope.training import Cohort, State, advance
+from measured_stacks import logarithm_order
 
 TWO = ARCHITECTURES["two_layers"]
 
@@ -34,14 +35,6 @@ def naive_powers(column: list[float]) -> list[float]:
         amplitude = sum(x * cmath.exp(-2j * math.pi * f * s / n) for s, x in enumerate(column))
         found.append((1 if 2 * f == n else 2) * abs(amplitude) ** 2 / n)
     return found
-
-
-def logarithm_order(p: int) -> list[int]:
-    for g in range(2, p):
-        powers = [pow(g, k, p) for k in range(p - 1)]
-        if len(set(powers)) == p - 1:
-            return powers
-    raise AssertionError
 
 
 def symmetric_three_powers(column: list[float], table: np.ndarray) -> list[float]:

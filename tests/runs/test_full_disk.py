@@ -3,7 +3,6 @@
 import resource
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -60,22 +59,8 @@ def check_last_checkpoint(store: Path) -> int:
     return step
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own, of one MiB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
-    if shutil.which("mount") is None or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small file system is not permitted here")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
-
-
 @pytest.mark.parametrize("left", [0, 30_000, 90_000, 150_000])
-def test_a_full_disk_is_told_and_training_goes_on_when_space_returns(
+def test_a_full_disk_is_reported_and_training_goes_on_when_space_returns(
     left: int, small_disk: Path, tmp_path: Path, expected: dict[str, bytes], capsys: pytest.CaptureFixture[str]
 ) -> None:
     store, ballast = small_disk / "runs", small_disk / "ballast"
@@ -95,7 +80,7 @@ def test_a_full_disk_is_told_and_training_goes_on_when_space_returns(
     assert contents(Store(store).find(run_name(SPEC))) == expected
 
 
-def test_a_read_only_store_is_told(small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_read_only_store_is_reported(small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Store(small_disk / "runs").add(SPEC)
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     assert work(small_disk / "runs", tmp_path) == BAD_INPUT
@@ -104,7 +89,7 @@ def test_a_read_only_store_is_told(small_disk: Path, tmp_path: Path, capsys: pyt
     assert "could not be created: Read-only file system" in the_sentence(capsys)
 
 
-def test_a_limit_on_the_size_of_files_is_told(
+def test_a_limit_on_the_size_of_files_is_reported(
     tmp_path: Path, expected: dict[str, bytes], capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = tmp_path / "runs"

@@ -1,7 +1,5 @@
 """Measures taken while training, and what is left of a run when its weights are gone."""
 
-import os
-from collections.abc import Iterator
 from dataclasses import replace
 from math import isnan, nan
 from pathlib import Path
@@ -18,12 +16,7 @@ from grokscope.specs import RunSpec
 from grokscope.timeline import Outcome, outcome
 from recorded_runs import ADD, S3, STEPS, folder
 
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_disk() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None)
-        yield
+pytestmark = pytest.mark.usefixtures("quick_disk")
 
 
 def test_a_record_has_its_timeline_and_values(recorded: Store) -> None:
@@ -79,7 +72,7 @@ def test_a_record_of_an_unfinished_run_is_what_is_known_so_far(tmp_path: Path) -
     assert record.summary()["outcome"] == "unfinished"
 
 
-def test_a_look_that_is_no_number_after_grokking_is_no_collapse() -> None:
+def test_an_evaluation_that_is_no_number_after_grokking_is_no_collapse() -> None:
     steps, train = [0, 100, 200, 300], [0.1, 1.0, 1.0, 1.0]
     assert outcome(steps, train, [0.1, 0.99, nan, 0.99], None) == Outcome.GROKKED
     assert outcome(steps, train, [0.1, 0.99, nan, 0.2], None) == Outcome.UNSTABLE_AFTER

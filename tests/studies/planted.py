@@ -16,6 +16,11 @@ LAST = 15_000
 EMPTY = Evidence({name: {} for name in EXPERIMENTS})
 
 
+def only(experiment: str, **runs: RunRecord) -> Evidence:
+    """These runs alone."""
+    return Evidence({**EMPTY.records, experiment: runs})
+
+
 def run(
     spec: RunSpec,
     grok: int | None = None,

@@ -1,7 +1,5 @@
 """Studies: their plans, what each item needs, and where they are found."""
 
-import os
-from collections.abc import Iterator
 from dataclasses import replace
 from math import isnan
 from pathlib import Path
@@ -22,14 +20,9 @@ from grokscope.studies.synchronization import STUDY
 from grokscope.view.charts.figure import Figure
 from grokscope.view.table import Table
 
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_study"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_disk() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None)
-        yield
 
 
 def test_a_plan_has_every_run_once_and_every_forks_parent() -> None:

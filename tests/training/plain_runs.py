@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from functools import lru_cache
 
+import pytest
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, mse_loss, one_hot
@@ -21,7 +22,7 @@ from grokscope.model import (
 from grokscope.randomness import bits, permutation
 from grokscope.specs import Architecture, Initialization, RunSpec, Training
 from grokscope.tasks import named_task, shuffled_labels, split
-from grokscope.training import Cohort, State, initial_state
+from grokscope.training import Cohort, State, advance, initial_state
 
 Reference = ReferenceModule | PlainMlp
 SMALL = Architecture(layers=1, width=16, heads=2, mlp_width=32)
@@ -235,6 +236,23 @@ def fresh(runs: list[RunSpec | None]) -> tuple[State, Cohort]:
     """A stack at step 0."""
     cohort = Cohort(runs)
     return initial_state(cohort), cohort
+
+
+def assert_gradients_of_the_references(runs: list[RunSpec], steps: int) -> None:
+    """Loss and every gradient of so many steps of a stack; runs of β₁ = 0, so that the first moment is the gradient."""
+    state, cohort = fresh(runs)
+    alone = [PlainRun(run) for run in runs]
+    for step in range(steps):
+        references = [reference_in(cohort, state.weights, slot) for slot in range(len(runs))]
+        state, info = advance(state, cohort, 1)
+        for slot, (plain, reference) in enumerate(zip(alone, references, strict=True)):
+            loss = plain.loss(reference, step)
+            loss.backward()
+            assert info.loss[slot, 0].item() == pytest.approx(loss.item(), abs=1e-12)
+            gradients = by_name(reference, lambda parameter: parameter.grad)
+            assert max(gradient.abs().max() for gradient in gradients.values()) > 1e-3
+            assert_near(in_slot(cohort, state.first, slot), gradients, 1e-12)
+            assert not padding_in(cohort, state.first, slot).any()
 
 
 def assert_same_bits(one: State, other: State, slots: list[int] | None = None) -> None:

@@ -10,6 +10,7 @@ from plain_runs import (
     ARCHITECTURES,
     TWO_LAYERS,
     PlainRun,
+    assert_gradients_of_the_references,
     assert_near,
     assert_same_bits,
     by_name,
@@ -18,7 +19,6 @@ from plain_runs import (
     in_slot,
     mixed_runs,
     padding_in,
-    reference_in,
     small_run,
     with_new_seed,
 )
@@ -38,21 +38,9 @@ architectures = pytest.mark.parametrize("architecture", ARCHITECTURES.values(), 
 @architectures
 def test_loss_and_every_gradient_equal_the_reference_modules(architecture: Architecture) -> None:
     runs = mixed_runs(architecture, beta1=0.0)  # so that the first moment is the gradient
-    state, cohort = fresh(runs)
-    alone = [PlainRun(run) for run in runs]
-    sizes = [[len(plain.batch(step)) for step in range(4)] for plain in alone]
+    sizes = [[len(PlainRun(run).batch(step)) for step in range(4)] for run in runs]
     assert sizes == [[16, 16, 16, 12], [16, 8, 16, 8], [16, 2, 16, 2]]
-    for step in range(4):
-        references = [reference_in(cohort, state.weights, slot) for slot in range(len(runs))]
-        state, info = advance(state, cohort, 1)
-        for slot, (plain, reference) in enumerate(zip(alone, references, strict=True)):
-            loss = plain.loss(reference, step)
-            loss.backward()
-            assert info.loss[slot, 0].item() == pytest.approx(loss.item(), abs=1e-12)
-            gradients = by_name(reference, lambda parameter: parameter.grad)
-            assert max(gradient.abs().max() for gradient in gradients.values()) > 1e-3
-            assert_near(in_slot(cohort, state.first, slot), gradients, 1e-12)
-            assert not padding_in(cohort, state.first, slot).any()
+    assert_gradients_of_the_references(runs, 4)
 
 
 @architectures

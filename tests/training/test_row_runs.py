@@ -5,6 +5,7 @@ import torch
 from plain_runs import (
     PLAIN_MLP,
     PlainRun,
+    assert_gradients_of_the_references,
     assert_near,
     by_name,
     fresh,
@@ -25,20 +26,7 @@ runs = pytest.mark.parametrize("name", ROW_RUNS)
 
 @runs
 def test_loss_and_every_gradient_equal_the_reference_modules(name: str) -> None:
-    specs = row_runs(name, beta1=0.0)  # so that the first moment is the gradient
-    state, cohort = fresh(specs)
-    alone = [PlainRun(spec) for spec in specs]
-    for step in range(2):
-        references = [reference_in(cohort, state.weights, slot) for slot in range(len(specs))]
-        state, info = advance(state, cohort, 1)
-        for slot, (plain, reference) in enumerate(zip(alone, references, strict=True)):
-            loss = plain.loss(reference, step)
-            loss.backward()
-            assert info.loss[slot, 0].item() == pytest.approx(loss.item(), abs=1e-12)
-            gradients = by_name(reference, lambda parameter: parameter.grad)
-            assert max(gradient.abs().max() for gradient in gradients.values()) > 1e-3
-            assert_near(in_slot(cohort, state.first, slot), gradients, 1e-12)
-            assert not padding_in(cohort, state.first, slot).any()
+    assert_gradients_of_the_references(row_runs(name, beta1=0.0), 2)
 
 
 @runs

@@ -1,25 +1,22 @@
 """Table 7 is accuracy less what zeroing costs; the claims of §5.5 and §8 can hold and can fail."""
 
 from dataclasses import replace
+from functools import partial
 
+import built
 import pytest
-from judged import only
 from paper_runs import evidence as followed
-from planted import run
+from planted import only, run
 from planted_claims import world
 
-from grokscope.studies import Evidence, Verdict, judge
-from grokscope.studies.synchronization.ablation import CLAIMS, TABLES
+from grokscope.studies import Verdict, judge
+from grokscope.studies.synchronization.ablation import CLAIMS
 from grokscope.studies.synchronization.experiments import EXPERIMENTS
-from grokscope.view.table import Cell, Table
+from grokscope.view.table import Cell
+
+table = partial(built.table, "tab-ablation")
 
 OWN = "add_mod97_s42"
-
-
-def table(found: Evidence) -> Table:
-    built = TABLES[0].build(found)
-    assert isinstance(built, Table)
-    return built
 
 
 def test_ablations_are_read_at_the_first_checkpoint_after_grokking() -> None:

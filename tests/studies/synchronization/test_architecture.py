@@ -1,40 +1,30 @@
 """Table 8 and Figure 5 come out as reported; the claims of §5.7 can hold and can fail."""
 
-from functools import cache
+from functools import cache, partial
 
+import built
+from built import labelled
 from lifelike import lifelike
 from paper_runs import evidence as followed
-from planted import EMPTY, agree, evidence
+from planted import EMPTY, agree, evidence, only
 
 from grokscope.studies import Evidence
-from grokscope.studies.synchronization.architecture import FIGURES, TABLES
-from grokscope.studies.synchronization.experiments import EXPERIMENTS
-from grokscope.view.charts.figure import Figure, Panel, Series
-from grokscope.view.table import Cell, Table
+from grokscope.view.charts.figure import Panel
+from grokscope.view.table import Cell
 from paper_tables import ARCH_ABLATION
+
+table = partial(built.table, "tab-arch")
 
 SEEDS = 7
 
 
 @cache
 def wide() -> Evidence:
-    return Evidence({name: {} for name in EXPERIMENTS} | dict(lifelike(SEEDS, ["architecture"]).records))
-
-
-def table(found: Evidence) -> Table:
-    built = TABLES[0].build(found)
-    assert isinstance(built, Table)
-    return built
+    return only("architecture", **lifelike(SEEDS, ["architecture"]).records["architecture"])
 
 
 def panel(found: Evidence) -> Panel:
-    built = FIGURES[0].build(found)
-    assert isinstance(built, Figure)
-    return built.panels[0]
-
-
-def labelled(found: Panel, label: str) -> Series:
-    return next(one for one in found.series if one.label == label)
+    return built.figure("fig-arch", found).panels[0]
 
 
 def test_architectures_come_out_as_reported() -> None:

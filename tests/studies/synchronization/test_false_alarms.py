@@ -2,32 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
+import built
 import pytest
 import scipy.stats
+from built import sentence
 from exact import same_share
-from judged import only
-from planted import EMPTY, evidence, run, together
+from planted import EMPTY, evidence, only, run, together
 
 from grokscope.studies import Evidence
 from grokscope.studies.synchronization.experiments import EXPERIMENTS
-from grokscope.studies.synchronization.false_alarms import SUPPLEMENTS
-from grokscope.view.table import Cell, Table
+from grokscope.view.table import Cell
 
-(ITEM,) = SUPPLEMENTS
-
-
-def table(found: Evidence) -> Table:
-    built = ITEM.build(found)
-    assert isinstance(built, Table)
-    return built
-
-
-def sentence(found: Evidence) -> str:
-    assert ITEM.sentence is not None
-    return ITEM.sentence(table(found))
+table = partial(built.table, "sup-false-alarms")
 
 
 def of_many(found: Mapping[str, Mapping[str, Mapping[str, Any]]], n_seeds: int) -> Evidence:
@@ -96,7 +85,7 @@ def test_runs_that_do_not_grok_are_also_watched_no_longer_than_others_take() -> 
     for column in ("Threshold", "False alarms", "Warned before grokking", "Median lead (steps)"):
         cells = own.cell("FSD, at most 5% by step 3,200", column), same.cell("FSD, at most 5%", column)
         assert replace(cells[0], quantity="") == replace(cells[1], quantity=""), column
-    text = sentence(changed)
+    text = sentence(table(changed))
     assert "evaluated only up to step 3,200" in text
     assert "FSD 0.75 [0.19, 0.99], n = 4" in text
 
@@ -151,11 +140,11 @@ def test_one_run_alone_has_a_table_and_a_sentence() -> None:
     for experiment, name in (("negatives", "shuffled_s42"), ("base", "add_mod97_s42"), ("crossprime", "add_mod97_d42")):
         for changes in ({"grok": 3000, "sync": 2000}, {"sync": 2000}, {"learnt": False}):
             found = evidence(experiment, {name: {**changes, "last": 8000}})
-            assert sentence(found).endswith(".")
+            assert sentence(table(found)).endswith(".")
             assert all(note.endswith(".") for note in table(found).notes)
 
 
 def test_without_runs_every_row_and_the_sentence_say_so() -> None:
     rows = table(EMPTY).rows
     assert all(row[1].ours == "not measured" and all(cell.ours is None for cell in row[2:]) for row in rows)
-    assert "not known" in sentence(EMPTY)
+    assert "not known" in sentence(table(EMPTY))

@@ -25,9 +25,6 @@ SECTIONS = (
     sensitivity,
 )
 CLAIMS = [claim for section in SECTIONS for claim in getattr(section, "CLAIMS", ())]
-ITEMS = [
-    item for section in SECTIONS for kind in ("TABLES", "SUPPLEMENTS", "FIGURES") for item in getattr(section, kind, ())
-]
 
 
 def test_times_are_from_the_fork_or_from_the_crossing() -> None:

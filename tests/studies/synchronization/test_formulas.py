@@ -1,23 +1,17 @@
 """Table 6 is read at the first checkpoint after grokking; the claims of §5.4 can hold and can fail."""
 
 from dataclasses import replace
+from functools import partial
 
-from judged import only
+import built
 from paper_runs import evidence as followed
-from planted import agree, run
+from planted import agree, only, run
 
-from grokscope.studies import Evidence
 from grokscope.studies.synchronization.experiments import EXPERIMENTS
-from grokscope.studies.synchronization.formulas import TABLES
-from grokscope.view.table import Table
+
+table = partial(built.table, "tab-kan")
 
 OWN = "add_mod97_s42"
-
-
-def table(found: Evidence) -> Table:
-    built = TABLES[0].build(found)
-    assert isinstance(built, Table)
-    return built
 
 
 def test_fits_are_read_at_the_first_checkpoint_after_grokking() -> None:

@@ -1,30 +1,21 @@
 """Figure 9 draws the runs' own columns, the nulls of FSD_gen, and what the paper reports."""
 
-from functools import cache
+from functools import cache, partial
 
+import built
+from built import labelled
 from lifelike import lifelike
-from planted import EMPTY
+from planted import EMPTY, only
 
 from grokscope.studies import Evidence
-from grokscope.studies.synchronization.experiments import EXPERIMENTS
-from grokscope.studies.synchronization.group_curves import FIGURES
 from grokscope.studies.synchronization.series import independent_level
-from grokscope.view.charts.figure import Figure, Panel, Series
+
+figure = partial(built.figure, "fig-transfer")
 
 
 @cache
 def wide() -> Evidence:
-    return Evidence({name: {} for name in EXPERIMENTS} | dict(lifelike(7, ["symmetric"]).records))
-
-
-def figure(found: Evidence) -> Figure:
-    built = FIGURES[0].build(found)
-    assert isinstance(built, Figure)
-    return built
-
-
-def labelled(panel: Panel, label: str) -> Series:
-    return next(one for one in panel.series if one.label == label)
+    return only("symmetric", **lifelike(7, ["symmetric"]).records["symmetric"])
 
 
 def test_nulls_are_drawn_with_fsd_gen() -> None:

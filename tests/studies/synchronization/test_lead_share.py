@@ -1,32 +1,23 @@
 """Shares of positive leads against counts, exact intervals and scipy; what pairs at random would give."""
 
+from functools import partial
 from typing import Any
 
+import built
 import numpy as np
 import pytest
 import scipy.stats
+from built import sentence
 from exact import holm, same_share
 from planted import EMPTY, evidence, together
 
-from grokscope.studies import Evidence
 from grokscope.studies.synchronization.experiments import EXPERIMENTS
-from grokscope.studies.synchronization.lead_share import SUPPLEMENTS
-from grokscope.view.table import Cell, Table
+from grokscope.view.table import Cell
+
+table = partial(built.table, "sup-lead-share")
 
 SEEDS = 24
 Steps = list[tuple[int | None, int | None]]
-(ITEM,) = SUPPLEMENTS
-
-
-def table(found: Evidence) -> Table:
-    built = ITEM.build(found)
-    assert isinstance(built, Table)
-    return built
-
-
-def sentence(found: Evidence) -> str:
-    assert ITEM.sentence is not None
-    return ITEM.sentence(table(found))
 
 
 def leads(task: str, steps: Steps) -> dict[str, dict[str, Any]]:
@@ -64,7 +55,7 @@ def test_the_sentence_names_every_prime_and_what_is_doubtful() -> None:
     seeds = (42, 0, 1, 2, 3)
     runs = {f"add_mod{p}_s{s}": {"grok": 3000, "sync": 2000 if p < 100 else 4000} for p in (53, 131) for s in seeds}
     groups = {f"S5_f0.7_s{seed}": {"grok": 3000, "sync": 0} for seed in (0, 1, 42)}
-    found = sentence(together(evidence("base", runs, 5), evidence("symmetric", groups, 5)))
+    found = sentence(table(together(evidence("base", runs, 5), evidence("symmetric", groups, 5))))
     assert "add_mod53 1.00 [0.48, 1.00], n = 5 (1.00, n = 5) and add_mod131 0.00" in found
     assert found.endswith(
         "other tasks: S5_f0.7 1.00 [0.29, 1.00], n = 3 (1.00, n = 3), with doubtful crossings in 3, n = 3."
@@ -100,4 +91,4 @@ def test_runs_that_never_grok_have_a_share_of_grokked_and_no_lead() -> None:
 
 def test_without_runs_every_row_and_the_sentence_say_so() -> None:
     assert all(row[1].ours == "no runs" and all(cell == Cell() for cell in row[2:]) for row in table(EMPTY).rows)
-    assert "not known" in sentence(EMPTY)
+    assert "not known" in sentence(table(EMPTY))

@@ -4,25 +4,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from built import table
 from exact import t_interval
 from paper_runs import evidence as followed
 from planted import EMPTY, agree, evidence, ours, reported_base
 
 from grokscope.stats import cluster_means
-from grokscope.studies import Evidence
-from grokscope.studies.synchronization import STUDY
 from grokscope.studies.synchronization.reported import REPORTED
-from grokscope.view.table import Cell, Table
+from grokscope.view.table import Cell
 from paper_tables import ADDITION, CROSS
 
 LEADS = [row.lead for row in ADDITION.values()]
 MEANS_BY_PRIME = cluster_means(LEADS, [row.modulus for row in ADDITION.values()]).tolist()
-
-
-def table(name: str, found: Evidence) -> Table:
-    built = STUDY.items[name].build(found)
-    assert isinstance(built, Table)
-    return built
 
 
 def test_configurations_and_leads_come_out_as_reported() -> None:

@@ -1,30 +1,17 @@
-"""Subtraction and multiplication: claims that can hold and can fail, and every reading of multiplication."""
+"""Every reading of multiplication, against counts."""
 
+from functools import partial
 from typing import Any
 
+import built
 import pytest
+from built import sentence
 from exact import holm, same_share
-from judged import only
-from paper_runs import evidence as followed
-from paper_runs import record_of
 from planted import EMPTY, evidence
 
-from grokscope.studies import Evidence
-from grokscope.studies.synchronization.operations import SUPPLEMENTS
-from grokscope.view.table import Cell, Table
+from grokscope.view.table import Cell
 
-(ITEM,) = SUPPLEMENTS
-
-
-def table(found: Evidence) -> Table:
-    built = ITEM.build(found)
-    assert isinstance(built, Table)
-    return built
-
-
-def sentence(found: Table) -> str:
-    assert ITEM.sentence is not None
-    return ITEM.sentence(found)
+table = partial(built.table, "sup-multiplication")
 
 
 def test_multiplication_is_read_in_each_basis() -> None:
@@ -52,14 +39,3 @@ def test_without_runs_every_row_says_so_and_the_sentence_too() -> None:
     assert len(found.rows) == 8
     assert all(row[1:] == (Cell("no runs"), *(Cell(),) * 9) for row in found.rows)
     assert "not known" in sentence(found)
-
-
-def delayed(steps: int) -> Evidence:
-    base = followed(True).records["base"]
-    return only(
-        "base",
-        **{
-            name: record_of(one.spec, 3000 + (steps if name.startswith("sub") else 0), 1000)
-            for name, one in base.items()
-        },
-    )

@@ -2,31 +2,32 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
+import built
 import numpy as np
 import pytest
-from judged import only
+from built import labelled
 from lifelike import lifelike
-from planted import EMPTY, agree, evidence, reported_base
+from planted import EMPTY, agree, evidence, only, reported_base
 
 from grokscope.runs.records import RunRecord
 from grokscope.studies import Evidence
-from grokscope.studies.synchronization.experiments import EXPERIMENTS
-from grokscope.studies.synchronization.over_time import FIGURES, TABLES
+from grokscope.studies.synchronization.over_time import FIGURES
 from grokscope.studies.synchronization.reported import REPORTED
-from grokscope.view.charts.figure import Figure, Panel, Series
-from grokscope.view.table import Table
+from grokscope.view.charts.figure import Figure, Series
 from paper_tables import RANK
+
+table = partial(built.table, "tab-rank")
 
 SEEDS = 7  # more than are reported of this task
 OWN = "add_mod97_s42"
-BUILD = {item.name: item.build for item in FIGURES}
+figures = pytest.mark.parametrize("name", [item.name for item in FIGURES])
 
 
 @cache
 def wide() -> Evidence:
-    return Evidence({name: {} for name in EXPERIMENTS} | dict(lifelike(SEEDS, ["base"]).records))
+    return only("base", **lifelike(SEEDS, ["base"]).records["base"])
 
 
 def seeds() -> dict[str, RunRecord]:
@@ -34,19 +35,7 @@ def seeds() -> dict[str, RunRecord]:
 
 
 def figure(name: str, found: Evidence | None = None) -> Figure:
-    built = BUILD[name](wide() if found is None else found)
-    assert isinstance(built, Figure)
-    return built
-
-
-def table(found: Evidence) -> Table:
-    built = TABLES[0].build(found)
-    assert isinstance(built, Table)
-    return built
-
-
-def labelled(panel: Panel, label: str) -> Series:
-    return next(one for one in panel.series if one.label == label)
+    return built.figure(name, wide() if found is None else found)
 
 
 def series(found: Figure) -> Iterator[Series]:
@@ -126,14 +115,14 @@ def test_fsd_is_drawn_with_its_nulls() -> None:
     assert 0 < labelled(panel, "independent neurons, 95 %").y[0] < 0.3
 
 
-@pytest.mark.parametrize("name", BUILD)
+@figures
 def test_every_curve_is_a_quantity(name: str) -> None:
     drawn = [one for one in series(figure(name)) if len(one) and one.source in ("run", "seeds")]
     assert drawn
     assert all(one.quantity for one in drawn)
 
 
-@pytest.mark.parametrize("name", BUILD)
+@figures
 def test_without_runs_a_figure_says_so_and_shows_the_paper_alone(name: str) -> None:
     found = figure(name, EMPTY)
     assert not any(panel.has_runs for panel in found.panels)
@@ -142,7 +131,7 @@ def test_without_runs_a_figure_says_so_and_shows_the_paper_alone(name: str) -> N
     assert found.title.endswith("no runs")
 
 
-@pytest.mark.parametrize("name", BUILD)
+@figures
 def test_one_run_alone_is_drawn(name: str) -> None:
     own = figure(name, only("base", **{OWN: seeds()[OWN]}))
     assert own.panels[0].has_runs

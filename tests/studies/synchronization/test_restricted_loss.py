@@ -1,43 +1,27 @@
 """Table 3 and Figure 1 come out as reported; the claims of §5.2 can hold and can fail."""
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
-from judged import only
+import built
+from built import labelled
 from lifelike import lifelike
 from paper_runs import evidence as followed
-from planted import EMPTY, agree, evidence, reported_base
+from planted import EMPTY, agree, evidence, only, reported_base
 
 from grokscope.studies import Evidence
-from grokscope.studies.synchronization.experiments import EXPERIMENTS
 from grokscope.studies.synchronization.reported import REPORTED
-from grokscope.studies.synchronization.restricted_loss import FIGURES, TABLES
-from grokscope.view.charts.figure import Figure, Panel, Series
-from grokscope.view.table import Table
 from paper_tables import EXLOSS
+
+table = partial(built.table, "tab-exloss")
+figure = partial(built.figure, "fig-exloss")
 
 NAMES = [name for name in REPORTED["tab:exloss"].rows if name != "mean"]
 
 
-def table(found: Evidence) -> Table:
-    built = TABLES[0].build(found)
-    assert isinstance(built, Table)
-    return built
-
-
-def figure(found: Evidence) -> Figure:
-    built = FIGURES[0].build(found)
-    assert isinstance(built, Figure)
-    return built
-
-
-def labelled(panel: Panel, label: str) -> Series:
-    return next(one for one in panel.series if one.label == label)
-
-
 @cache
 def wide() -> Evidence:
-    return Evidence({name: {} for name in EXPERIMENTS} | dict(lifelike(7, ["base"]).records))
+    return only("base", **lifelike(7, ["base"]).records["base"])
 
 
 def test_the_restricted_loss_comes_out_as_reported() -> None:
