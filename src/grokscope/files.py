@@ -108,7 +108,7 @@ def read_given(path: Path, what: str, most: int = LARGEST) -> bytes:
         raise InputError(f"{what} {str(error).removeprefix(f'{named(path)} ')}") from None
 
 
-def read_json(path: Path, kind: type[SomeJson], most: int = LARGEST, follow_links: bool = False) -> SomeJson:
+def read_json(path: Path, kind: type[SomeJson], follow_links: bool = False) -> SomeJson:
     """A JSON file's object or list; `FileNotFoundError` only if nothing has this name.
 
     >>> from tempfile import TemporaryDirectory
@@ -117,7 +117,7 @@ def read_json(path: Path, kind: type[SomeJson], most: int = LARGEST, follow_link
     ...     read_json(Path(folder, "note.json"), dict)
     {'fsd': 0.8}
     """
-    content = read_file(path, most, follow_links)
+    content = read_file(path, follow_links=follow_links)
     try:
         found = parse_json(content, named(path))
     except InputError as error:

@@ -90,9 +90,9 @@ def test_other_configurations_steps_and_unfinished_runs_are_other_families_or_no
     scaled = [fork_record(PARENT, d, 900, scale=2.0) for d in (1.0, 2.0, 3.0)]
     late = [replace(one, spec=replace(one.spec, fork=replace(one.spec.fork, step=500))) for one in usual]
     running = [replace(one, outcome=RunOutcome()) for one in usual]
-    families = fork_families([*usual, *wide, *scaled, *late, *running], "runs/x")
+    families = fork_families([*usual, *wide, *scaled, *late, *running])
     assert [(family.step, len(family.branches)) for family in families] == [(1000, 6), (1000, 6), (500, 6)]
-    assert {family.study for family in families} == {"runs/x"}
+    assert {family.study for family in families} == {""}
 
 
 def test_the_fits_are_those_of_the_results() -> None:

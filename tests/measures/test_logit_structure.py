@@ -92,7 +92,6 @@ def test_shares_and_heights_are_those_of_explicit_cubes(task: str) -> None:
         assert found.explained[slot].numpy() == pytest.approx(shares, abs=1e-12)
         assert found.height[slot].numpy() == pytest.approx(heights, abs=1e-11)
         assert float(found.total[slot]) == pytest.approx(sum(shares))
-        assert float(found.explained_by([0])[slot]) == pytest.approx(shares[0], abs=1e-12)
     assert found.total.max() > 1e-3
 
 
@@ -158,7 +157,6 @@ def test_two_key_frequencies_share_by_their_squares() -> None:
     cubes = wave_cubes(named_task("sub_mod11").answers.tolist(), 11)
     found = structure_of("sub_mod11", 3 * cubes[1] + 4 * cubes[4])
     assert found.explained[0].tolist() == pytest.approx([0, 0.36, 0, 0, 0.64], abs=1e-12)
-    assert float(found.explained_by([1, 4])) == pytest.approx(1)
 
 
 def test_a_planted_character_explains_all() -> None:

@@ -184,7 +184,7 @@ def _count_states(states: Iterable[tuple[str, str]]) -> str:
     return counts and f"jobs: {counts}"
 
 
-def _ended_jobs(executor: Any, folder: Path, queue: Queue | None, shards: Sequence[Shard], every: float = 1.0) -> Ended:
+def _ended_jobs(executor: Any, folder: Path, queue: Queue | None, shards: Sequence[Shard]) -> Ended:
     """Each shard as its job ends, and None every second while others are waited for."""
     place = folder.resolve() / "answers"
     tasks = [Job(encode_plan(shard.plan).decode(), str(place / f"{uuid4().hex}.json")) for shard in shards]
@@ -204,7 +204,7 @@ def _ended_jobs(executor: Any, folder: Path, queue: Queue | None, shards: Sequen
                 state = lost[job.job_id].lower().replace("_", " ")
                 yield shard, RuntimeError(f"job {job.job_id} left the queue without a result (state: {state})")
         yield None
-        time.sleep(every if waiting else 0)
+        time.sleep(1 if waiting else 0)
 
 
 def _submit(executor: Any, queue: Queue | None, tasks: Sequence[Job]) -> list[Any]:

@@ -94,7 +94,7 @@ class Family:
     """Branches that may be compared with each other."""
 
     study: str
-    """Study and experiment its forks were made for, `synchronization/crossprime`; else their folder."""
+    """Study and experiment its forks were made for, `synchronization/crossprime`; empty where for none."""
     task: str
     """What they learn."""
     step: int
@@ -195,7 +195,7 @@ def _too_few(runs: Sequence[ForkedRun], parameters: int) -> str:
     )
 
 
-def fork_families(records: Sequence[Record], folder: str = "") -> list[Family]:
+def fork_families(records: Sequence[Record]) -> list[Family]:
     """The families among records, the largest first; only finished forks that change nothing but λ have a law.
 
     The parent is the branch that it is, where no fork of it has its λ and it is the state the forks left. Forks of
@@ -215,7 +215,7 @@ def fork_families(records: Sequence[Record], folder: str = "") -> list[Family]:
         if fork is None or run is None:
             continue
         decay = records[places[fork.parent]].spec.training.weight_decay if fork.parent in places else None
-        for study in dict.fromkeys(f"{one.study}/{one.experiment}" for one in record.made_for) or (folder,):
+        for study in dict.fromkeys(f"{one.study}/{one.experiment}" for one in record.made_for) or ("",):
             key = (study, run.task, fork.step, _shared(record.spec))
             found.setdefault(key, {}).setdefault(decay, []).append(Branch(place, run))
     families = []

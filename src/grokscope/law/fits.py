@@ -102,13 +102,11 @@ def fit_law(
     )
 
 
-def fit_each_draw(
-    runs: Sequence[ForkedRun], form: FormName = "mean", threshold_norm: float | None = None
-) -> dict[Draw, LawFit]:
-    """The law fitted to each seed alone, by task and seed: the paper's "per-draw R²" (Table 10). No intervals."""
+def fit_each_draw(runs: Sequence[ForkedRun]) -> dict[Draw, LawFit]:
+    """C = mean(λΔt) of each seed alone, by task and seed: the paper's "per-draw R²" (Table 10). No intervals."""
     draws = cells_of(runs).draws
     members = {key: [run for run in runs if (run.task, run.draw) == key] for key in draws}
-    return {key: fit_law(group, form, threshold_norm=threshold_norm) for key, group in members.items()}
+    return {key: fit_law(group, "mean") for key, group in members.items()}
 
 
 def _points(cells: Cells, weights: Float[np.ndarray, "*samples draws"]) -> Points:

@@ -31,7 +31,6 @@ from grokscope.measures.restricted import (
     FilteredLoss,
     excluded_loss_by_mode,
     filtered_loss,
-    loss_ratio,
     variant_loss,
 )
 from grokscope.measures.scores import Scores, scores
@@ -111,7 +110,6 @@ __all__ = [
     "key_modes",
     "logit_scale",
     "logit_structure",
-    "loss_ratio",
     "mean_explained",
     "measure",
     "mode_filter",

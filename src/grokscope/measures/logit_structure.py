@@ -1,6 +1,5 @@
 """How much of the logits is the algorithm's own shape, cos(2πk(a + b − c)/p) or a group's characters."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -30,10 +29,6 @@ class LogitStructure:
     def total(self) -> Float[Tensor, " runs"]:
         """Share along all of them: the directions are orthogonal."""
         return self.explained.sum(dim=-1)
-
-    def explained_by(self, key_modes: Sequence[int]) -> Float[Tensor, " runs"]:
-        """Share along some of them, by index."""
-        return self.explained[:, list(key_modes)].sum(dim=-1)
 
 
 def logit_structure(

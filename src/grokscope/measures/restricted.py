@@ -37,7 +37,6 @@ __all__ = [
     "FilteredLoss",
     "excluded_loss_by_mode",
     "filtered_loss",
-    "loss_ratio",
     "variant_loss",
 ]
 
@@ -165,23 +164,6 @@ def excluded_loss_by_mode(
     each = [scores_of(subject, filtered(mode.expand(len(subject), -1))) for mode in alone]
     columns = (torch.stack([getattr(one, f.name) for one in each], dim=1) for f in fields(Scores))
     return FilteredLoss(Scores(*columns), alone.expand(len(subject), -1, -1), "train")
-
-
-def loss_ratio(
-    subject: Subject, modes: Choice = None, *, basis: Basis | None = None, by: Conditioning = ""
-) -> Float[Tensor, " runs"]:
-    """Validation loss over the restricted loss `trig`: how much worse the model is than its key modes alone.
-
-    >>> from grokscope.activations import subject_of
-    >>> from grokscope.specs import Architecture, RunSpec
-    >>> from grokscope.training import Cohort, initial_state
-    >>> small = Architecture(layers=1, width=8, heads=1, mlp_width=16)
-    >>> specs = [RunSpec("add_mod5", architecture=small).with_seed(seed) for seed in (0, 1)]
-    >>> subject = subject_of(specs, initial_state(Cohort(specs)).weights)
-    >>> loss_ratio(subject).shape
-    torch.Size([2])
-    """
-    return scores(subject).validation_loss / variant_loss(subject, "trig", modes, basis=basis, by=by).loss
 
 
 # Filtered logits.

@@ -236,11 +236,6 @@ class Cohort:
         return self.device.type == "cuda" and has_triton() and numbers < 2**31
 
     @property
-    def has_pairs(self) -> bool:
-        """Whether its tasks are tables of pairs, whose sequences are [a, b, separator]."""
-        return all(task.pairs is not None for task in self.tasks)
-
-    @property
     def compute(self) -> torch.dtype | None:
         """Of matrix products, where it differs from the weights'."""
         return torch.bfloat16 if self.key.precision == "bf16" else None

@@ -5,7 +5,7 @@ import re
 from grokscope.forecast import TIERS
 from grokscope.measures.tier_signals import TIER_COLUMNS
 
-__all__ = ["describe_column", "tier_of"]
+__all__ = ["describe_column"]
 
 # The first pattern that matches a whole name → tier, meaning. Keys and facts of runs have no tier.
 COLUMNS: tuple[tuple[str, int | None, str], ...] = (
@@ -53,27 +53,12 @@ COLUMNS: tuple[tuple[str, int | None, str], ...] = (
 )
 
 
-def tier_of(column: str) -> int | None:
-    """The tier of information that a column needs; None of keys. What is not listed is a measure of all pairs.
-
-    >>> tier_of("train_loss"), tier_of("fsd"), tier_of("run")
-    (1, 5, None)
-    """
-    return _found(column)[0]
-
-
 def describe_column(column: str) -> str:
     """What a column is, with its tier.
 
     >>> describe_column("train_loss")
     'mean loss over all training pairs (tier 1: training losses and accuracies)'
     """
-    tier, meaning = _found(column)
+    found = ((tier, meaning) for pattern, tier, meaning in COLUMNS if re.fullmatch(pattern, column))
+    tier, meaning = next(found, (5, "a column of a measure at checkpoints: `grokscope measure` lists them"))
     return meaning if tier is None else f"{meaning} (tier {tier}: {TIERS[tier]})"
-
-
-def _found(column: str) -> tuple[int | None, str]:
-    for pattern, tier, meaning in COLUMNS:
-        if re.fullmatch(pattern, column):
-            return tier, meaning
-    return 5, "a column of a measure at checkpoints: `grokscope measure` lists them"

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grokscope.errors import InputError
-from grokscope.stats import Estimate
 
-__all__ = ["Cell", "Column", "Row", "Table", "Value", "cut_short", "estimated", "not_measured", "not_trained", "text"]
+__all__ = ["Cell", "Column", "Row", "Table", "Value", "cut_short", "not_measured", "not_trained", "text"]
 
 Value = float | int | str | None
 NAMED = 12  # missing runs that a note names; of more it says how many
@@ -80,17 +79,6 @@ def text(value: Value) -> Cell:
     'add_mod97'
     """
     return Cell(value)
-
-
-def estimated(estimate: Estimate, paper: Value = None) -> Cell:
-    """An estimate as a cell; without an interval where it has none.
-
-    >>> estimated(Estimate(1.0, 0.9, 1.1, 16)).interval
-    (0.9, 1.1)
-    """
-    known = estimate.low == estimate.low and estimate.high == estimate.high
-    interval = (float(estimate.low), float(estimate.high)) if known else None
-    return Cell(estimate.value, paper, interval, estimate.items)
 
 
 def not_trained(missing: Iterable[str]) -> tuple[str, ...]:

@@ -68,9 +68,9 @@ def times_at(task: str, decay: float, experiment: str = "crossprime") -> Quantit
     return times_to_grok(forks(task, decay, experiment=experiment), needed=DRAWS)
 
 
-def task_law(task: str, experiment: str = "crossprime") -> Quantity:
+def task_law(task: str) -> Quantity:
     """The paper's law of one task, from the fork."""
-    return law(forks(task, experiment=experiment), needed=FORKS)
+    return law(forks(task, experiment="crossprime"), needed=FORKS)
 
 
 def _table_10(evidence: Evidence) -> Table:

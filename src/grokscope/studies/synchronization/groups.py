@@ -35,9 +35,7 @@ __all__ = ["CLAIMS", "CONTROLS", "EVERY", "FRACTIONS", "SIX", "TABLES", "run_at"
 
 FRACTIONS = (0.7, 0.5, 0.3)  # what "30 % held out" may mean; 0.7 is what it says
 CONTROLS = (0.80, 0.50)  # thresholds of the Fourier control, which the paper does not state
-GROUPS = ("A5", "Aff11", "D59")
 EVERY = Selection(("symmetric",))
-OTHERS = Selection(("open_questions",), task="[AD]*")  # whose names begin so
 
 
 def run_at(fraction: float, seed: int) -> Selection:

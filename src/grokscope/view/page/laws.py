@@ -18,7 +18,7 @@ GRID = 40  # places of λ at which a fitted law is drawn
 MARGIN = 1.3  # how far beyond the data the axes go, as a factor
 
 
-def forks_of(runs: Sequence[ShownRun], folder: str = "") -> dict[str, Any]:
+def forks_of(runs: Sequence[ShownRun]) -> dict[str, Any]:
     """The branches of every forked run, and the laws of the families of forks that change nothing but λ."""
     places = {run.record.spec.identity: place for place, run in enumerate(runs)}
     branches: dict[tuple[str, int], list[int]] = {}
@@ -36,7 +36,7 @@ def forks_of(runs: Sequence[ShownRun], folder: str = "") -> dict[str, Any]:
             }
             for (parent, step), members in sorted(branches.items(), key=lambda item: (-len(item[1]), item[0]))
         ],
-        "laws": [_law(family) for family in fork_families([run.record for run in runs], folder)],
+        "laws": [_law(family) for family in fork_families([run.record for run in runs])],
     }
 
 
