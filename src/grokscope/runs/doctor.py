@@ -19,7 +19,8 @@ from grokscope.runs.locks import BusyError
 from grokscope.runs.outcome_file import OUTCOME
 from grokscope.runs.plans import FOLDER as PLANS
 from grokscope.runs.plans import read_plans
-from grokscope.runs.run_folder import FORMAT, UNBOUND, RunFolder, format_of, read_spec, spec_bytes
+from grokscope.runs.run_folder import RunFolder
+from grokscope.runs.spec_file import FORMAT, UNBOUND, format_of, read_spec, spec_bytes
 from grokscope.runs.store import CANCELLED, Store
 from grokscope.specs import Membership, RunSpec
 

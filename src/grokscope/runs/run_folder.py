@@ -34,23 +34,13 @@ from grokscope.runs.logs import Row, columns_from, decode_memberships, decode_ro
 from grokscope.runs.outcome import RunOutcome
 from grokscope.runs.outcome_file import LARGEST_LOG, OUTCOME, SealedOutcome, encode_outcome, read_outcome
 from grokscope.runs.records import RunRecord, unite
+from grokscope.runs.spec_file import UNBOUND, format_of
 from grokscope.specs import Membership, RunSpec
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = [
-    "CHECKPOINT",
-    "FORMAT",
-    "LOGS",
-    "MADE_FOR",
-    "Keep",
-    "RunFolder",
-    "format_of",
-    "read_spec",
-    "run_name",
-    "spec_bytes",
-]
+__all__ = ["CHECKPOINT", "LOGS", "MADE_FOR", "Keep", "RunFolder", "run_name"]
 
 Keep = Literal["weights", "state", "forks", "none"]
 Log = Literal["log", "measures"]
@@ -58,9 +48,6 @@ LOGS: tuple[Log, ...] = ("log", "measures")
 MADE_FOR = "made_for.jsonl"
 PASSING = "passing.json"
 GENERATIONS = 2
-LONGEST_FORMAT = 80  # bytes
-FORMAT = 2  # of logs, checkpoints and outcomes; folders from before it was written down are of the first
-UNBOUND = 1  # the format whose outcomes may lack the names of their run and files
 CHECKPOINT = re.compile(r"(weights|state)-([0-9]{8})\.safetensors")
 FILES = (
     "format",
@@ -342,46 +329,6 @@ class RunFolder:
                 file.write(content)
         except OSError as error:
             raise disk_error(path, error) from error
-
-
-def spec_bytes(spec: RunSpec) -> bytes:
-    """What spec.json holds."""
-    return (json.dumps(spec.to_dict(), indent=1, sort_keys=True) + "\n").encode()
-
-
-def format_of(folder: Path) -> int:
-    """The format of a run's files; one of a newer grokscope is rejected in a sentence that names both."""
-    path = folder / "format"
-    try:
-        content = read_file(path, most=LONGEST_FORMAT)
-    except FileNotFoundError:
-        return UNBOUND
-    if match := re.fullmatch(rb"grokscope run ([1-9][0-9]{0,8})\n?", content):
-        if (number := int(match[1])) <= FORMAT:
-            return number
-        raise InputError(
-            f"{named(folder)} is of format 'grokscope run {number}', which a newer grokscope wrote; this version reads "
-            f"'grokscope run {UNBOUND}' to 'grokscope run {FORMAT}'"
-        )
-    found = shown(content.decode(errors="replace"))
-    raise DamagedError(f"{named(path)} is damaged: it holds {found}, and not 'grokscope run {FORMAT}'")
-
-
-def read_spec(folder: Path) -> RunSpec:
-    """The spec in a run's folder, if it is the one whose content hash the folder's name ends in."""
-    path = folder / "spec.json"
-    try:
-        spec = RunSpec.from_json(read_file(path))
-        run = spec.content_hash
-    except FileNotFoundError:
-        raise DamagedError(f"{named(path)} is missing") from None
-    except DamagedError:
-        raise
-    except InputError as error:
-        raise DamagedError(f"{named(path)} cannot be read: {error}") from None
-    if run != folder.name.rpartition("-")[2]:
-        raise DamagedError(f"{named(path)} is the spec of another run, with the content hash {run}")
-    return spec
 
 
 def _state_name(step: int) -> str:

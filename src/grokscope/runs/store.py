@@ -13,8 +13,9 @@ from grokscope.errors import InputError, did_you_mean, plural, shown
 from grokscope.files import discard, make_folder, named, read_file, write_atomically
 from grokscope.runs.locks import hold_lock
 from grokscope.runs.outcome_file import OUTCOME
-from grokscope.runs.run_folder import FORMAT, RunFolder, format_of, read_spec, run_name, spec_bytes
+from grokscope.runs.run_folder import RunFolder, run_name
 from grokscope.runs.settings import is_selected, suffixes
+from grokscope.runs.spec_file import FORMAT, format_of, read_spec, spec_bytes
 from grokscope.specs import Membership, RunSpec
 
 __all__ = ["CANCELLED", "Store"]
