@@ -1,6 +1,6 @@
 """Numbers as a person reads them: thousands apart, a true minus, "never" where a step was not reached."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from math import isinf, isnan
 
 from grokscope.stats import Estimate
@@ -26,27 +26,23 @@ def format_number(value: float | int | None, digits: int = 0, *, signed: bool = 
     return f"+{shown}" if signed and value > 0 else shown
 
 
-def format_percent(value: float | int | None, digits: int = 0) -> str:
+def format_percent(value: float | int | None) -> str:
     """A share in percent.
 
-    >>> format_percent(-0.7059, 1), format_percent(0.09), format_percent(None)
-    ('−70.6 %', '9 %', 'never')
+    >>> format_percent(-0.7059), format_percent(0.09), format_percent(None)
+    ('−71 %', '9 %', 'never')
     """
-    shown = format_number(None if value is None else 100 * value, digits)
+    shown = format_number(None if value is None else 100 * value)
     return shown if shown in ("never", "undefined") else f"{shown} %"
 
 
-def format_estimate(
-    estimate: Estimate, digits: int = 0, format_value: Callable[[float, int], str] = format_number
-) -> str:
+def format_estimate(estimate: Estimate, digits: int = 0) -> str:
     """An estimate with its interval, where it has one.
 
     >>> format_estimate(Estimate(1722.0, 1111.0, 2333.0, 9))
     '1,722 [1,111, 2,333]'
-    >>> format_estimate(Estimate(0.5, 0.25, 0.75, 9), format_value=format_percent)
-    '50 % [25 %, 75 %]'
     """
-    value, low, high = (format_value(number, digits) for number in (estimate.value, estimate.low, estimate.high))
+    value, low, high = (format_number(number, digits) for number in (estimate.value, estimate.low, estimate.high))
     return value if isnan(estimate.low) or isnan(estimate.high) else f"{value} [{low}, {high}]"
 
 

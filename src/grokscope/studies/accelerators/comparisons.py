@@ -38,9 +38,9 @@ def stratum(setting: str, arm: str, drawn: int | None) -> Stratum:
     return Stratum(pattern(setting, arm), runs, drawn)
 
 
-def step(setting: str, arm: str, event: Event, drawn: int | None = 1) -> Estimand:
+def step(setting: str, arm: str, event: Event) -> Estimand:
     """The median step of an event."""
-    own = stratum(setting, arm, drawn)
+    own = stratum(setting, arm, 1)
     return Estimand(
         f"median steps to {WORDS[event]}", (own,), read_events, {"steps": median(event)}, "{steps:,.0f}",
         ("steps", ",.0f"),
@@ -100,11 +100,11 @@ def derive_best(parts: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"ratio": np.exp(np.mean(logs, axis=0))}
 
 
-def shares(setting: str, arms: Mapping[str, str], until: int | None = None, drawn: int | None = 1) -> Estimand:
+def shares(setting: str, arms: Mapping[str, str], until: int | None = None) -> Estimand:
     """The share of each arm's runs that grok, by a step if one is given; `arms` names each part's arm."""
     return Estimand(
         f"share that groks{f' within {until:,} steps' if until else ''}",
-        tuple(stratum(setting, arm, drawn) for arm in arms.values()),
+        tuple(stratum(setting, arm, 1) for arm in arms.values()),
         read_reached,
         {part: mean("grokked", pattern(setting, arm)) for part, arm in arms.items()},
         "; ".join(f"{part} {{{part}:.0%}}" for part in arms),

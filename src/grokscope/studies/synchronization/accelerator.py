@@ -206,7 +206,7 @@ def _derive_savings(parts: Mapping[str, Any]) -> Mapping[str, Any]:
     return {f"saves {name}": 1 - steps[name] / steps[first] for name in others}
 
 
-def _arms(
+def _configurations(
     name: str, names: tuple[str, ...], text: str, effect: tuple[str | tuple[str, ...], str], of_all: bool = False
 ) -> Estimand:
     """Configurations at three seeds, or at all."""
@@ -228,7 +228,7 @@ CLAIMS = (
         "Raising λ to 3 and to 5 when FSD crosses saves 36 to 43 % of the mean steps to grokking, within 5 points.",
         "Abstract, §6, Figure 8",
         "36 to 43 %",
-        _arms(
+        _configurations(
             "steps saved against fixed λ",
             ("fixed", *RAISED_AT_FSD),
             "{saves fsd_x3:.0%} at λ = 3, {saves fsd_x5:.0%} at λ = 5",
@@ -242,7 +242,7 @@ CLAIMS = (
         "Raising λ to 3 when FSD crosses saves at least 10 % of the mean steps against raising it at a random step.",
         "§6: FSD's timing carries information; tested here",
         "not tested",
-        _arms(
+        _configurations(
             "steps saved against a random trigger",
             ("random_x3", "fsd_x3"),
             "{saves fsd_x3:.0%}",
@@ -258,7 +258,7 @@ CLAIMS = (
         "With λ raised to 3 and to 5 at the FSD crossing three of three seeds grok.",
         "§6",
         "3 of 3",
-        _arms(
+        _configurations(
             "grokking with λ raised at the FSD crossing",
             RAISED_AT_FSD,
             "λ = 3: {groks fsd_x3:.0%}, λ = 5: {groks fsd_x5:.0%}",
@@ -272,7 +272,7 @@ CLAIMS = (
         "With λ raised to 3 or 5 at the FSD crossing no run of three seeds falls apart after grokking.",
         "Abstract, §6",
         "stable",
-        _arms(
+        _configurations(
             "runs that fall apart after grokking",
             RAISED_AT_FSD,
             "λ = 3: {falls apart fsd_x3:.0%}, λ = 5: {falls apart fsd_x5:.0%}",
@@ -286,7 +286,7 @@ CLAIMS = (
         "Restoring λ after grokking keeps more runs at 0.95 for the next 2,000 steps than leaving it at 5.",
         "§6",
         "proposed",
-        _arms(
+        _configurations(
             "runs that stay grokked",
             ("restored_x5", "fsd_x5"),
             "restored {stays restored_x5:.0%}, left {stays fsd_x5:.0%}",
@@ -301,7 +301,7 @@ CLAIMS = (
         "Raising λ to 10 at memorisation or at step 300 prevents grokking in three of three seeds.",
         "§6, Figure 8",
         "0 of 3",
-        _arms(
+        _configurations(
             "grokking with λ raised to 10 early",
             ("mem_x10", "early_x10"),
             "at memorisation {groks mem_x10:.0%}, at step 300 {groks early_x10:.0%}",
@@ -315,7 +315,7 @@ CLAIMS = (
         "At λ = 3 raising it at memorisation or at step 300 is faster than at the FSD crossing.",
         "Figure 8",
         "faster",
-        _arms(
+        _configurations(
             "steps saved against the FSD trigger",
             ("fsd_x3", "mem_x3", "early_x3"),
             "at memorisation {saves mem_x3:.0%}, at step 300 {saves early_x3:.0%}",
@@ -329,7 +329,7 @@ CLAIMS = (
         "Raised to 10 at the FSD crossing, three of three seeds grok.",
         "Figure 8, caption",
         "safe",
-        _arms("grokking with λ raised to 10", ("fsd_x10",), "{groks fsd_x10:.0%}", ("groks fsd_x10", ".0%")),
+        _configurations("grokking with λ raised to 10", ("fsd_x10",), "{groks fsd_x10:.0%}", ("groks fsd_x10", ".0%")),
         Rule(rule.equals(1, "groks fsd_x10")),
         "fig-accelerator",
     ),

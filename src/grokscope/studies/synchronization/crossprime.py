@@ -208,10 +208,8 @@ def _derive_ranges(parts: Mapping[str, Any]) -> Mapping[str, Any]:
     return {f"range ({label})": parts[f"most R² ({label})"] - parts[f"least R² ({label})"] for label in LABELS}
 
 
-def _law(
-    name: str, text: str, effect: tuple[str | tuple[str, ...], str], strata: tuple[Stratum, ...] = THREE
-) -> Estimand:
-    return branch_estimand(name, strata, DECAYS, {"Δt": "mean", "time": "median"}, text, effect, derive_law)
+def _law(name: str, text: str, effect: tuple[str | tuple[str, ...], str]) -> Estimand:
+    return branch_estimand(name, THREE, DECAYS, {"Δt": "mean", "time": "median"}, text, effect, derive_law)
 
 
 def _every_label(form: str, digits: str) -> str:

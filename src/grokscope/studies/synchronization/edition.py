@@ -61,9 +61,9 @@ def _seeds(n: int | None, first: tuple[int, ...] = TABLE_1["add_mod97"], most: i
     return seeds_of(first, count)[:count]
 
 
-def _widened(experiment: Experiment, seeds: int = SEEDS) -> Experiment:
-    """An experiment of the first edition with so many seeds unless another number is asked for."""
-    return lambda n, precision: experiment(seeds if n is None else n, precision)
+def _widened(experiment: Experiment) -> Experiment:
+    """An experiment of the first edition with 32 seeds unless another number is asked for."""
+    return lambda n, precision: experiment(SEEDS if n is None else n, precision)
 
 
 def accelerator(n: int | None, precision: Precision) -> Runs:

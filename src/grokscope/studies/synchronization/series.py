@@ -90,8 +90,8 @@ def _independent(records: Records) -> Measured:
 
 
 @lru_cache(maxsize=16)
-def independent_level(task: str, neurons: int, significance: float = 0.05) -> float:
-    """The FSD that independent neurons whose means are noise exceed with this chance at most: exact.
+def independent_level(task: str, neurons: int) -> float:
+    """The FSD that independent neurons whose means are noise exceed with a chance of 0.05 at most: exact.
 
     FSD = (peak/neurons − c)/(1 − c), and the peak is the largest of multinomial counts (`measures.nulls.peak_tail`).
 
@@ -100,7 +100,7 @@ def independent_level(task: str, neurons: int, significance: float = 0.05) -> fl
     """
     dimensions = tuple(int(dimension) for dimension in named_task(task).basis().modes.dimensions)
     chances, chance = strongest_mode_chances(dimensions), 1 / len(dimensions)
-    peak = critical_peak(neurons, chances, significance) - 1  # the least that is significant is one more
+    peak = critical_peak(neurons, chances, 0.05) - 1  # the least that is significant is one more
     return (peak / neurons - chance) / (1 - chance)
 
 
@@ -214,10 +214,10 @@ def _end(cell: Cell, end: int) -> float:
     return value if isfinite(value) else nan
 
 
-def reported_points(points: Mapping[Any, Any], label: str = "paper", role: str = "theory") -> Series:
+def reported_points(points: Mapping[Any, Any], label: str = "paper") -> Series:
     """What the paper reports, where it reports a number."""
     known = {x: y for x, y in points.items() if isinstance(y, int | float)}
-    return Series(label, "points", role, "paper", tuple(known), tuple(known.values()))
+    return Series(label, "points", "theory", "paper", tuple(known), tuple(known.values()))
 
 
 def last_shown(records: Iterable[RunRecord], least: int) -> int:

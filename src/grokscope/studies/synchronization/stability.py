@@ -11,7 +11,7 @@ from grokscope.timeline import Outcome, StabilityStatus
 
 __all__ = ["CLAIMS"]
 
-ARMS = {
+CONFIGURATIONS = {
     "warmup_100": "warm-up",
     "clip_1": "clipping",
     "dropout_0.1": "dropout",
@@ -81,13 +81,13 @@ CLAIMS = (
         "—",
         Estimand(
             "share of positive leads by set-up",
-            every_run(*ARMS, experiment="sensitivity"),
+            every_run(*CONFIGURATIONS, experiment="sensitivity"),
             read_lead,
-            {words: mean("first", name) for name, words in ARMS.items()},
-            ", ".join(f"{words} {{{words}:.0%}}" for words in ARMS.values()),
-            (tuple(ARMS.values()), ".0%"),
+            {words: mean("first", name) for name, words in CONFIGURATIONS.items()},
+            ", ".join(f"{words} {{{words}:.0%}}" for words in CONFIGURATIONS.values()),
+            (tuple(CONFIGURATIONS.values()), ".0%"),
         ),
-        Rule.of_many(rule.any_of(*(rule.at_least(0.8, words) for words in ARMS.values()))),
+        Rule.of_many(rule.any_of(*(rule.at_least(0.8, words) for words in CONFIGURATIONS.values()))),
         "sup-sensitivity",
         "new",
     ),
