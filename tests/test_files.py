@@ -20,7 +20,7 @@ from grokscope.files import (
 )
 
 
-def test_a_write_where_no_folder_can_be_is_refused(tmp_path: Path) -> None:
+def test_a_write_where_no_folder_can_be_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InputError, match="could not be written: Not a directory"):
         write_atomically(tmp_path / "file" / "x", b"")

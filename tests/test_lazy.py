@@ -97,7 +97,7 @@ def test_a_rejection_does_not_wait_for_torch(arguments: list[str], loaded: list[
     assert printed.splitlines()[-1].split() == ["loaded:", *loaded]
 
 
-def test_what_is_loaded_is_told() -> None:
+def test_what_is_loaded_is_reported() -> None:
     assert fresh(f"import sys, torch; {WHAT_IS_LOADED}").split() == ["loaded:", "torch", "numpy"]
 
 

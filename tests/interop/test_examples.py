@@ -86,7 +86,7 @@ def test_nandas_model(tmp_path: Path) -> None:
     assert found["comparison"][-1]["found"] == found["log"]["trig_with_final_keys"][-1]
 
 
-def test_nandas_model_is_trained_until_a_look_says_enough() -> None:
+def test_nandas_model_is_trained_until_an_evaluation_says_enough() -> None:
     nanda = example("nanda")
     model, tokens, answers = nanda.OneLayer(14), torch.tensor([[1, 2, 13], [3, 4, 13]]), torch.tensor([3, 7])
     seen_at: list[int] = []

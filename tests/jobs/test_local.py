@@ -127,7 +127,7 @@ def test_interrupted_before_they_listen_is_no_failure(fake: Fake) -> None:
     ],
     ids=["sentence", "defect", "killed", "a flood"],
 )
-def test_what_ails_a_worker_is_told(body: str, sentence: str, fake: Fake) -> None:
+def test_what_ails_a_worker_is_reported(body: str, sentence: str, fake: Fake) -> None:
     fake(body)
     with pytest.raises(InputError, match=sentence):
         run_locally(PLAN, lambda line: None, workers=2)

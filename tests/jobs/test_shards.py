@@ -97,7 +97,7 @@ def test_short_runs_never_idle_in_a_stack_of_long_ones_wherever_they_run() -> No
 
 
 @pytest.mark.parametrize("size", [0, -1])
-def test_a_shard_without_runs_is_refused(size: int) -> None:
+def test_a_shard_without_runs_is_rejected(size: int) -> None:
     with pytest.raises(InputError, match=f"at least one run, got runs_per_shard {size}"):
         shards_of(Plan("runs", (TINY,)), size)
     with pytest.raises(InputError, match="retries must be 0 or more, got -1"):

@@ -223,7 +223,7 @@ CHILD = fork_of(PARENT, STORED)
     ],
     ids=["after the end", "before the beginning", "after it diverged", "no parent", "architecture", "task"],
 )
-def test_an_impossible_fork_is_refused_and_leaves_nothing_behind(spec: RunSpec, sentence: str, store: Store) -> None:
+def test_an_impossible_fork_is_rejected_and_leaves_nothing_behind(spec: RunSpec, sentence: str, store: Store) -> None:
     run_all([CHILD, DIVERGES], store, compiled=False)
     before = sorted(store.path.rglob("*"))
     with pytest.raises(InputError, match=sentence):

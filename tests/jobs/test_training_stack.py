@@ -108,7 +108,7 @@ def test_without_stored_weights_and_on_any_task_the_same_is_measured_afterwards(
     assert len(forks["trig@final"]) == len(forks["step"])
 
 
-def test_an_unknown_measure_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_an_unknown_measure_is_rejected_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no measure 'fds'; did you mean 'fsd'"):
         run_all([ADD], Store(tmp_path / "new"), measuring=Measuring(("fds@sum",)))
     with pytest.raises(InputError, match="no run can be read as 'fsd@foo'"):

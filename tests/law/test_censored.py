@@ -31,7 +31,7 @@ def test_table_9_is_met_by_constants_that_are_not_the_papers() -> None:
     assert low < values(fit_censored(intervention()))[0] <= high
 
 
-def test_fine_looks_and_no_censoring_give_the_log_normal_fit() -> None:
+def test_frequent_evaluations_and_no_censoring_give_the_log_normal_fit() -> None:
     runs = [replace(run, cadence=0.01) for run in noisy_runs(9)]
     products = np.log([run.weight_decay * (run.steps_to_grok or 0) for run in runs])
     fit = fit_censored(runs)

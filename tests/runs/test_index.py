@@ -61,7 +61,7 @@ def name_of(seed: int) -> str:
     return run_name(RunSpec().with_seed(seed))
 
 
-def test_a_second_look_reads_no_folder_and_says_the_same(folder: Path, read: list[str]) -> None:
+def test_a_second_reading_reads_no_folder_and_says_the_same(folder: Path, read: list[str]) -> None:
     first = open_runs(folder).table()
     assert len(read) == RUNS
     read.clear()

@@ -20,7 +20,7 @@ NEVER_ENTERED = 3
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_second_writer_is_refused_and_told_who_the_first_is(tmp_path: Path) -> None:
+def test_a_second_writer_is_rejected_and_learns_who_the_first_is(tmp_path: Path) -> None:
     folder = folder_with(tmp_path)
     heard, said = os.pipe()
     with folder.lock():

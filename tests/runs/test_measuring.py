@@ -202,7 +202,7 @@ def test_a_checkpoint_that_is_not_a_number_is_a_row_wherever_it_stands(
     assert all(isnan(last[column]) for column in ("fsd", "fsd_mode", "rank", "train_loss", "norm", "trig"))
 
 
-def test_a_checkpoint_that_is_not_a_number_is_refused_alone(broken: Run) -> None:
+def test_a_checkpoint_that_is_not_a_number_is_rejected_alone(broken: Run) -> None:
     sentence = rf"{run_name(ADD)} at step 8 has activations at blocks.0.mlp.hook_post that are not numbers"
     with pytest.raises(InputError, match=sentence):
         rows_of(broken, ["fsd"], Reading((8,)))
@@ -239,7 +239,7 @@ def _nothing_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
         (ADD, ["fsd"], Reading(device="abacus"), "device abacus is not available; use cpu"),
     ],
 )
-def test_what_cannot_be_measured_is_refused_at_once(
+def test_what_cannot_be_measured_is_rejected_at_once(
     spec: RunSpec,
     names: list[str],
     reading: Reading,
@@ -254,7 +254,7 @@ def test_what_cannot_be_measured_is_refused_at_once(
 
 
 @pytest.mark.parametrize("name", ["fsd", "output_entropy", "patching", "trig"])
-def test_what_the_task_lacks_is_refused_at_once(name: str, tmp_path: Path) -> None:
+def test_what_the_task_lacks_is_rejected_at_once(name: str, tmp_path: Path) -> None:
     spec = replace(
         ADD,
         task="ridge_d3_n8_v4",

@@ -226,7 +226,7 @@ def test_swapped_checkpoints_serve_neither(tmp_path: Path) -> None:
     assert step != 30
 
 
-def test_a_missing_checkpoint_falls_back_and_its_step_is_told(tmp_path: Path) -> None:
+def test_a_missing_checkpoint_falls_back_and_its_step_is_reported(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, 10, 20, 30)
     for kind in ("weights", "state"):
         (folder.path / f"{kind}-00000030.safetensors").unlink()
@@ -235,7 +235,7 @@ def test_a_missing_checkpoint_falls_back_and_its_step_is_told(tmp_path: Path) ->
         folder.weights_at(30)
 
 
-def test_a_pickle_is_refused_even_if_the_manifest_vouches_for_it(
+def test_a_pickle_is_rejected_even_if_the_manifest_vouches_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bomb = pickle.dumps(Bomb(tmp_path / "trace"))

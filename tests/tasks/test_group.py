@@ -76,7 +76,7 @@ def test_generators_reach_everything(group: Group) -> None:
         ),
     ],
 )
-def test_a_table_that_is_no_group_is_told_why(table, sentence: str) -> None:
+def test_a_table_that_is_no_group_is_rejected_with_the_reason(table, sentence: str) -> None:
     with pytest.raises(InputError) as rejection:
         Group("mine", table)
     assert str(rejection.value).startswith("'mine' is not a group: ")

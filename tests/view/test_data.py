@@ -113,7 +113,7 @@ def test_an_empty_folder_has_empty_tables(tmp_path: Path) -> None:
         "select '\ud800'",
     ],
 )
-def test_hostile_or_wrong_sql_is_refused_in_one_sentence(
+def test_hostile_or_wrong_sql_is_rejected_in_one_sentence(
     sql: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("secret.txt").write_text("secret content")

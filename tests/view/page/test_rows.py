@@ -40,7 +40,7 @@ def test_dips_after_grokking_are_counted() -> None:
     assert ended([0.1, 1.0, 1.0, 1.0], [0.1] * 4)["dips"] is None
 
 
-def test_whether_a_run_stayed_grokked_is_told() -> None:
+def test_whether_a_run_stayed_grokked_is_reported() -> None:
     row = ended([1.0] * 4, [0.1, 1.0, 0.2, 1.0])
     assert (row["stable"], row["stability"]) == (None, "not_stable")
     assert "1 dip of 100 steps" in str(row["stability_text"])
