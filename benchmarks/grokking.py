@@ -42,7 +42,7 @@ def run(
     rows = []
     for slot, spec in enumerate(specs):
         columns = {
-            name: [look.row(slot)[name] for look in seen] for name in ("train_accuracy", "validation_accuracy", "fsd")
+            name: [one.row(slot)[name] for one in seen] for name in ("train_accuracy", "validation_accuracy", "fsd")
         }
         rows.append(
             {

@@ -19,7 +19,7 @@ from grokscope.specs import RunSpec
 RUNS = 10_000
 REPEATS = 5
 ENDED = {"outcome": "grokked", "failed_at": None, "stopped_early": False, "memorized": 300, "grokked": 4000}
-LOOK = {"step": 0, "train_accuracy": 1.0, "validation_accuracy": 0.5, "norm": 30.0, "fsd": 0.4, "weight_decay": 1.0}
+ROW = {"step": 0, "train_accuracy": 1.0, "validation_accuracy": 0.5, "norm": 30.0, "fsd": 0.4, "weight_decay": 1.0}
 
 
 def synthetic(folder: Path, count: int) -> None:
@@ -27,8 +27,8 @@ def synthetic(folder: Path, count: int) -> None:
     with patch("os.fsync"):
         for seed in range(count):
             run = Store(folder).add(RunSpec().with_seed(seed))
-            run.append(LOOK)
-            run.append({**LOOK, "step": 100})
+            run.append(ROW)
+            run.append({**ROW, "step": 100})
             run.finish(RunOutcome.from_dict(ENDED))
 
 

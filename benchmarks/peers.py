@@ -61,7 +61,7 @@ class Peer(Protocol):
         """Take n optimiser steps; may return before the device has finished."""
 
     def measure(self) -> Measurement:
-        """Look at every run."""
+        """Evaluate every run."""
 
     def wait(self) -> None:
         """Return once the device has finished."""

@@ -2,9 +2,9 @@
 
 One layer, no LayerNorm, ReLU, p = 113, 30 % of the pairs, the full batch, AdamW with lr 1e-3, betas .9 and .98 and
 λ = 1. Over training it logs accuracies, losses, FSD, Fourier rank, key frequencies, and restricted and excluded loss:
-with the keys of each look (what one could know then) and with those of the last (as in the paper's figures). It stops
-some time after it has grokked, and writes one JSON: provenance, log, and what the paper prints beside what was found.
-On CUDA a step is one graph that is replayed without the host.
+with the keys of each evaluation (what one could know then) and with those of the last (as in the paper's figures). It
+stops some time after it has grokked, and writes one JSON: provenance, log, and what the paper reports with what was
+found. On CUDA a step is one graph that is replayed without the host.
 
     python examples/nanda.py --device cuda --out nanda.json
 """
@@ -102,10 +102,10 @@ def train(
     answers: Tensor,
     steps: int,
     compiled: bool,
-    look: Callable[[int], object],
+    evaluate: Callable[[int], object],
     graphed: bool = False,
 ) -> int:
-    """The full batch at every step, until a look says that it is enough; the steps taken."""
+    """The full batch at every step, until an evaluation says that it is enough; the steps taken."""
     cuda = tokens.device.type == "cuda"
     graphed = graphed and cuda
     settings = {"lr": 1e-3, "betas": (0.9, 0.98), "weight_decay": 1.0}
@@ -120,7 +120,7 @@ def train(
 
     take = one_step
     for step in range(steps):
-        if look(step):
+        if evaluate(step):
             return step
         if step == WARMUP and graphed:
             optimizer.zero_grad(set_to_none=True)
@@ -131,7 +131,7 @@ def train(
             take()
         if step < WARMUP:
             warmup.step()
-    look(steps)
+    evaluate(steps)
     return steps
 
 
@@ -200,7 +200,7 @@ def main(
     after: int = 10_000,
     graphed: bool = True,
 ) -> dict[str, Any]:
-    """Train, measure again with the last look's keys, and write one JSON."""
+    """Train, measure again with the keys of the last evaluation, and write one JSON."""
     torch.manual_seed(seed)
     task = named_task(f"add_mod{p}")
     rows = torch.tensor(split(task, 0.3, seed).train.copy())
@@ -210,7 +210,7 @@ def main(
     kept: dict[int, dict[str, Tensor]] = {}
     begun = time.perf_counter()
 
-    def look(step: int) -> bool:
+    def evaluate(step: int) -> bool:
         """Whether it has been seen for long enough since it grokked."""
         row = monitor.step(step)
         if row is not None:
@@ -221,7 +221,7 @@ def main(
         return grokked is not None and step >= grokked + after
 
     with monitor.attach(model):
-        taken = train(model, tokens, answers, steps, compiled, look, graphed)
+        taken = train(model, tokens, answers, steps, compiled, evaluate, graphed)
     seconds = time.perf_counter() - begun
     found = final_spectra(model, task)
     later = Monitor(task, [SITE], ["trig", "excluded"], every, train=rows, keys=found["key_frequencies"])
@@ -285,7 +285,7 @@ if __name__ == "__main__":
     parser.add_argument("--steps", type=int, default=40_000, help="at the most")
     parser.add_argument("--after", type=int, default=10_000, help="steps to go on after it has grokked")
     parser.add_argument("--out", type=Path, default=None, help="where to write the result, as JSON")
-    parser.add_argument("--every", type=int, default=100, help="steps between looks")
+    parser.add_argument("--every", type=int, default=100, help="steps between evaluations")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--p", type=int, default=113)
     parser.add_argument("--compile", dest="compiled", action="store_true", help="compile the forward pass")
