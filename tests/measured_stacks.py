@@ -23,11 +23,15 @@ def spec_of(task: str, architecture: Architecture = TWO_LAYERS) -> RunSpec:
     return small_run(task, 0, architecture, learning_rate=0.003)
 
 
-@lru_cache
-def trained_stack(task: str, runs: int = 2, steps: int = 40, architecture: Architecture = TWO_LAYERS) -> RunStack:
-    state, cohort = fresh([small_run(task, seed, architecture) for seed in range(runs)])
+def stack_of(runs: list[RunSpec], steps: int = 0) -> RunStack:
+    state, cohort = fresh(list(runs))
     advance(state, cohort, steps)
     return subject_of(cohort.specs, state.weights)
+
+
+@lru_cache
+def trained_stack(task: str, runs: int = 2, steps: int = 40, architecture: Architecture = TWO_LAYERS) -> RunStack:
+    return stack_of([small_run(task, seed, architecture) for seed in range(runs)], steps)
 
 
 def with_nan(subject: RunStack, run: int, value: float = float("nan")) -> RunStack:
@@ -45,10 +49,7 @@ def on_cuda(subject: RunStack) -> RunStack:
 
 @lru_cache
 def trained(task: str, architecture: Architecture = TWO_LAYERS, runs: int = RUNS) -> RunStack:
-    specs = [spec_of(task, architecture).with_seed(seed) for seed in range(runs)]
-    state, cohort = fresh(specs)
-    advance(state, cohort, 25)
-    return subject_of(cohort.specs, state.weights)
+    return stack_of([spec_of(task, architecture).with_seed(seed) for seed in range(runs)], 25)
 
 
 STACKED = [name for name, one in MEASURES.items() if "trajectory" not in one.needs]

@@ -5,18 +5,17 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_runs import ARCHITECTURES, TWO_LAYERS, fresh, small_run
+from plain_runs import ARCHITECTURES, TWO_LAYERS, small_run
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from grokscope.activations import RunStack, subject_of
+from grokscope.activations import RunStack
 from grokscope.errors import InputError
 from grokscope.measures.ablation import ablation, ablation_edit, other_inputs
 from grokscope.measures.scores import Scores, scores
 from grokscope.model import Component, components_of, reference_module, sizes_of
 from grokscope.specs import Architecture
-from grokscope.training import advance
-from measured_stacks import on_cuda
+from measured_stacks import on_cuda, stack_of
 
 METHODS = ["zero", "mean", "resample"]
 
@@ -24,9 +23,7 @@ METHODS = ["zero", "mean", "resample"]
 @lru_cache
 def trained(task: str = "add_mod11", architecture: Architecture = TWO_LAYERS, runs: int = 2) -> RunStack:
     fields = {"shuffled_labels": task == "mult_mod7", "learning_rate": 0.01, "weight_decay": 0.0}
-    state, cohort = fresh([small_run(task, seed, architecture, **fields) for seed in range(runs)])
-    advance(state, cohort, 80)
-    return subject_of(cohort.specs, state.weights)
+    return stack_of([small_run(task, seed, architecture, **fields) for seed in range(runs)], 80)
 
 
 def hooked_logits(subject: RunStack, run: int, component: Component | None, change=None) -> Tensor:

@@ -13,15 +13,13 @@ from grokscope.measures.commutator import STEP, commutator, commutator_defect
 from grokscope.measures.loss_gradients import drawn_training_rows
 from grokscope.measures.question import Question
 from grokscope.specs import Architecture, RunSpec
-from grokscope.training import advance
+from measured_stacks import stack_of
 
 LINEAR = replace(PLAIN_MLP, layers=0)
 
 
 def trained(runs: list[RunSpec], steps: int = 10) -> RunStack:
-    state, cohort = fresh(list(runs))
-    advance(state, cohort, steps)
-    return subject_of(runs, state.weights)
+    return stack_of(runs, steps)
 
 
 def ridge(seed: int = 0, **fields) -> RunSpec:

@@ -7,15 +7,15 @@ from math import isfinite, isnan
 from typing import Any
 
 import pytest
-from plain_runs import PLAIN_MLP, SMALL, fresh, small_run
+from plain_runs import PLAIN_MLP, SMALL, small_run
 
-from grokscope.activations import OF_TASKS, RunStack, lacking_needs, subject_of
+from grokscope.activations import OF_TASKS, RunStack, lacking_needs
 from grokscope.errors import InputError
 from grokscope.measures import fsd_null, patching
 from grokscope.measures.catalogue import MEASURES, measure, task_lacks
 from grokscope.measures.question import Question
 from grokscope.specs import Architecture, RunSpec
-from grokscope.training import advance
+from measured_stacks import stack_of
 
 MSE: dict[str, Any] = {"loss": "mse"}
 KINDS: dict[str, tuple[str, Architecture, dict[str, Any]]] = {
@@ -49,9 +49,7 @@ def spec_of(kind: str, seed: int = 0) -> RunSpec:
 
 @lru_cache
 def trained(kind: str) -> RunStack:
-    state, cohort = fresh([spec_of(kind, seed) for seed in range(2)])
-    advance(state, cohort, 10)
-    return subject_of(cohort.specs, state.weights)
+    return stack_of([spec_of(kind, seed) for seed in range(2)], 10)
 
 
 @pytest.mark.parametrize("name", MEASURES)

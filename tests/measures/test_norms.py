@@ -4,17 +4,11 @@ import pytest
 import torch
 from plain_runs import ARCHITECTURES, by_name, fresh, mixed_runs, reference_in, small_run
 
-from grokscope.activations import RunStack, subject_of
+from grokscope.activations import subject_of
 from grokscope.measures import snapshot
 from grokscope.measures.norms import norms
-from grokscope.specs import RunSpec
 from grokscope.training import advance
-
-
-def subject_at(runs: list[RunSpec], steps: int = 0) -> RunStack:
-    state, cohort = fresh(list(runs))
-    advance(state, cohort, steps)
-    return subject_of(runs, state.weights)
+from measured_stacks import stack_of
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
@@ -50,13 +44,13 @@ def test_it_is_the_norm_of_the_snapshot() -> None:
 
 def test_blocks_stand_in_the_order_of_the_forward_pass() -> None:
     eight = replace(ARCHITECTURES["one_layer"], layers=8)
-    found = norms(subject_at([small_run("add_mod11", 0, eight)]))
+    found = norms(stack_of([small_run("add_mod11", 0, eight)]))
     layers = [f"blocks.{i}" for i in range(8)]
     assert list(found.by_block) == ["embed", "pos_embed", *layers, "norms", "unembed"]
 
 
 def test_padding_is_no_parameter() -> None:
-    subject = subject_at([small_run("add_mod11", 0)])
+    subject = stack_of([small_run("add_mod11", 0)])
     before = norms(subject)
     subject.weights["embed.W_E"][:, 12:] = 5
     subject.weights["unembed.W_U"][..., 11:] = 5
@@ -69,13 +63,13 @@ def test_padding_is_no_parameter() -> None:
 
 
 def test_float32_weights_are_summed_in_float64() -> None:
-    found = norms(subject_at([small_run("add_mod11", 0, precision="float32")]))
+    found = norms(stack_of([small_run("add_mod11", 0, precision="float32")]))
     assert found.total.dtype == torch.float64
     assert all(norm.dtype == torch.float64 for norm in found.by_block.values())
 
 
 def test_a_run_of_nan_is_nan_alone() -> None:
-    subject = subject_at([small_run("add_mod11", seed) for seed in range(3)])
+    subject = stack_of([small_run("add_mod11", seed) for seed in range(3)])
     healthy = norms(subject)
     subject.weights["blocks.0.mlp.W_in"][1, 0, 0] = torch.nan
     sick = norms(subject)

@@ -3,25 +3,18 @@ from math import log
 import numpy as np
 import pytest
 import torch
-from plain_runs import PLAIN_MLP, SMALL, PlainRun, fresh, small_run
+from plain_runs import PLAIN_MLP, SMALL, PlainRun, small_run
 from scipy.special import softmax
 from scipy.stats import entropy
 
-from grokscope.activations import RunStack, run_stack, subject_of
+from grokscope.activations import run_stack
 from grokscope.measures.catalogue import measure
 from grokscope.measures.output_entropy import output_entropy
 from grokscope.measures.question import Question
-from grokscope.specs import RunSpec
 from grokscope.tasks import named_task
-from grokscope.training import advance
+from measured_stacks import stack_of
 
 NAMES = ("output_entropy", "output_entropy_train", "output_entropy_validation")
-
-
-def trained(runs: list[RunSpec], steps: int = 0) -> RunStack:
-    state, cohort = fresh(list(runs))
-    advance(state, cohort, steps)
-    return subject_of(runs, state.weights)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +25,7 @@ def test_it_is_scipys_entropy_of_the_plain_modules_softmax(task: str, architectu
     plain = PlainRun(run)
     logits = plain.reference(plain.given).detach().numpy()
     own = entropy(softmax(logits, axis=1), axis=1)
-    (row,) = measure(Question(trained([run])), ["output_entropy"])
+    (row,) = measure(Question(stack_of([run])), ["output_entropy"])
     expected = [own.mean(), own[plain.train].mean(), own[plain.validation].mean()]
     assert [row[name] for name in NAMES] == pytest.approx(expected, rel=1e-9)
 
@@ -40,7 +33,7 @@ def test_it_is_scipys_entropy_of_the_plain_modules_softmax(task: str, architectu
 def test_rows_that_are_held_out_are_no_validation_rows() -> None:
     task = named_task("twohop_e30_d3_ood0.4")
     run = small_run(task.name, 0, SMALL)
-    subject = trained([run])
+    subject = stack_of([run])
     (row,) = measure(Question(subject), ["output_entropy"])
     own = output_entropy(subject.logits())[0]
     kept = ~subject.is_train[0] & ~torch.tensor(task.is_held_out)
@@ -58,7 +51,7 @@ def test_equal_logits_are_undecided_and_a_constant_changes_nothing() -> None:
 
 
 def test_padded_classes_are_no_classes() -> None:
-    silent = trained([small_run("add_mod11", 0)])
+    silent = stack_of([small_run("add_mod11", 0)])
     for name in ("unembed.W_U", "unembed.b_U"):
         silent.weights[name].zero_()
     (row,) = measure(Question(silent), ["output_entropy"])
@@ -66,7 +59,7 @@ def test_padded_classes_are_no_classes() -> None:
 
 
 def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    subject = trained([small_run("add_mod11", seed) for seed in range(2)], 5)
+    subject = stack_of([small_run("add_mod11", seed) for seed in range(2)], 5)
     whole = measure(Question(subject), ["output_entropy", "representation"])
     monkeypatch.setitem(run_stack.PAIRS_AT_ONCE, "cpu", 1)
     parts = measure(Question(subject), ["output_entropy", "representation"])
@@ -76,7 +69,7 @@ def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_run_that_is_not_a_number_spoils_no_other() -> None:
-    subject = trained([small_run("add_mod11", seed) for seed in range(3)])
+    subject = stack_of([small_run("add_mod11", seed) for seed in range(3)])
     healthy = measure(Question(subject), ["output_entropy"])
     subject.weights["unembed.W_U"][1, 0, 0] = torch.nan
     sick = measure(Question(subject), ["output_entropy"])

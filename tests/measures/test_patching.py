@@ -5,17 +5,16 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_runs import ARCHITECTURES, NORMAL, SMALL, TWO_LAYERS, fresh, small_run
+from plain_runs import ARCHITECTURES, NORMAL, SMALL, TWO_LAYERS, small_run
 from torch import Tensor
 
-from grokscope.activations import RunStack, subject_of
+from grokscope.activations import RunStack
 from grokscope.errors import InputError
 from grokscope.measures.patching import drawn_pairs, head_patching, path_patching
 from grokscope.model import Head, Receiver, ReferenceModule, receivers_of
 from grokscope.specs import Initialization
 from grokscope.tasks import named_task
-from grokscope.training import advance
-from measured_stacks import module_of, on_cuda
+from measured_stacks import module_of, on_cuda, stack_of
 
 NAMES = ["one_layer", "two_layers", "nanda", "three_layers", "norm_for_mlp", "attention_only"]
 
@@ -25,9 +24,7 @@ def trained(name: str = "two_layers", runs: int = 2) -> RunStack:
     architecture = replace(SMALL, heads=1) if name == "one_head" else ARCHITECTURES[name]
     start = Initialization() if architecture.layer_norm else NORMAL
     specs = [small_run("add_mod7", seed, architecture, initialization=start) for seed in range(runs)]
-    state, cohort = fresh(specs)
-    advance(state, cohort, 25)
-    return subject_of(cohort.specs, state.weights)
+    return stack_of(specs, 25)
 
 
 def hooked(module: ReferenceModule, tokens: Tensor, read: list[str], edits: dict) -> tuple[dict[str, Tensor], Tensor]:

@@ -5,9 +5,9 @@ from functools import lru_cache
 import numpy as np
 import pytest
 import torch
-from plain_runs import ARCHITECTURES, SMALL, TWO_LAYERS, fresh, small_run
+from plain_runs import ARCHITECTURES, SMALL, TWO_LAYERS, small_run
 
-from grokscope.activations import RunStack, subject_of
+from grokscope.activations import RunStack
 from grokscope.errors import InputError
 from grokscope.measures import fsd_null, patching
 from grokscope.measures.catalogue import measure
@@ -18,14 +18,12 @@ from grokscope.measures.restricted import filtered_loss, variant_loss
 from grokscope.measures.variants import VARIANTS
 from grokscope.measures.weight_spectra import embedding_spectrum
 from grokscope.specs import Architecture, ReadingSpec
-from grokscope.training import advance
+from measured_stacks import stack_of
 
 
 @lru_cache
 def trained(task: str = "add_mod11", architecture: Architecture = SMALL, steps: int = 30) -> RunStack:
-    state, cohort = fresh([small_run(task, seed, architecture, learning_rate=0.003) for seed in range(3)])
-    advance(state, cohort, steps)
-    return subject_of(cohort.specs, state.weights)
+    return stack_of([small_run(task, seed, architecture, learning_rate=0.003) for seed in range(3)], steps)
 
 
 @pytest.fixture

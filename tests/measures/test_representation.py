@@ -4,23 +4,21 @@ from math import log
 import numpy as np
 import pytest
 import torch
-from plain_runs import PLAIN_MLP, SMALL, fresh, small_run
+from plain_runs import PLAIN_MLP, SMALL, small_run
 from scipy.stats import entropy
 
-from grokscope.activations import RunStack, subject_of
+from grokscope.activations import RunStack
 from grokscope.measures.catalogue import measure
 from grokscope.measures.question import Question
 from grokscope.measures.representation import covariance, representation
 from grokscope.specs import Architecture
-from grokscope.training import advance
+from measured_stacks import stack_of
 
 DRAWN = torch.from_numpy(np.random.default_rng(0).normal(size=(200, 6)))
 
 
 def trained(task: str = "add_mod11", architecture: Architecture = SMALL, runs: int = 2) -> RunStack:
-    state, cohort = fresh([small_run(task, seed, architecture) for seed in range(runs)])
-    advance(state, cohort, 10)
-    return subject_of(cohort.specs, state.weights)
+    return stack_of([small_run(task, seed, architecture) for seed in range(runs)], 10)
 
 
 def entropy_of(rows: torch.Tensor) -> float:

@@ -24,7 +24,7 @@ from grokscope.measures.variants import VARIANTS
 from grokscope.specs import Architecture
 from grokscope.tasks import named_task
 from grokscope.training import advance
-from measured_stacks import module_of, on_cuda
+from measured_stacks import module_of, on_cuda, stack_of
 
 SITES = {"one_layer": "blocks.0", "two_layers": "blocks.1", "nanda": "blocks.1"}
 
@@ -37,11 +37,10 @@ def trained(
 
 @lru_cache
 def _trained(task: str, runs: int, steps: int, architecture: Architecture, shuffled: bool) -> RunStack:
-    state, cohort = fresh(
-        [small_run(task, seed, architecture, shuffled_labels=shuffled, learning_rate=0.003) for seed in range(runs)]
+    return stack_of(
+        [small_run(task, seed, architecture, shuffled_labels=shuffled, learning_rate=0.003) for seed in range(runs)],
+        steps,
     )
-    advance(state, cohort, steps)
-    return subject_of(cohort.specs, state.weights)
 
 
 def plain_logits(subject: RunStack, run: int) -> Tensor:
