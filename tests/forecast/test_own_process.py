@@ -168,7 +168,8 @@ def test_the_runs_that_are_scored_cannot_be_read_nor_the_scorers_memory(tmp_path
     hidden.mkdir()
     (hidden / "log.jsonl").write_text("the end")
     (tmp_path / "link").symlink_to(hidden / "log.jsonl")
-    others = ("runs/log.jsonl", "runs/../runs/log.jsonl", "link")
+    (tmp_path / "hard").hardlink_to(hidden / "log.jsonl")
+    others = ("runs/log.jsonl", "runs/../runs/log.jsonl", "link", "hard")
     if Path("/proc/self/mem").exists():
         others += ("/proc/{parent}/mem", "/proc/{parent}/cmdline", "/proc/{parent}/environ")
     for other in others:
@@ -212,3 +213,27 @@ def predict(runs, horizon):
     score_forecaster(read_own_forecaster(path), CASES)  # in this process nothing is noticed
     with pytest.raises(InputError, match=r"otherwise beside others than alone"), ForecasterApart(path) as apart:
         score_forecaster(apart, CASES)
+
+
+def test_the_process_knows_no_name_of_what_is_hidden(tmp_path: Path) -> None:
+    hidden = tmp_path / "hidden-from-it.records.gz"
+    hidden.touch()
+    text = """
+import gc, os, sys
+def texts():
+    yield from (*sys.argv, *sys.orig_argv, *os.environ.values())
+    for one in gc.get_objects():
+        if isinstance(one, (list, tuple, set)): yield from one
+        if isinstance(one, dict): yield from (*one, *one.values())
+    frame = sys._getframe()
+    while frame:
+        yield from map(repr, frame.f_locals.values())
+        frame = frame.f_back
+name = "hidden-" + "from"
+def predict(runs, horizon):
+    known = [one for one in texts() if isinstance(one, str) and name + "-it" in one]
+    return [(float(len(known) > 0), {}) for _ in runs]
+"""
+    path = written(tmp_path, text)
+    with ForecasterApart(path, hidden=[hidden]) as apart:
+        assert {one.probability for one in apart.predict(RUNS, 300)} == {0.0}

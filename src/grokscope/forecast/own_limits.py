@@ -9,14 +9,14 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from grokscope.errors import require
 
-__all__ = ["Limits", "files_kept"]
+__all__ = ["FileNumber", "Limits", "file_numbers", "files_kept"]
 
 PROCESSES = {"subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.startfile"}
 ALTERS = {
@@ -25,15 +25,17 @@ ALTERS = {
     *("socket.__new__", "sqlite3.connect", "resource.prlimit", "resource.setrlimit", "fcntl.fcntl", "fcntl.ioctl"),
 }
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+FileNumber = tuple[int, int]
+"""Of a device and of a file on it: the same by whatever name it is opened, and it tells none."""
 PRIVATE = (mmap.ACCESS_READ, mmap.ACCESS_COPY)
 
 
 class Limits:
     """What is refused from now on, in this process and in its forks; it cannot be taken back."""
 
-    def __init__(self, hidden: Sequence[str]) -> None:
-        """Refuse to open these files, and what is below these folders."""
-        self._hidden = [os.path.realpath(one) for one in hidden]
+    def __init__(self, hidden: Iterable[FileNumber]) -> None:
+        """Refuse to open these files."""
+        self._hidden = frozenset(hidden)
         self._before = files_kept()
         self.stage = "reading"
         """`reading` while the forecaster's file is run, `answering` while it forecasts, else empty."""
@@ -60,14 +62,37 @@ class Limits:
             raise PermissionError("a scored forecaster may change nothing outside its process while it forecasts")
 
     def _check_file(self, path: str, flags: int) -> None:
-        real = os.path.realpath(path)
-        if any(real == one or real.startswith(one + os.sep) for one in self._hidden):
+        try:
+            is_hidden = _number(os.stat(path)) in self._hidden  # noqa: PTH116 – a Path would be slower at every import
+        except (OSError, ValueError):  # there is none yet
+            is_hidden = False
+        if is_hidden:
             raise PermissionError("a scored forecaster may not read the runs that it is scored on")
+        real = os.path.realpath(path)
         of_process = Path(real).parts[2] if real.startswith("/proc/") else ""
         if of_process.isdigit() and int(of_process) != os.getpid():
             raise PermissionError("a scored forecaster may not look into other processes")
         if self.stage == "answering" and flags & WRITES and real != os.devnull:
             raise PermissionError("a scored forecaster may write no files while it forecasts")
+
+
+def file_numbers(paths: Iterable[Path]) -> list[FileNumber]:
+    """Of files, and of all files below folders; of what is not there, none.
+
+    >>> file_numbers([Path(__file__)]) == file_numbers([Path(__file__).parent / "." / Path(__file__).name])
+    True
+    """
+    found = list[FileNumber]()
+    for path in paths:
+        files = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else [path]
+        for one in files:
+            with suppress(OSError):
+                found.append(_number(one.stat()))
+    return found
+
+
+def _number(stated: os.stat_result) -> FileNumber:
+    return stated.st_dev, stated.st_ino
 
 
 def files_kept() -> set[int]:

@@ -22,7 +22,7 @@ from grokscope.errors import InputError, require
 from grokscope.files import named, read_given
 from grokscope.forecast.forecast import Forecast
 from grokscope.forecast.own_file import OwnForecaster, own_forecaster
-from grokscope.forecast.own_limits import Limits
+from grokscope.forecast.own_limits import Limits, file_numbers
 from grokscope.forecast.prefix import Prefix
 
 __all__ = ["ForecasterApart", "main"]
@@ -50,7 +50,7 @@ class ForecasterApart:
             source = read_given(path, f"the forecaster {named(path)}").decode(errors="replace")
         self.source = source
         """The text that is run, whatever becomes of the file."""
-        start = {"path": str(path.resolve()), "source": self.source, "hidden": [str(one) for one in hidden]}
+        start = {"path": str(path.resolve()), "source": self.source, "hidden": file_numbers(hidden)}
         self._together = _Process(self.name, start)
         try:
             self._alone = _Process(self.name, start)
@@ -136,7 +136,7 @@ def main() -> None:
         return
     start = json.loads(first[0])
     sys.dont_write_bytecode = True  # which would be a file that is written
-    limits = Limits(start["hidden"])
+    limits = Limits((device, number) for device, number in start["hidden"])
     try:
         forecaster = own_forecaster(start["source"], Path(start["path"]))
         limits.end_reading(forecaster.name)
