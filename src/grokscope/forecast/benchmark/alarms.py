@@ -71,7 +71,7 @@ def alarm_questions(case: Case) -> list[int]:
     >>> from grokscope.specs import RunSpec
     >>> log = {"step": [0, 300, 2400], "train_accuracy": [1.0] * 3, "validation_accuracy": [0.0, 0.0, 0.99]}
     >>> alarm_questions(usable_cases([(RunSpec(), log)])[0])[-4:]
-    [1900, 2000, 2100, 2200]
+    [2000, 2100, 2200, 2300]
     """
     until = case.end if case.grokked is not None else case.end - HORIZON
     return [step for step in GRID if case.run.steps[0] <= step < until]
