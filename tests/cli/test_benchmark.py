@@ -11,6 +11,7 @@ from grokscope.forecast.benchmark import Ledger, seal_cells
 from grokscope.runs import RunOutcome, RunRecord
 from grokscope.runs.packing import save_records
 from grokscope.specs import RunSpec
+from grokscope.studies.foresight.cells import CELLS
 
 SPECS = [
     replace(RunSpec(), training=replace(RunSpec().training, weight_decay=decay)).with_seed(seed)
@@ -67,7 +68,47 @@ def test_sealed_cells_are_scored_apart_and_every_score_is_noted(
     assert "3 runs in 1 cell" in capsys.readouterr().out
     assert run(line) == 0
     assert "mine.py was scored 2 times on these sealed cells" in capsys.readouterr().out
-    assert [one["forecaster"] for one in Ledger(Path("LEDGER.jsonl")).entries()] == ["mine.py", "clock"] * 2
+    entries = Ledger(Path("LEDGER.jsonl")).entries()
+    assert [one["forecaster"] for one in entries] == ["mine.py", "clock"] * 4
+    assert [one.get("begins", False) for one in entries] == [True, True, False, False] * 2
+
+
+def test_who_fails_on_sealed_cells_has_seen_them_and_is_in_the_ledger(
+    packed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seal_cells([spec for spec in SPECS if spec.training.weight_decay == 3.0], {}).save(Path("seal.json"))
+    Path("mine.py").write_text("def predict(runs, horizon):\n    raise ValueError('enough seen')\n")
+    line = words("benchmark runs.records.gz mine.py --sealed seal.json")
+    assert run(line) == 2
+    [entry] = Ledger(Path("LEDGER.jsonl")).entries()
+    assert (entry["forecaster"], entry["begins"]) == ("mine.py", True)
+    Path("mine.py").write_text("def predict(runs, horizon):\n    return [(0.5, {0.5: 1000}) for _ in runs]\n")
+    capsys.readouterr()
+    assert run(line) == 0
+    assert "mine.py was scored 2 times" in capsys.readouterr().out
+
+
+def test_test_runs_of_the_collection_are_scored_by_their_seal_alone(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    specs = [CELLS["S5-quick"].run(seed) for seed in range(3)]
+    outcome = RunOutcome("grokked", memorized=300, grokked=2000)
+    save_records(here / "runs.records.gz", [RunRecord(spec, outcome, planted_log(2000), {}) for spec in specs])
+    other = seal_cells(SPECS[:3], {})
+    other.save(Path("other.json"))
+    for line in ("clock", "--laws", "clock --sealed other.json"):
+        rejected(words(f"benchmark runs.records.gz {line}"), "test runs of `foresight` among these", here, capsys)
+    seal_cells(specs, {}).save(Path("seal.json"))
+    Path("mine.py").write_text("def predict(runs, horizon):\n    return [(0.5, {0.5: 1000}) for _ in runs]\n")
+    assert run(words("benchmark runs.records.gz mine.py --sealed seal.json")) == 0
+    assert "its alarms are not scored" in capsys.readouterr().out
+
+
+def test_a_forecaster_cannot_read_the_runs_that_it_is_scored_on(
+    packed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("mine.py").write_text("import gzip\ntext = gzip.open('runs.records.gz').read()\npredict = lambda r, h: []\n")
+    rejected(words("benchmark runs.records.gz mine.py"), "may not read the runs that it is scored on", packed, capsys)
 
 
 def test_the_ledger_has_the_text_that_was_run_and_says_that_runs_are_missing(
@@ -80,7 +121,7 @@ def test_the_ledger_has_the_text_that_was_run_and_says_that_runs_are_missing(
     Path("mine.py").write_text(f"open('mine.py', 'w').write({honest!r})\n{honest}")
     assert run(words("benchmark runs.records.gz mine.py --sealed seal.json")) == 0
     assert "not all of the runs that were sealed" in capsys.readouterr().out
-    [entry] = Ledger(Path("LEDGER.jsonl")).entries()
+    [_, entry] = Ledger(Path("LEDGER.jsonl")).entries()
     assert Path("mine.py").read_text() == honest
     assert (entry["is_sealed"], entry["has_all_runs"]) == (False, False)
 

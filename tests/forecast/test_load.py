@@ -69,7 +69,7 @@ def test_a_forecast_names_what_was_read_and_which_runs_it_was_fitted_to():
 def test_what_a_forecaster_needs_and_a_run_lacks_is_named():
     assert doubts_of(RUN) == ((), ())
     few = {name: values for name, values in RUN.columns.items() if name != "validation_loss"}
-    assert doubts_of(Prefix(RUN.steps, few)) == (("λ", "η", "validation loss"), ())
+    assert doubts_of(Prefix(RUN.steps, few)) == (("λ", "η", "the number of classes", "validation loss"), ())
 
 
 def test_every_signal_that_a_stored_forecaster_reads_names_its_columns():

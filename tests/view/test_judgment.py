@@ -42,7 +42,11 @@ def test_what_was_not_logged_is_not_claimed():
 
 
 LEARNT = [min(1.0, step / 500) for step in STEPS]
-RATES = {"weight_decay": 1.0, "learning_rate": 0.001}
+RATES = {"weight_decay": 1.0, "learning_rate": 0.001, "classes": 97.0}
+NOTHING = (
+    "it needs λ, η and the number of classes, which the log does not have "
+    "(give --weight-decay, --learning-rate and --classes)"
+)
 EARLY = log([0.02] * 11, train_accuracy=LEARNT, validation_loss=[6.0] * 11)
 RISING = log(
     [0.93 * step / 5000 for step in STEPS],
@@ -64,11 +68,20 @@ SHUFFLED = ForeignLog(
 @pytest.mark.parametrize(
     ("run", "given", "why"),
     [
-        (EARLY, {}, "it needs λ and η, which the log does not have (give --weight-decay and --learning-rate)"),
-        (EARLY, {"weight_decay": 1.0}, "it needs η, which the log does not have (give --learning-rate)"),
+        (EARLY, {}, NOTHING),
+        (
+            EARLY,
+            {"weight_decay": 1.0, "classes": 97.0},
+            "it needs η, which the log does not have (give --learning-rate)",
+        ),
+        (
+            EARLY,
+            {"weight_decay": 1.0, "learning_rate": 0.001},
+            "it needs the number of classes, which the log does not have (give --classes)",
+        ),
         (EARLY, {**RATES, "weight_decay": 100.0}, "λ = 100, fitted to 0.1 to 1"),
         (EARLY, {**RATES, "learning_rate": 0.1}, "η = 0.1, fitted to 0.001"),
-        (RISING, {}, "it needs λ and η, which the log does not have (give --weight-decay and --learning-rate)"),
+        (RISING, {}, NOTHING),
         (FLAT, RATES, "it has not memorised its training data, and all runs fitted to did"),
         (SHUFFLED, RATES, "it is at step 100,000, fitted to steps up to 15,000"),
         (

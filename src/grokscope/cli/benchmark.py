@@ -1,6 +1,5 @@
 """`grokscope benchmark`: how well forecasters see grokking coming, scored on runs whose end is known."""
 
-import hashlib
 import json
 import sys
 from collections.abc import Sequence
@@ -18,7 +17,10 @@ from grokscope.files import named, read_given, write_atomically
 from grokscope.view import require_module
 
 if TYPE_CHECKING:
+    from grokscope.forecast import Forecaster
     from grokscope.forecast.benchmark import Scores, Seal
+    from grokscope.forecast.benchmark.folds import Split
+    from grokscope.forecast.benchmark.thresholds import Thresholds
     from grokscope.forecast.cases import Case
     from grokscope.runs.records import RunRecord
     from grokscope.specs import RunSpec
@@ -31,11 +33,11 @@ SHOWN = {
     "AUROC within 50 %": "AUROC within at 50%",
     "AUROC across 50 %": "AUROC across at 50%",
     "coverage 5 %": "coverage at 5%",
+    "false 5 %": "false alarms at 5%",
     "CRPS": "CRPS",
     "inside 80 %": "inside 80 %",
     "error/floor": "error over floor",
 }
-FOLDS = 5
 Source = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUNS")]
 
 
@@ -55,8 +57,9 @@ def benchmark(
 
     A forecaster is shown each run only up to an evaluation, and says how probable it is that the run groks within the
     next 2,000 steps, and quantiles of the steps left. Concordance is within cells (runs that differ in their seeds
-    alone): 0.5 is chance. Coverage: runs announced in time at 5 % false alarms. Error: of the median, over that of the
-    median of the other seeds. Intervals are bootstraps over cells; --json prints all scores.
+    alone): 0.5 is chance. Coverage: runs announced in time, by a threshold that gave 5 % false alarms on other runs;
+    false: how many it gives here. Error: of the median, over that of the median of the other seeds. Intervals are
+    bootstraps over cells; --json prints all scores.
 
     Args:
         runs: A folder of runs, a folder with packed records, or one file of them.
@@ -90,9 +93,9 @@ def benchmark(
     )
     if figure is not None:
         require_module("matplotlib", "report")
-    from grokscope.forecast.benchmark import BASELINES, Seal
+    from grokscope.forecast.benchmark import BASELINES, Ledger, Seal
     from grokscope.forecast.cases import cell_key, usable_cases
-    from grokscope.runs.record_files import records_at
+    from grokscope.runs.record_files import record_places, records_at
 
     for name in forecasters:
         is_file = name.endswith((".py", ".json"))
@@ -100,11 +103,12 @@ def benchmark(
             near = did_you_mean(name, BASELINES)
             raise InputError(f"there is no forecaster {shown(name)}{near or '; there are ' + ', '.join(BASELINES)}")
     records = records_at(runs)
+    seal = Seal.load(sealed) if sealed else None
+    _reject_unsealed(records, seal)
     cases = usable_cases([(record.spec, record.evaluations) for record in records])
     if laws:
         _print_laws(cases, split, as_json)
         return
-    seal = Seal.load(sealed) if sealed else None
     sealed_specs = [record.spec for record in records if seal is not None and seal.holds(record.spec)]
     sealed_cells = {cell_key(spec) for spec in sealed_specs}
     known = [case for case in cases if case.cell not in sealed_cells]
@@ -113,10 +117,14 @@ def benchmark(
         raise InputError(f"none of the runs of {runs} can be scored: whole runs that memorised are needed")
     names = forecasters or _logged(tuple(BASELINES), cases)
     texts = [_parameters(name) for name in names]  # before anything of them is run
-    found = [_scores(*one, scored, known, split, seal is not None) for one in zip(names, texts, strict=True)]
-    if seal is not None and sealed is not None:
+    book = None if seal is None or sealed is None else ledger or sealed.with_name("LEDGER.jsonl")
+    if seal is not None and book is not None:
+        Ledger(book).begin(seal, dict(zip(names, texts, strict=True)))
+    hidden = record_places(runs)
+    found = [_scores(*one, scored, known, split, seal is not None, hidden) for one in zip(names, texts, strict=True)]
+    if seal is not None and book is not None:
         has_all = seal.has_all(sealed_specs, _searched(records) if seal.searched else ())
-        _note(found, names, texts, seal, has_all, ledger or sealed.with_name("LEDGER.jsonl"))
+        _note(found, names, texts, seal, has_all, book)
     if out is not None:
         from grokscope.view.forecasters_page import forecasters_page
 
@@ -134,6 +142,15 @@ def benchmark(
     )  # fmt: skip
     cells = len({case.cell for case in scored})
     print(f"\n{plural(len(scored), 'run')} in {plural(cells, 'cell')}; baselines fitted without the {split} scored")
+    for one, text in zip(found, texts, strict=True):
+        if one.name.endswith(".py") and one.alarms and "ALARMS" not in text:
+            print(f"thresholds of {one.name} on these runs, to be fixed before others: ALARMS = {_written(one.alarms)}")
+        if seal is not None and not one.alarms and one.name.endswith((".py", ".json")):
+            print(f"{one.name} has no thresholds of its own; on sealed cells its alarms are not scored")
+
+
+def _written(alarms: "Thresholds") -> str:
+    return str({level: float(f"{threshold:.6g}") for level, threshold in alarms.items()})
 
 
 def _draw(found: "list[Scores]", path: Path, of: str) -> None:
@@ -155,10 +172,11 @@ def _logged(names: tuple[str, ...], cases: "list[Case]") -> tuple[str, ...]:
     return tuple(name for name in names if name not in lacking)
 
 
-def _print_laws(cases: "list[Case]", split: str, as_json: bool) -> None:
+def _print_laws(cases: "list[Case]", split: "Split", as_json: bool) -> None:
     from grokscope.forecast.benchmark import LAWS, score_laws
+    from grokscope.forecast.benchmark.folds import fold_of
 
-    found = score_laws(cases, lambda case: _fold(case, split))
+    found = score_laws(cases, lambda case: fold_of(case, split))
     if as_json:
         print(json.dumps([_plain(asdict(one)) for one in found]))
         return
@@ -169,30 +187,35 @@ def _print_laws(cases: "list[Case]", split: str, as_json: bool) -> None:
     )
 
 
-def _scores(name: str, text: str, scored: "list[Case]", known: "list[Case]", split: str, is_sealed: bool) -> "Scores":
+def _scores(
+    name: str,
+    text: str,
+    scored: "list[Case]",
+    known: "list[Case]",
+    split: "Split",
+    is_sealed: bool,
+    hidden: Sequence[Path],
+) -> "Scores":
     from grokscope.forecast.benchmark import BASELINES, fit_baseline, score_folds, score_forecaster
+    from grokscope.forecast.benchmark.folds import fold_of
+    from grokscope.forecast.benchmark.thresholds import fit_thresholds
     from grokscope.forecast.hazard import HazardForecaster
     from grokscope.forecast.own_process import ForecasterApart
 
+    def fit(cases: "Sequence[Case]") -> "Forecaster":
+        return fit_baseline(name, cases)
+
     if name.endswith(".py"):
-        with ForecasterApart(Path(name), text) as own:
-            return score_forecaster(own, scored)
+        with ForecasterApart(Path(name), text, hidden) as own:
+            return score_forecaster(own, scored, own.alarms if is_sealed else None)
     if name.endswith(".json"):
-        return score_forecaster(HazardForecaster.from_json(text, Path(name).name), scored)
-    if not is_sealed and len({_fold(case, split) for case in scored}) < 2:
-        raise InputError(f"baselines are fitted to other folds than they are scored on, and the {split} makes only one")
+        fitted = HazardForecaster.from_json(text, Path(name).name)
+        return score_forecaster(fitted, scored, fitted.alarms if is_sealed else None)
     if is_sealed:
-        return score_forecaster(fit_baseline(name, known), scored)
-    return score_folds(
-        lambda cases: fit_baseline(name, cases), scored, lambda case: _fold(case, split), name, BASELINES[name].tier
-    )
-
-
-def _fold(case: "Case", split: str) -> str:
-    """Cells are dealt to five folds by a digest of their key; families and architectures are folds of their own."""
-    if split == "cell":
-        return str(int(hashlib.sha256(case.cell.encode()).hexdigest(), 16) % FOLDS)
-    return case.family if split == "family" else case.architecture
+        return score_forecaster(fit(known), scored, fit_thresholds(fit, known))
+    if len({fold_of(case, split) for case in scored}) < 2:
+        raise InputError(f"baselines are fitted to other folds than they are scored on, and the {split} makes only one")
+    return score_folds(fit, scored, lambda case: fold_of(case, split), name, BASELINES[name].tier)
 
 
 def _parameters(name: str) -> str:
@@ -215,6 +238,17 @@ def _note(
         times = Ledger(path).add(seal, name, text, values, has_all)
         if times > 1:
             print(f"{name} was scored {times} times on these sealed cells; the first score is the one that counts")
+
+
+def _reject_unsealed(records: "list[RunRecord]", seal: "Seal | None") -> None:
+    """Test runs of the collection are scored, and fitted to, by their seal alone: it is what notes each scoring."""
+    from grokscope.studies.foresight.sealing import is_test_run
+
+    cells = {record.spec.with_seed(0) for record in records}
+    if any(is_test_run(spec) and not (seal is not None and seal.holds(spec)) for spec in cells):
+        raise InputError(
+            "there are test runs of `foresight` among these: --sealed SEAL.json scores them, and notes it in the ledger"
+        )
 
 
 def _searched(records: "list[RunRecord]") -> "list[RunSpec]":

@@ -23,6 +23,7 @@ def judge(
     weight_decay: Value = None,
     learning_rate: Value = None,
     train_fraction: Value = None,
+    classes: Value = None,
     horizon: Annotated[int, tyro.conf.arg(metavar="INT")] = 10_000,
     as_json: JsonFlag = False,
 ) -> None:
@@ -42,13 +43,20 @@ def judge(
         weight_decay: The run's λ, for the forecast, unless it is logged.
         learning_rate: The run's η, for the forecast, unless it is logged.
         train_fraction: The share of the rows that it is trained on, for the forecast.
+        classes: The number of possible answers, for the forecast.
         horizon: Steps ahead for which the probability of grokking is printed.
 
     Examples:
         grokscope judge history.csv
-        grokscope judge history.csv --columns validation_accuracy=probe --weight-decay 1 --learning-rate 0.001
+        grokscope judge history.csv --columns validation_accuracy=probe
+        grokscope judge history.csv --weight-decay 1 --learning-rate 0.001 --classes 97
     """
-    known = {"weight_decay": weight_decay, "learning_rate": learning_rate, "train_fraction": train_fraction}
+    known = {
+        "weight_decay": weight_decay,
+        "learning_rate": learning_rate,
+        "train_fraction": train_fraction,
+        "classes": classes,
+    }
     reject({f"--horizon must be at least 1, got {horizon}": horizon < 1})
     reject(
         {

@@ -31,6 +31,7 @@ def reproduce(
     part: Whole = None,
     dry_run: Flag = False,
     plan_only: File = None,
+    seal: File = None,
     list_: Annotated[Flag, tyro.conf.arg(name="list", help_behavior_hint="")] = False,
     list_parts: Flag = False,
     claims: Flag = False,
@@ -58,6 +59,7 @@ def reproduce(
         part: Train this part alone, as --list-parts numbers them, and pack its records into one file in --out.
         dry_run: Print runs, steps, time and disk space, and train nothing.
         plan_only: Write the plan to this file, for `python -m grokscope.jobs.worker --spec FILE`, and train nothing.
+        seal: The committed seal of forecasters and thresholds, which the test runs of `foresight` need.
         list_: List the studies with their papers, verdicts and cost, or what --only can name of one.
         list_parts: List the parts of the study that take minutes each; with --from, which are missing there.
         claims: Print the claims with the verdicts in the folder of results given by --from; without it, their rules.
@@ -98,6 +100,7 @@ def reproduce(
         "--executor": executor != ExecutorOptions(),
         "--dry-run": dry_run,
         "--plan-only": plan_only,
+        "--seal": seal,
     }
     chosen, unused = ([name for name, is_given in options.items() if is_given] for options in (modes, training))
     reject(
@@ -157,6 +160,7 @@ def reproduce(
             executor=executor,
             dry_run=dry_run,
             plan_only=plan_only,
+            seal=seal,
         )
     elif claims:
         study_runs.print_claims(found, from_, as_json)
@@ -180,5 +184,6 @@ def reproduce(
             executor=executor,
             dry_run=dry_run,
             plan_only=plan_only,
+            seal=seal,
             as_json=as_json,
         )

@@ -69,6 +69,7 @@ def train_part(
     executor: ExecutorOptions,
     dry_run: bool,
     plan_only: Path | None,
+    seal: Path | None,
 ) -> None:
     """Train one part of a study, compare its forks with their parents, and pack its records; or print its cost."""
     started = time.monotonic()
@@ -82,6 +83,7 @@ def train_part(
     if dry_run:
         print(f"part {part.number} of {part.of}: {estimate(part.plan)}")
         return
+    study.check_training(part.plan.runs, seal)
     if plan_only is not None:
         write_part(plan_only, part.head, part.plan)
         print(

@@ -56,6 +56,7 @@ def train_study(
     executor: ExecutorOptions,
     dry_run: bool,
     plan_only: Path | None,
+    seal: Path | None,
     as_json: bool,
 ) -> None:
     """Train what is missing of a study, and write its results; or print what that costs, or write its plan."""
@@ -75,6 +76,7 @@ def train_study(
     if dry_run:
         print(estimate(plan))
         return
+    study.check_training(plan.runs, seal)
     if plan_only is not None:
         write_plan(plan, plan_only)
         return

@@ -1,15 +1,18 @@
 """Runs that a benchmark knows the end of: what a forecaster may see of each, and what it is scored by."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from grokscope.forecast.prefix import Prefix, run_configuration, run_prefix
+from grokscope.forecast.signals import SIGNALS, signals_at
+from grokscope.shapes import Float
 from grokscope.specs import Cadence, RunSpec
 
 __all__ = ["Case", "cell_key", "cell_medians", "task_family", "usable_cases"]
 
+PLACES = {name: place for place, name in enumerate(SIGNALS)}
 ABELIAN = ("add", "sub", "mult", "div")
 
 
@@ -29,6 +32,7 @@ class Case:
     """The step at which it would have been stopped."""
     cannot_grok: bool = False
     """Whether its labels have no structure to find, so that a run that has not grokked is no censored one."""
+    _signals: dict[int, Float[np.ndarray, " signals"]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def grokked(self) -> int | None:
@@ -39,6 +43,12 @@ class Case:
     def end(self) -> int:
         """Its last evaluation, or the one at which it had grokked."""
         return self.run.step if self.grokked is None else self.grokked
+
+    def signals(self, step: int, names: tuple[str, ...]) -> Float[np.ndarray, " signals"]:
+        """Signals as they were at a step: computed once, since every fold is fitted to most of the same runs."""
+        if step not in self._signals:
+            self._signals[step] = signals_at(self.run.until(step))
+        return self._signals[step][[PLACES[name] for name in names]]
 
 
 def usable_cases(runs: Sequence[tuple[RunSpec, Mapping[str, Sequence[float | int]]]]) -> list[Case]:

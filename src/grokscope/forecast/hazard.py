@@ -14,7 +14,7 @@ from grokscope.forecast.cases import Case
 from grokscope.forecast.forecast import Forecast
 from grokscope.forecast.prefix import Prefix
 from grokscope.forecast.signals import SIGNALS, signals_at
-from grokscope.forecast.survival import LEFT, forecasts_from
+from grokscope.forecast.survival import LEFT, forecast_from, forecasts_from, reached_at
 from grokscope.forecast.survival_fit import SurvivalFit, fit_survival
 from grokscope.shapes import Float
 
@@ -36,6 +36,7 @@ LABELS = {
     "weight_decay": "λ",
     "learning_rate": "η",
     "train_fraction": "share of the rows that is trained on",
+    "classes": "the number of classes",
     "is_transformer": "kind of model",
     "is_squared_error": "loss function",
     "changes_gradients": "whether gradients are changed",
@@ -56,6 +57,7 @@ COLUMNS = {  # what a signal is made of, beside λ and η
     "log_entropy": ("output_entropy",),
     "entropy_slope": ("output_entropy",),
     "log_loss": ("validation_loss",),
+    "log_over_guess": ("validation_loss",),
     "loss_slope": ("validation_loss",),
     "loss_fall": ("validation_loss",),
     "log_odds": ("validation_accuracy",),
@@ -93,6 +95,8 @@ class HazardForecaster:
     """What it was fitted to: runs, cells, prefixes, sources."""
     name: str = "hazard model"
     """What a table calls it."""
+    alarms: Mapping[float, float] = field(default_factory=dict)
+    """Share of false alarms → the probability at which an alarm is raised, as found on the runs fitted to."""
 
     def predict(self, prefixes: Sequence[Prefix], horizon: int | Sequence[int]) -> list[Forecast]:
         """A forecast of each run, for one horizon or for that of each; what was not measured counts as average."""
@@ -102,6 +106,19 @@ class HazardForecaster:
         survival = self.fit.survival(self._standardized(found), LEFT)
         ahead = forecasts_from(prefixes, survival, horizon, self.tier, [self.outside(run) for run in prefixes])
         return [replace(one, basis=self.basis) for one in ahead]
+
+    def predict_known(self, cases: Sequence[Case], step: int, horizon: int) -> list[Forecast]:
+        """Those of `predict`, of runs that have not grokked by a step, from the signals that each had then."""
+        survival = self.fit.survival(
+            self._standardized(np.stack([one.signals(step, self.signals) for one in cases])), LEFT
+        )
+        steps = [int(one.run.steps[np.searchsorted(one.run.steps, step, side="right") - 1]) for one in cases]
+        return [forecast_from(above, at, horizon, self.tier) for above, at in zip(survival, steps, strict=True)]
+
+    def probabilities(self, found: Float[np.ndarray, "runs signals"], horizon: int) -> Float[np.ndarray, " runs"]:
+        """Those of `predict`, of runs whose signals are known."""
+        reached = reached_at(self.fit.survival(self._standardized(found), LEFT))
+        return np.array([np.interp(horizon, LEFT, one) for one in reached])
 
     @property
     def basis(self) -> str:
@@ -117,12 +134,14 @@ class HazardForecaster:
 
     def outside(self, run: Prefix) -> tuple[str, ...]:
         """Why a run is unlike those fitted to, or is not known to be like them; empty if it is as they were."""
-        unknown = [_label(name) for name in self.ranges if name != "step" and isnan(run.value(name))]
+        named = [name for name in (*self.ranges, *self._scales) if name != "step"]
+        unknown = [_label(name) for name in named if isnan(run.value(name))]
         return (*self.unlike(run), *((f"not known are {', '.join(unknown)}",) if unknown else ()))
 
     def missing(self, run: Prefix) -> tuple[str, ...]:
         """What it reads of every run and this one lacks: λ, η, and losses, accuracies or norms of its tier."""
-        rates = [_label(name) for name in ("weight_decay", "learning_rate") if isnan(run.value(name))]
+        read = ("weight_decay", "learning_rate", *self._scales)
+        rates = [_label(name) for name in read if isnan(run.value(name))]
         columns = dict.fromkeys(column for name in self.signals for column in COLUMNS.get(name, ()))
         absent = [name.replace("_", " ") for name in columns if np.all(np.isnan(run.column(name)))]
         return (*rates, *absent)
@@ -151,6 +170,7 @@ class HazardForecaster:
             "deviations": _rounded(self.deviations),
             **fit,
             "ranges": {name: [low, high] for name, (low, high) in self.ranges.items()},
+            "alarms": {f"{level:g}": threshold for level, threshold in self.alarms.items()},
             "provenance": dict(self.provenance),
         }
         return json.dumps(parts, indent=1, ensure_ascii=False) + "\n"
@@ -168,6 +188,7 @@ class HazardForecaster:
             ranges = {one: (float(low), float(high)) for one, (low, high) in parts["ranges"].items()}
             means, deviations = (np.array(parts[one], float) for one in ("means", "deviations"))
             fit = SurvivalFit(*arrays)
+            alarms = {float(level): float(threshold) for level, threshold in parts.get("alarms", {}).items()}
             return cls(
                 parts["tier"],
                 tuple(parts["signals"]),
@@ -177,6 +198,7 @@ class HazardForecaster:
                 ranges,
                 parts["provenance"],
                 parts["name"],
+                alarms,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"{name} is no forecaster that this version reads: {error}") from None
@@ -185,6 +207,11 @@ class HazardForecaster:
     def load(cls, path: Path) -> "HazardForecaster":
         """From a file."""
         return cls.from_json(path.read_text(encoding="utf-8"), path.name)
+
+    @property
+    def _scales(self) -> tuple[str, ...]:
+        """What of the configuration a signal is measured against."""
+        return ("classes",) if "log_over_guess" in self.signals else ()
 
     def _standardized(self, found: Float[np.ndarray, "runs signals"]) -> Float[np.ndarray, "runs signals"]:
         scaled = (found - self.means) / self.deviations
@@ -233,7 +260,7 @@ def fit_hazard(
     for case in cases:
         chosen = _prefix_steps(case, every)
         for step in chosen:
-            rows.append(signals_at(case.run.until(step), names))
+            rows.append(case.signals(step, names))
             left.append(float(case.end - step))
             came.append(case.grokked is not None)
             weights.append(4 / len(chosen) / sizes[case.cell] ** 0.5)

@@ -1,12 +1,13 @@
 """A forecaster in somebody's own file: a function `predict(prefixes, horizon)`.
 
 It returns for each run a `Forecast`, or a probability with a mapping from levels to steps left. The file may say its
-`TIER`, the highest index into `TIERS` that it reads; 5 if it does not.
+`TIER`, the highest index into `TIERS` that it reads; 5 if it does not. Its `ALARMS` say at which probability an alarm
+is raised, for each share of false alarms that is scored: `{0.01: 0.9, 0.05: 0.8, 0.1: 0.6}`.
 """
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,6 +30,8 @@ class OwnForecaster:
     """What it says that it reads."""
     function: Callable[[Sequence[Prefix], int], Sequence[Any]]
     """Its `predict`."""
+    alarms: Mapping[float, float] = field(default_factory=dict)
+    """Its `ALARMS`; empty if it has none."""
 
     def predict(self, prefixes: Sequence[Prefix], horizon: int) -> list[Forecast]:
         """Its forecasts; what it raises, and answers of another form, are one sentence."""
@@ -87,4 +90,14 @@ def own_forecaster(source: str, path: Path) -> OwnForecaster:
         raise InputError(f"{named(path)} needs a function predict(prefixes, horizon)")
     is_tier = isinstance(tier, int) and 0 <= tier < len(TIERS)
     require(is_tier, f"TIER of {named(path)} must be a whole number from 0 to {len(TIERS) - 1}", tier)
-    return OwnForecaster(path.name, tier, function)
+    return OwnForecaster(path.name, tier, function, _alarms(getattr(module, "ALARMS", {}), path))
+
+
+def _alarms(given: Any, path: Path) -> dict[float, float]:
+    try:
+        found = {float(level): float(threshold) for level, threshold in dict(given).items()}
+    except (TypeError, ValueError):
+        found = {-1.0: 0.0}
+    is_known = all(0 < level < 1 and threshold >= 0 for level, threshold in found.items())
+    require(is_known, f"ALARMS of {named(path)} must be {{share of false alarms: probability}}", given)
+    return found

@@ -2,14 +2,15 @@
 
 The scorer's memory, with the ends of the runs in it, is not there to be searched. Each question is answered by a fork
 of the process as it was when the file had been read, so that nothing is remembered from one to the next; where a system
-has no forks, the file is read anew for each.
+has no forks, the file is read anew for each. What would outlast a fork is refused (`own_limits`). Whoever passes all
+that and remembers still answers otherwise than the second process, which reads the same file and is asked about one run
+at a time: the scorer compares the two.
 """
 
 import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,7 @@ from grokscope.errors import InputError, require
 from grokscope.files import named, read_given
 from grokscope.forecast.forecast import Forecast
 from grokscope.forecast.own_file import OwnForecaster, own_forecaster
+from grokscope.forecast.own_limits import Limits, file_numbers
 from grokscope.forecast.prefix import Prefix
 
 __all__ = ["ForecasterApart", "main"]
@@ -40,24 +42,24 @@ class ForecasterApart:
     99.0
     """
 
-    def __init__(self, path: Path, source: str | None = None) -> None:
-        """Start it with the text of the file, which is read unless it was before."""
+    def __init__(self, path: Path, source: str | None = None, hidden: Sequence[Path] = ()) -> None:
+        """Start it with the text of the file, which is read unless it was before; it may not open what is hidden."""
         require(source is not None or path.is_file(), f"there is no file {named(path)}")
         self.name = path.name
         if source is None:
             source = read_given(path, f"the forecaster {named(path)}").decode(errors="replace")
         self.source = source
         """The text that is run, whatever becomes of the file."""
-        # One line of one process: more threads would only wait for each other, and do not outlive a fork.
-        environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", START], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-        )
+        start = {"path": str(path.resolve()), "source": self.source, "hidden": file_numbers(hidden)}
+        self._together = _Process(self.name, start)
         try:
-            self.tier = int(self._answer({"path": str(path.resolve()), "source": self.source}, b"")["tier"])
+            self._alone = _Process(self.name, start)
         except BaseException:
-            self.close()
+            self._together.close()
             raise
+        said = self._together.said
+        self.tier = int(said["tier"])
+        self.alarms = {float(level): float(threshold) for level, threshold in said["alarms"]}
 
     def __enter__(self) -> "ForecasterApart":
         return self
@@ -66,12 +68,9 @@ class ForecasterApart:
         self.close()
 
     def close(self) -> None:
-        """End the process."""
-        with suppress(OSError):
-            _pipe(self._process.stdin).close()
-        self._process.kill()
-        self._process.wait()
-        _pipe(self._process.stdout).close()
+        """End its processes."""
+        self._together.close()
+        self._alone.close()
 
     def predict(self, prefixes: Sequence[Prefix], horizon: int) -> list[Forecast]:
         """Its forecasts; the step and the horizon are those that were asked for."""
@@ -79,7 +78,8 @@ class ForecasterApart:
         arrays = b"".join(
             values.tobytes() for run in prefixes for values in (run.steps.astype(np.int64), *_floats(run).values())
         )
-        found = self._answer(header, arrays)["forecasts"]
+        process = self._alone if len(prefixes) == 1 else self._together
+        found = process.answer(header, arrays)["forecasts"]
         require(len(found) == len(prefixes), f"predict of {self.name} must answer for {len(prefixes)} runs", len(found))
         return [
             Forecast(
@@ -88,14 +88,38 @@ class ForecasterApart:
             for run, (probability, levels) in zip(prefixes, found, strict=True)
         ]
 
-    def _answer(self, header: Mapping[str, Any], arrays: bytes) -> Mapping[str, Any]:
+
+class _Process:
+    """A process that has read the file."""
+
+    def __init__(self, name: str, start: Mapping[str, Any]) -> None:
+        self._name = name
+        # One line of one process: more threads would only wait for each other, and do not outlive a fork.
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", START], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
+        try:
+            self.said = self.answer(start, b"")
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        with suppress(OSError):
+            _pipe(self._process.stdin).close()
+        self._process.kill()
+        self._process.wait()
+        _pipe(self._process.stdout).close()
+
+    def answer(self, header: Mapping[str, Any], arrays: bytes) -> Mapping[str, Any]:
         try:
             _send(_pipe(self._process.stdin), json.dumps(header).encode(), arrays)
             parts = _receive(_pipe(self._process.stdout))
         except OSError:
             parts = None
         if parts is None:
-            raise InputError(f"{self.name} ended its process without an answer")
+            raise InputError(f"{self._name} ended its process without an answer")
         found: dict[str, Any] = json.loads(parts[0])
         if "error" in found:
             raise InputError(found["error"])
@@ -111,24 +135,38 @@ def main() -> None:
     if first is None:
         return
     start = json.loads(first[0])
+    sys.dont_write_bytecode = True  # which would be a file that is written
+    limits = Limits((device, number) for device, number in start["hidden"])
     try:
         forecaster = own_forecaster(start["source"], Path(start["path"]))
-        rule = f"{forecaster.name} may start no threads: they would remember from one question to the next"
-        require(threading.active_count() == 1, rule)
+        limits.end_reading(forecaster.name)
     except InputError as error:
+        limits.stage = ""
         return _send(answers, json.dumps({"error": str(error)}).encode())
-    _send(answers, json.dumps({"tier": forecaster.tier}).encode())
+    _send(answers, json.dumps({"tier": forecaster.tier, "alarms": [*forecaster.alarms.items()]}).encode())
     while (question := _receive(questions)) is not None:
         if hasattr(os, "fork"):
-            answer = _forked(forecaster, question, (questions, answers))
+            answer = _forked(forecaster, question, (questions, answers), limits)
         else:
-            answer = _forecasts(own_forecaster(start["source"], Path(start["path"])), *question)
+            answer = _anew(start, question, limits)
         if answer is None:
             answer = json.dumps({"error": f"{forecaster.name} ended its process without an answer"}).encode()
         _send(answers, answer)
 
 
-def _forked(forecaster: OwnForecaster, question: tuple[bytes, bytes], pipes: Sequence[IO[bytes]]) -> bytes | None:
+def _anew(start: Mapping[str, Any], question: tuple[bytes, bytes], limits: Limits) -> bytes:
+    limits.stage = "reading"
+    forecaster = own_forecaster(start["source"], Path(start["path"]))
+    limits.stage = "answering"
+    try:
+        return _forecasts(forecaster, *question)
+    finally:
+        limits.stage = ""
+
+
+def _forked(
+    forecaster: OwnForecaster, question: tuple[bytes, bytes], pipes: Sequence[IO[bytes]], limits: Limits
+) -> bytes | None:
     """The answer of a copy of this process, which ends with it; None if it ended before."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -137,6 +175,7 @@ def _forked(forecaster: OwnForecaster, question: tuple[bytes, bytes], pipes: Seq
             os.close(reading)
             for pipe in pipes:  # neither later questions nor others' answers
                 os.close(pipe.fileno())
+            limits.stage = "answering"
             with os.fdopen(writing, "wb") as mine:
                 _send(mine, _forecasts(forecaster, *question))
         finally:

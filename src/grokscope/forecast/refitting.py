@@ -1,5 +1,7 @@
 """`python -m grokscope.forecast.refitting FILE ...`: fit the shipped forecasters again to packed records.
 
+Parameters, and the thresholds of alarms, are fitted and stored together.
+
 The files are lines of JSON after a first line that names their format, compressed; see `grokscope.runs.packing`. Only
 specs and evaluations are read. The same files give the same parameters on one machine. Test runs are rejected.
 """
@@ -10,15 +12,20 @@ import json
 import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import nan
 from pathlib import Path
 from typing import Any
 
 from grokscope.errors import InputError
 from grokscope.files import make_folder, named
+from grokscope.forecast.benchmark.alarms import IN_A_ROW, alarm_questions
+from grokscope.forecast.benchmark.asking import HORIZON
 from grokscope.forecast.benchmark.baselines import BASELINES, unlogged_signals
+from grokscope.forecast.benchmark.folds import FOLDS
+from grokscope.forecast.benchmark.thresholds import fit_thresholds
 from grokscope.forecast.cases import Case, usable_cases
-from grokscope.forecast.hazard import fit_hazard
+from grokscope.forecast.hazard import HazardForecaster, fit_hazard
 from grokscope.forecast.load import FITTED, TIER_FILES
 from grokscope.specs import RunSpec
 
@@ -46,6 +53,8 @@ def _runs(path: Path) -> Iterator[tuple[RunSpec, Mapping[str, Sequence[float | i
                 raise InputError(f"{named(path)} holds test runs; nothing is fitted to them")
             for line in lines:
                 parts: dict[str, Any] = json.loads(line)
+                if any(str(one.get("experiment")).startswith("test-") for one in parts.get("made_for", ())):
+                    raise InputError(f"{named(path)} holds test runs; nothing is fitted to them")
                 logged = parts.get("evaluations") or parts["log"]
                 columns = {name: [nan if one is None else one for one in values] for name, values in logged.items()}
                 yield RunSpec.from_dict(parts["spec"]), columns
@@ -78,9 +87,26 @@ def _fit(files: Sequence[Path], out: Path) -> None:
             print(f"tier {tier} is not fitted: no run has {', '.join(lacking)}")
             continue
         signals = BASELINES[f"hazard-{tier}"].signals
-        fitted = fit_hazard(cases, tier, signals, f"hazard model of tier {tier}", every=EVERY, sources=sources)
+        fitted = _fitted(cases, tier, signals, sources)
         (out / name).write_text(fitted.to_json(), encoding="utf-8")
         print(f"wrote {out / name}: {fitted.provenance['runs']} runs in {fitted.provenance['cells']} cells")
+
+
+def _fitted(cases: Sequence[Case], tier: int, signals: Sequence[str], sources: Sequence[str]) -> HazardForecaster:
+    """Parameters of all runs, and thresholds of the same fit to the others of each fifth of the cells."""
+
+    def fit(some: Sequence[Case]) -> HazardForecaster:
+        return fit_hazard(some, tier, signals, f"hazard model of tier {tier}", every=EVERY, sources=sources)
+
+    alarms, whole = fit_thresholds(fit, cases), fit(cases)
+    of = {
+        "fitted to": f"forecasts of each of {FOLDS} parts of the cells by parameters of the others",
+        "horizon": HORIZON,
+        "in a row": IN_A_ROW,
+        "grokked": sum(case.grokked is not None for case in cases),
+        "not grokked": sum(case.grokked is None and bool(alarm_questions(case)) for case in cases),
+    }
+    return replace(whole, alarms=alarms, provenance={**whole.provenance, "alarms": of})
 
 
 if __name__ == "__main__":

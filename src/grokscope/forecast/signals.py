@@ -5,7 +5,7 @@ unit of the logarithm of time, so that they do not depend on how often a run was
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import log, nan
 from statistics import fmean, median
 
@@ -45,6 +45,7 @@ SIGNALS: dict[str, tuple[int, str]] = {
     "input_fsd": (4, "FSD from means by the first symbol"),
     "log_input_rank": (4, "log of the median Fourier rank from those means"),
     "log_loss": (5, "log of the validation loss"),
+    "log_over_guess": (5, "log of the validation loss over that of a guess: the log of the classes, or 1"),
     "loss_slope": (5, "d log(validation loss) / d log t"),
     "loss_fall": (5, "log of the highest validation loss so far over the present one"),
     "log_odds": (5, "log odds of the validation accuracy"),
@@ -69,10 +70,9 @@ def signals_at(run: Prefix, names: Sequence[str] = tuple(SIGNALS)) -> Float[np.n
     >>> [round(float(value), 2) for value in signals_at(run, ["log_time", "log_norm", "fsd"])]
     [6.91, -0.6, nan]
     """
-    needed = {SIGNALS[name][0] for name in names}
-    found = _configured(run)
-    for tier, part in {1: _training, 2: _weights, 3: _on_training_rows, 4: _on_inputs, 5: _validation}.items():
-        found |= part(run) if tier in needed else {}
+    found = {name: ALONE[name](run) for name in names if name in ALONE}
+    for of_run in {OF_GROUP[name] for name in names if name in OF_GROUP}:
+        found |= of_run(run)
     return np.array([found[name] for name in names], dtype=np.float64)
 
 
@@ -91,81 +91,70 @@ def _configured(run: Prefix) -> dict[str, float]:
     }
 
 
-def _training(run: Prefix) -> dict[str, float]:
-    losses = np.log(np.maximum(run.column("train_loss"), 1e-8))
-    level, _, spread = _level(run, losses)
+def _memorization(run: Prefix) -> dict[str, float]:
     learnt = run.memorized
     measured = not np.all(np.isnan(run.column("train_accuracy")))
     return {
         "is_memorized": float(learnt is not None) if measured else nan,
         "log_memorized": log(max(run.step if learnt is None else learnt, 100)) if measured else nan,
-        "log_train_loss": level,
-        "train_spread": spread,
     }
 
 
-def _weights(run: Prefix) -> dict[str, float]:
+def _training(run: Prefix) -> dict[str, float]:
+    level, _, spread = _log_level(run, "train_loss")
+    return {"log_train_loss": level, "train_spread": spread}
+
+
+def _norm(run: Prefix) -> dict[str, float]:
     norms = run.column("norm")
     first = norms[~np.isnan(norms)][:1]
     logs = np.log(np.maximum(norms, 1e-8) / (first[0] if len(first) else 1.0))
     level, slope, _ = _level(run, logs)
-    return {
-        "log_norm": level,
-        "norm_slope": slope,
-        "log_update": _level(run, np.log(np.maximum(run.column("update_norm"), 1e-8)))[0],
-        "update_cosine": _level(run, run.column("update_cosine"))[0],
-        "embedding_entropy": _level(run, run.column("embedding_entropy"))[0],
-        "logit_map_fsd": _level(run, run.column("logit_map_fsd"))[0],
-        "log_participation": _log_level(run, "singular_participation")[0],
-    }
+    return {"log_norm": level, "norm_slope": slope}
 
 
-def _on_training_rows(run: Prefix) -> dict[str, float]:
-    share, share_slope, _ = _level(run, run.column("train_share"))
-    return {
-        "log_train_entropy": _log_level(run, "output_entropy_train")[0],
-        "log_margin": _log_level(run, "train_margin")[0],
-        "train_fsd": _level(run, run.column("train_fsd"))[0],
-        "train_spectral_entropy": _level(run, run.column("train_spectral_entropy"))[0],
-        "train_share": share,
-        "train_share_slope": share_slope,
-    }
+def _train_share(run: Prefix) -> dict[str, float]:
+    share, slope, _ = _level(run, run.column("train_share"))
+    return {"train_share": share, "train_share_slope": slope}
 
 
-def _on_inputs(run: Prefix) -> dict[str, float]:
+def _entropy(run: Prefix) -> dict[str, float]:
     entropy, slope, _ = _log_level(run, "output_entropy")
-    return {
-        "log_entropy": entropy,
-        "entropy_slope": slope,
-        "input_fsd": _level(run, run.column("input_fsd"))[0],
-        "log_input_rank": _log_level(run, "input_rank")[0],
-    }
+    return {"log_entropy": entropy, "entropy_slope": slope}
 
 
-def _log_level(run: Prefix, name: str) -> tuple[float, float, float]:
-    return _level(run, np.log(np.maximum(run.column(name), 1e-8)))
-
-
-def _validation(run: Prefix) -> dict[str, float]:
+def _loss(run: Prefix) -> dict[str, float]:
     losses = np.log(np.maximum(run.column("validation_loss"), 1e-8))
     level, slope, _ = _level(run, losses)
     highest = np.nanmax(losses) if not np.all(np.isnan(losses)) else nan
+    classes = run.value("classes")
+    guess = log(log(classes)) if classes > 1 else nan
+    if run.value("is_squared_error") == 1:  # of answers with variance 1, the loss of their mean
+        guess = 0.0
+    return {"log_loss": level, "log_over_guess": level - guess, "loss_slope": slope, "loss_fall": highest - level}
+
+
+def _odds(run: Prefix) -> dict[str, float]:
     accuracy = np.clip(run.column("validation_accuracy"), 0.002, 0.998)
-    odds, odds_slope, _ = _level(run, np.log(accuracy / (1 - accuracy)))
-    shares, share_slope, _ = _level(run, np.log(np.maximum(run.column("answer_share"), 1e-5)))
-    return {
-        "log_loss": level,
-        "loss_slope": slope,
-        "loss_fall": highest - level,
-        "log_odds": odds,
-        "odds_slope": odds_slope,
-        "log_rank": _level(run, np.log(np.maximum(run.column("rank"), 1.0)))[0],
-        "fsd": _level(run, run.column("fsd"))[0],
-        "log_share": shares,
-        "share_slope": share_slope,
-        "log_restricted": _level(run, np.log(np.maximum(run.column("restricted_logit_loss"), 1e-8)))[0],
-        "spectral_entropy": _level(run, run.column("spectral_entropy"))[0],
-    }
+    odds, slope, _ = _level(run, np.log(accuracy / (1 - accuracy)))
+    return {"log_odds": odds, "odds_slope": slope}
+
+
+def _answer_share(run: Prefix) -> dict[str, float]:
+    share, slope, _ = _log_level(run, "answer_share", 1e-5)
+    return {"log_share": share, "share_slope": slope}
+
+
+def _level_of(column: str) -> Callable[[Prefix], float]:
+    return lambda run: _level(run, run.column(column))[0]
+
+
+def _log_level_of(column: str, least: float = 1e-8) -> Callable[[Prefix], float]:
+    return lambda run: _log_level(run, column, least)[0]
+
+
+def _log_level(run: Prefix, name: str, least: float = 1e-8) -> tuple[float, float, float]:
+    return _level(run, np.log(np.maximum(run.column(name), least)))
 
 
 def _level(run: Prefix, values: Float[np.ndarray, " evaluations"]) -> tuple[float, float, float]:
@@ -191,3 +180,34 @@ def _level(run: Prefix, values: Float[np.ndarray, " evaluations"]) -> tuple[floa
 
 def _log(value: float) -> float:
     return log(value) if value > 0 else nan
+
+
+ALONE: dict[str, Callable[[Prefix], float]] = {
+    "log_update": _log_level_of("update_norm"),
+    "update_cosine": _level_of("update_cosine"),
+    "embedding_entropy": _level_of("embedding_entropy"),
+    "logit_map_fsd": _level_of("logit_map_fsd"),
+    "log_participation": _log_level_of("singular_participation"),
+    "log_train_entropy": _log_level_of("output_entropy_train"),
+    "log_margin": _log_level_of("train_margin"),
+    "train_fsd": _level_of("train_fsd"),
+    "train_spectral_entropy": _level_of("train_spectral_entropy"),
+    "input_fsd": _level_of("input_fsd"),
+    "log_input_rank": _log_level_of("input_rank"),
+    "log_rank": _log_level_of("rank", 1.0),
+    "fsd": _level_of("fsd"),
+    "log_restricted": _log_level_of("restricted_logit_loss"),
+    "spectral_entropy": _level_of("spectral_entropy"),
+}
+TOGETHER: dict[Callable[[Prefix], dict[str, float]], tuple[str, ...]] = {
+    _configured: ("log_time", "log_clock", "log_rate", "log_data", "log_fraction"),
+    _memorization: ("is_memorized", "log_memorized"),
+    _training: ("log_train_loss", "train_spread"),
+    _norm: ("log_norm", "norm_slope"),
+    _train_share: ("train_share", "train_share_slope"),
+    _entropy: ("log_entropy", "entropy_slope"),
+    _loss: ("log_loss", "log_over_guess", "loss_slope", "loss_fall"),
+    _odds: ("log_odds", "odds_slope"),
+    _answer_share: ("log_share", "share_slope"),
+}
+OF_GROUP = {name: of_run for of_run, names in TOGETHER.items() for name in names}

@@ -8,7 +8,7 @@ from grokscope.forecast.forecast import LEVELS, Forecast
 from grokscope.forecast.prefix import Prefix
 from grokscope.shapes import Float
 
-__all__ = ["LEFT", "forecasts_from"]
+__all__ = ["LEFT", "forecast_from", "forecasts_from", "reached_at"]
 
 LEFT = np.concatenate([[0.0], np.geomspace(25, 400_000, 113)])  # 113 points are 8.6 % apart
 """Steps left at which survival is computed: 0, then evenly in logarithms."""
@@ -37,10 +37,29 @@ def forecasts_from(
         if run.grokked is not None:
             found.append(Forecast(run.step, 1.0, ahead, dict.fromkeys(LEVELS, 0.0), tier, why, run.grokked))
             continue
-        reached = np.maximum.accumulate(np.clip(1 - above, 0, 1))
-        probability = float(np.interp(ahead, LEFT, reached))
-        found.append(Forecast(run.step, probability, ahead, _quantiles(reached), tier, why))
+        found.append(forecast_from(above, run.step, ahead, tier, why))
     return found
+
+
+def forecast_from(
+    above: Float[np.ndarray, " left"], step: int, horizon: int, tier: int, outside: tuple[str, ...] = ()
+) -> Forecast:
+    """The forecast of a run that has not grokked.
+
+    >>> forecast_from(np.where(LEFT < 1000, 1 - LEFT / 1000, 0.0), 100, 500, tier=0).step
+    100
+    """
+    reached = reached_at(above)
+    return Forecast(step, float(np.interp(horizon, LEFT, reached)), horizon, _quantiles(reached), tier, outside)
+
+
+def reached_at(above: Float[np.ndarray, "*runs left"]) -> Float[np.ndarray, "*runs left"]:
+    """P(T − now ≤ s) from P(T − now > s), made to rise from 0 to 1 where rounding has it otherwise.
+
+    >>> reached_at(np.array([1.0, 0.4, 0.5])).tolist()
+    [0.0, 0.6, 0.6]
+    """
+    return np.maximum.accumulate(np.clip(1 - above, 0, 1), axis=-1)
 
 
 def _quantiles(reached: Float[np.ndarray, " left"]) -> dict[float, float]:

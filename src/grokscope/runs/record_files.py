@@ -8,7 +8,7 @@ from grokscope.runs.packing import unpack_records
 from grokscope.runs.records import RunRecord
 from grokscope.runs.runs import open_runs
 
-__all__ = ["records_at"]
+__all__ = ["record_places", "records_at"]
 
 
 def records_at(path: Path) -> list[RunRecord]:
@@ -32,3 +32,14 @@ def records_at(path: Path) -> list[RunRecord]:
     if files:
         return [record for file in files for record in unpack_records(file)]
     return [run.record for run in open_runs(path)]
+
+
+def record_places(path: Path) -> list[Path]:
+    """The packed files, or the folders of runs, that `records_at` reads.
+
+    >>> [one.name for one in record_places(Path("all.records.gz"))]
+    ['all.records.gz']
+    """
+    if path.name.endswith(".records.gz"):
+        return [path]
+    return sorted(path.glob("*.records.gz")) or sorted(one.parent for one in path.glob("*/spec.json"))

@@ -96,6 +96,8 @@ class Study:
     """Further fields of the plan."""
     run_sets: tuple[RunSet, ...] = ()
     """What its parts are cut from, where that is more than all of its experiments, trained and measured alike."""
+    guard: Callable[[Sequence[RunSpec], Path | None], Any] | None = None
+    """Rejects runs that may not be trained yet, given the seal of what has to be fixed before, where there is one."""
 
     def __post_init__(self) -> None:
         """Reject names that are no words, that occur twice, or that nothing has."""
@@ -122,6 +124,13 @@ class Study:
     def items(self) -> dict[str, Item]:
         """Every table, supplementary analysis and figure by name."""
         return {item.name: item for item in (*self.tables, *self.supplements, *self.figures)}
+
+    def check_training(self, runs: Sequence[RunSpec], seal: Path | None) -> None:
+        """Reject runs that may not be trained yet, and a seal that has nothing to say."""
+        if self.guard is not None:
+            self.guard(runs, seal)
+        elif seal is not None:
+            raise InputError(f"--seal has no effect: no runs of {self.name} are sealed")
 
     def runs(
         self, n_seeds: int | None = None, precision: Precision = "float32", quick: bool = False

@@ -17,8 +17,9 @@ TABLES = {
         [f"AUROC {where} at {share}" for where in ("within", "across") for share in ("25%", "50%")],
     ),
     "Alarms": (
-        "Share of runs announced in time at matched false alarms, and mean steps from the alarm to grokking.",
-        [f"{what} at {share}" for what in ("coverage", "lead") for share in ("1%", "5%", "10%")],
+        "Share of runs announced in time, by thresholds that gave 1, 5 and 10 % false alarms on the other runs; the "
+        "share of false alarms that they give on these, at matched exposure; mean steps from the alarm to grokking.",
+        [f"{what} at {share}" for what in ("coverage", "false alarms", "lead") for share in ("1%", "5%", "10%")],
     ),
     "Probabilities and times": (
         "At steps 200, 400, 800, … of all runs. Floor: the error of the median of the other seeds.",

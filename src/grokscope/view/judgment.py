@@ -17,7 +17,11 @@ from grokscope.view.outcomes import describe_stability
 __all__ = ["Judgment", "judge_log"]
 
 LATER = "Later its validation accuracy fell below one half."
-OPTIONS = {"λ": "--weight-decay", "η": "--learning-rate"}  # that give what a forecast needs and logs often lack
+OPTIONS = {
+    "λ": "--weight-decay",
+    "η": "--learning-rate",
+    "the number of classes": "--classes",
+}  # that give what a forecast needs and logs often lack
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,8 @@ def _why_no_forecast(run: Prefix) -> str:
     options = [OPTIONS[name] for name in missing if name in OPTIONS]
     named = " and ".join(filter(None, [", ".join(missing[:-1]), *missing[-1:]]))
     needed = f"it needs {named}, which the log does not have" if missing else ""
-    given = f" (give {' and '.join(options)})" if options else ""
+    listed = " and ".join(filter(None, [", ".join(options[:-1]), *options[-1:]]))
+    given = f" (give {listed})" if options else ""
     return "; ".join(filter(None, [needed + given, *unlike]))
 
 

@@ -10,8 +10,10 @@ from planted_ends import planted_cases
 from grokscope.errors import InputError
 from grokscope.forecast import Forecast, Prefix
 from grokscope.forecast.benchmark import BASELINES, fit_baseline, predict_at
-from grokscope.forecast.benchmark.causal import prefix_copy
+from grokscope.forecast.benchmark.causal import is_same, prefix_copy
 from grokscope.forecast.cases import Case
+from grokscope.forecast.hazard import HazardForecaster
+from grokscope.forecast.signals import SIGNALS
 
 CASES = planted_cases()
 
@@ -34,6 +36,19 @@ def test_later_rows_change_no_forecast(name: str) -> None:
         here = [case for case in CASES if case.end > step]
         altered = [with_another_future(case, step, seed) for seed, case in enumerate(here)]
         assert predict_at(forecaster, here, step, 2000) == predict_at(forecaster, altered, step, 2000)
+
+
+@pytest.mark.parametrize("name", ["hazard-0", "hazard-2", "hazard-5", "all-signals"])
+def test_our_own_forecasters_answer_from_signals_as_from_copies_of_prefixes(name: str) -> None:
+    forecaster = fit_baseline(name, CASES)
+    assert isinstance(forecaster, HazardForecaster)
+    assert all(SIGNALS[signal][0] <= forecaster.tier for signal in forecaster.signals)
+    for step in (100, 750, 1300):
+        here = [case for case in CASES if case.end > step]
+        copied = predict_at(forecaster, here, step, 2000)
+        for one, other in zip(copied, forecaster.predict_known(here, step, 2000), strict=True):
+            assert is_same(one, other)
+            assert one.step == other.step
 
 
 def test_a_copy_leads_to_no_later_row() -> None:

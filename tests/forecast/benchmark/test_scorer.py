@@ -5,7 +5,9 @@ from planted_ends import planted_cases
 from grokscope.errors import InputError
 from grokscope.forecast import Forecast
 from grokscope.forecast.benchmark import BASELINES, fit_baseline, score_folds, score_forecaster
+from grokscope.forecast.benchmark.alarms import FALSE_ALARMS, alarm_questions
 from grokscope.forecast.benchmark.scorer import common_steps
+from grokscope.forecast.benchmark.thresholds import find_thresholds
 
 CASES = planted_cases(cells=3, seeds=6)
 
@@ -83,7 +85,39 @@ def test_longer_watched_runs_that_never_grok_raise_no_more_alarms() -> None:
         def predict(self, prefixes, horizon):
             return [Forecast(run.step, min(1.0, run.step / 1e5), horizon, {}, 0) for run in prefixes]
 
-    assert score_forecaster(Late(), CASES).values["coverage at 5%"].value < 0.1
+    curves = {case: {step: min(1.0, step / 1e5) for step in alarm_questions(case)} for case in CASES}
+    found = score_forecaster(Late(), CASES, find_thresholds(CASES, curves)).values
+    assert found["coverage at 5%"].value < 0.1
+    assert found["false alarms at 5%"].value <= 0.05
+
+
+def test_thresholds_that_are_given_are_used_and_what_they_do_is_scored() -> None:
+    never, always = (score_forecaster(Constant(), CASES, dict.fromkeys(FALSE_ALARMS, one)).values for one in (0.6, 0.4))
+    assert (never["coverage at 5%"].value, never["false alarms at 5%"].value) == (0, 0)
+    assert (always["coverage at 5%"].value, always["false alarms at 5%"].value) == (1, 1)
+    assert "coverage at 5%" not in score_forecaster(Constant(), CASES, {}).values, "without a threshold there is none"
+    own = Constant()
+    own.alarms = {0.05: 0.4}
+    found = score_forecaster(own, CASES)
+    assert found.values["coverage at 5%"].value == 1
+    assert ("coverage at 1%" in found.values, found.alarms) == (False, {0.05: 0.4})
+
+
+def test_no_question_comes_after_one_at_a_later_step() -> None:
+    """Who remembers what it is shown has seen nothing later of any run when it answers for the first time."""
+
+    class Watcher(Constant):
+        def __init__(self) -> None:
+            self.steps: list[int] = []
+
+        def predict(self, prefixes, horizon):
+            self.steps += [run.step for run in prefixes if len(prefixes) > 1]
+            return super().predict(prefixes, horizon)
+
+    watcher = Watcher()
+    score_forecaster(watcher, CASES)
+    assert len(watcher.steps) > 500
+    assert watcher.steps == sorted(watcher.steps)
 
 
 def test_a_baseline_is_fitted_to_other_folds_only() -> None:
@@ -95,7 +129,12 @@ def test_a_baseline_is_fitted_to_other_folds_only() -> None:
 
     score_folds(fit, CASES, lambda case: case.cell, "clock", 0)
     cells = {case.cell for case in CASES}
-    assert sorted(map(len, fitted_to)) == [len(cells) - 1] * len(cells)
+    outer = [one for one in fitted_to if len(one) == len(cells) - 1]
+    assert len({*map(frozenset, outer)}) == len(cells), "each cell is left out of one fit"
+    assert len(outer) < len(fitted_to), "thresholds are fitted, too"
+    for one in fitted_to:
+        last = one if one in outer else last
+        assert one <= last, "and without the cell that they are for"
 
 
 def test_baselines_that_read_the_planted_signal_find_it_and_others_do_not() -> None:

@@ -66,3 +66,21 @@ def test_a_seal_with_brackets_is_stored_and_read(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("0.3", '"x"'))
     with pytest.raises(InputError, match="is not a pair of train fractions"):
         Seal.load(path)
+
+
+def test_a_seal_is_never_overwritten_and_says_what_another_would_change(tmp_path: Path) -> None:
+    path, seal = tmp_path / "seal.json", seal_cells(RUNS, {"ours": "{}", "theirs": "[]"})
+    seal.save(path)
+    text = path.read_bytes()
+    seal.save(path)
+    others = {
+        "in another one this would differ: the forecaster ours$": seal_cells(RUNS, {"ours": "{ }", "theirs": "[]"}),
+        "differ: the test runs, the forecaster theirs$": seal_cells(RUNS[:2], {"ours": "{}"}),
+        "differ: the test cells, the brackets that are searched": seal_cells(
+            [RunSpec("A5")], {"ours": "{}", "theirs": "[]"}, [(RunSpec("S5"), (0.1, 0.3))]
+        ),
+    }
+    for words, other in others.items():
+        with pytest.raises(InputError, match=words):
+            other.save(path)
+    assert path.read_bytes() == text

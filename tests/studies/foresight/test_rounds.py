@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from sealed_folder import committed
 
 from grokscope.runs import RunOutcome, Store
 from grokscope.runs.packing import finished_records, unpack_records
@@ -11,8 +12,9 @@ from grokscope.specs import Plan
 from grokscope.studies.foresight import OPTIONS, STUDY, experiments, rounds
 from grokscope.studies.foresight.bisection import MIXED
 from grokscope.studies.foresight.cells import CELLS
-from grokscope.studies.foresight.progress import ended_runs, present_seal, replayed_probes
+from grokscope.studies.foresight.progress import ended_runs, replayed_probes
 from grokscope.studies.foresight.rounds import main, short_budgets, train_split
+from grokscope.studies.foresight.sealing import present_seal
 
 NAMES = ("add_mod97-edge-w2-d64", "add_mod97-w2-f0.4", "shuffled-w4")
 TEST = ("add_mod97-w2-f0.6",)
@@ -107,13 +109,17 @@ def test_no_test_run_is_trained_without_the_seal_of_what_is_shipped(
     seal, out = few.with_name("seal.json"), few.with_name("test.records.gz")
     line = ["test", "--store", str(few), "--out", str(out), "--device", "cpu"]
     assert main(line) == 2
-    assert "--seal names the seal" in capsys.readouterr().err
+    assert "--seal names the committed seal" in capsys.readouterr().err
     present_seal().save(seal)
     monkeypatch.setattr(experiments, "SEEDS", 4)
     assert main([*line, "--seal", str(seal)]) == 2
-    assert "not the seal of the shipped forecasters" in capsys.readouterr().err
-    assert not few.exists()
+    assert "what differs: the test runs" in capsys.readouterr().err
     monkeypatch.setattr(experiments, "SEEDS", 5)
+    monkeypatch.delenv("GROKSCOPE_COMMIT", raising=False)
+    assert main([*line, "--seal", str(seal)]) == 2
+    assert "is not committed as it is" in capsys.readouterr().err
+    assert not few.exists()
+    committed(seal)
     assert main([*line, "--seal", str(seal)]) == 0
     assert len(unpack_records(out)) == 5
     assert main([*line[:2], str(few.with_name("other")), *line[3:], "--seal", str(seal), "--from", str(out)]) == 0

@@ -10,18 +10,17 @@ Intervals are 95 % percentiles over 1,000 resamples of cells.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from secrets import SystemRandom
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from grokscope.errors import require
-from grokscope.forecast.benchmark.alarms import score_alarms
+from grokscope.forecast.benchmark.alarms import FALSE_ALARMS, Curve, alarm_questions, alarms_of
+from grokscope.forecast.benchmark.asking import HORIZON, Answers, Question, ask, due, regular_step
 from grokscope.forecast.benchmark.calibration import Calibration, calibration_of
-from grokscope.forecast.benchmark.causal import is_same, predict_at
 from grokscope.forecast.benchmark.cell_means import Score, Summed, mean_over_cells
 from grokscope.forecast.benchmark.probabilities import brier, crps, inside_interval
 from grokscope.forecast.benchmark.ranking import auroc, concordance, urgency
+from grokscope.forecast.benchmark.thresholds import Thresholds, find_thresholds, fit_thresholds, other_thresholds
 from grokscope.forecast.cases import Case, cell_medians
 from grokscope.forecast.forecast import Forecast, Forecaster
 
@@ -39,13 +38,8 @@ __all__ = [
 ]
 
 SHARES = (0.1, 0.25, 0.5, 0.75)
-HORIZON = 2000
-"""Steps ahead of the probabilities that are scored; the same for all runs, since it is shown to the forecaster."""
-FALSE_ALARMS = (0.01, 0.05, 0.1)
 FEWEST_PAIRS = 3  # comparable pairs of a cell
-ALARM_STEPS = 50  # steps at which alarms are looked for, evenly; a run's alarm is as exact as these
 FIRST = 200  # step at which errors and probabilities are scored
-ASKED_AGAIN = 30  # questions of each fold
 FARTHEST = 1.0  # relative error of a forecast that says never, and at most
 
 Pairs = list[tuple[Case, Forecast]]
@@ -65,16 +59,28 @@ class Scores:
     """Runs that were scored."""
     calibration: Calibration | None = None
     """Whether its probabilities and intervals mean what they say."""
+    alarms: Thresholds = field(default_factory=dict)
+    """The thresholds that it has, or would have after these runs; none of what was fitted anew for each fold."""
 
 
-def score_forecaster(forecaster: Forecaster, cases: Sequence[Case]) -> Scores:
+def score_forecaster(forecaster: Forecaster, cases: Sequence[Case], alarms: Thresholds | None = None) -> Scores:
     """All scores of a forecaster as it is.
+
+    Alarms are raised at these thresholds; if none are given, at those that it has. If it has none, the runs of each
+    cell are scored at those of the other cells.
 
     >>> from grokscope.forecast.clock import ClockForecaster
     >>> score_forecaster(ClockForecaster(), []).runs
     0
     """
-    return score_folds(lambda fitted_to: forecaster, cases, lambda case: "all", forecaster.name, forecaster.tier)
+    answers = ask(forecaster, _questions(cases, cases))
+    curves = _curves(cases, answers)
+    own: Thresholds | None = alarms if alarms is not None else (getattr(forecaster, "alarms", None) or None)
+    if own is None:
+        thresholds, own = other_thresholds(cases, curves, lambda case: case.cell), find_thresholds(cases, curves)
+    else:
+        thresholds = dict.fromkeys(cases, own)
+    return _scores(forecaster.name, forecaster.tier, cases, answers, thresholds, own)
 
 
 def score_folds(
@@ -84,56 +90,59 @@ def score_folds(
     name: str,
     tier: int,
 ) -> Scores:
-    """All scores of a forecaster that is fitted to the runs of the other folds; with one fold, to none.
+    """All scores of a forecaster whose parameters and thresholds are fitted to the runs of the other folds.
 
     >>> from grokscope.forecast.clock import ClockForecaster
     >>> score_folds(lambda others: ClockForecaster(), [], lambda case: case.cell, "clock", 0).runs
     0
     """
-    folds = sorted({fold(case) for case in cases})
+    answers: dict[Question, Forecast] = {}
+    thresholds: dict[Case, Thresholds] = {}
+    for one in sorted({fold(case) for case in cases}):
+        inside, others = ([case for case in cases if (fold(case) == one) is is_in] for is_in in (True, False))
+        answers |= ask(fit(others), _questions(inside, cases))
+        thresholds |= dict.fromkeys(inside, fit_thresholds(fit, others))
+    return _scores(name, tier, cases, answers, thresholds, {})
+
+
+def _questions(inside: Sequence[Case], cases: Sequence[Case]) -> list[Question]:
+    """All that is asked of some of the runs that are scored."""
+    medians, steps = cell_medians(cases), common_steps(cases)
+    steps += [regular_step(share * _usual(medians)) for share in SHARES]
+    return [
+        (case, step)
+        for case in inside
+        for step in (*steps, *(_cut_step(case, share, medians) for share in SHARES), *alarm_questions(case))
+        if due(case, step)
+    ]
+
+
+def _scores(
+    name: str,
+    tier: int,
+    cases: Sequence[Case],
+    answers: Answers,
+    thresholds: Mapping[Case, Thresholds],
+    alarms: Thresholds,
+) -> Scores:
     medians = cell_medians(cases)
-    cuts: dict[float, Pairs] = {share: [] for share in SHARES}
-    common: dict[float, Pairs] = {share: [] for share in SHARES}
-    timed: Pairs = []
-    curves: dict[int, dict[int, float]] = {place: {} for place in range(len(cases))}
-    for one in folds:
-        inside = [(place, case) for place, case in enumerate(cases) if fold(case) == one]
-        forecaster = fit([case for case in cases if fold(case) != one])
-        members = [case for _, case in inside]
-        for share in SHARES:
-            own = {case: _cut_step(case, share, medians) for case in members}
-            cuts[share] += _forecasts_at(forecaster, own)
-            common[share] += _forecasts_at(forecaster, dict.fromkeys(members, _rounded(share * _usual(medians))))
-        for step in common_steps(cases):
-            timed += _forecasts_at(forecaster, dict.fromkeys(members, step))
-        for place, step, probability in _alarm_curves(forecaster, inside):
-            curves[place][step] = probability
-        inside_fold = {*members}
-        asked = [pair for share in SHARES for pair in (*cuts[share], *common[share]) if pair[0] in inside_fold]
-        _ask_again(forecaster, asked)
-    _require_same_levels(name, (one for found in (cuts, common) for pairs in found.values() for _, one in pairs))
+
+    def pairs_at(steps: Mapping[Case, int]) -> Pairs:
+        return [(case, answers[case, step]) for case, step in steps.items() if (case, step) in answers]
+
     values: dict[str, Score] = {}
     for share in SHARES:
-        ranked = _rank_scores(cuts[share], common[share])
-        values |= {f"{name} at {share:.0%}": one for name, one in ranked.items()}
+        cut = pairs_at({case: _cut_step(case, share, medians) for case in cases})
+        common = pairs_at(dict.fromkeys(cases, regular_step(share * _usual(medians))))
+        values |= {f"{score} at {share:.0%}": one for score, one in _rank_scores(cut, common).items()}
+    timed = [pair for step in common_steps(cases) for pair in pairs_at(dict.fromkeys(cases, step))]
     values |= _probability_scores(timed, other_seed_medians(cases))
-    values |= _alarm_scores(cases, curves, medians)
-    return Scores(name, tier, values, len(cases), calibration_of(timed))
+    values |= _alarm_scores(cases, _curves(cases, answers), thresholds, medians)
+    return Scores(name, tier, values, len(cases), calibration_of(timed), alarms)
 
 
-def _ask_again(forecaster: Forecaster, asked: Pairs) -> None:
-    """Some questions again, in any order: who remembers what it was shown since answers otherwise."""
-    chance = SystemRandom()
-    for case, before in chance.sample(asked, min(ASKED_AGAIN, len(asked))):
-        [now] = predict_at(forecaster, [case], before.step, before.horizon)
-        rule = f"{forecaster.name} forecasts a run otherwise when it is asked again; it may remember nothing"
-        require(is_same(now, before), rule)
-
-
-def _require_same_levels(name: str, found: Iterable[Forecast]) -> None:
-    """Who gives an interval for some runs alone would choose the runs that it is scored on."""
-    levels = sorted({tuple(sorted(one.quantiles)) for one in found})
-    require(len(levels) < 2, f"{name} must give quantiles at the same levels for every run", levels)
+def _curves(cases: Sequence[Case], answers: Answers) -> dict[Case, Curve]:
+    return {case: {step: answers[case, step].probability for step in alarm_questions(case)} for case in cases}
 
 
 def common_steps(cases: Sequence[Case]) -> list[int]:
@@ -153,38 +162,7 @@ def _usual(medians: Mapping[str, float]) -> float:
 
 def _cut_step(case: Case, share: float, medians: Mapping[str, float]) -> int:
     median = medians[case.cell]
-    return _rounded(share * (median if np.isfinite(median) else _usual(medians)))
-
-
-def _rounded(step: float) -> int:
-    return max(int(step) // 100 * 100, 100)
-
-
-def _forecasts_at(forecaster: Forecaster, steps: Mapping[Case, int]) -> Pairs:
-    """Forecasts of the runs that have not grokked or ended by their step; those of one step come in one batch."""
-    found: Pairs = []
-    for step in sorted(set(steps.values())):
-        here = [case for case in steps if steps[case] == step and case.run.steps[0] <= step < case.end]
-        found += zip(here, predict_at(forecaster, here, step, HORIZON) if here else [], strict=True)
-    return found
-
-
-def _alarm_curves(forecaster: Forecaster, inside: Sequence[tuple[int, Case]]) -> list[tuple[int, int, float]]:
-    """(run, step, probability) at steps of a grid for as long as a run could be announced, or falsely so."""
-    last = max((case.end for _, case in inside if case.grokked is not None), default=0)
-    grid = np.unique(np.linspace(100, max(last, 100), ALARM_STEPS).astype(int) // 100 * 100)
-    found = []
-    for step in grid.tolist():
-        here = [(place, case) for place, case in inside if case.run.steps[0] <= step < _watched(case)]
-        if here:
-            forecasts = predict_at(forecaster, [case for _, case in here], step, HORIZON)
-            found += [(place, step, one.probability) for (place, _), one in zip(here, forecasts, strict=True)]
-    return found
-
-
-def _watched(case: Case) -> int:
-    """How long a run is watched: until it groks, or for as long as an alarm is known to be false."""
-    return case.end if case.grokked is not None else case.end - HORIZON
+    return regular_step(share * (median if np.isfinite(median) else _usual(medians)))
 
 
 def _by_cell(found: Pairs) -> list[Pairs]:
@@ -275,21 +253,27 @@ def _mean(values: Iterable[float]) -> Summed:
 
 
 def _alarm_scores(
-    cases: Sequence[Case], curves: Mapping[int, Mapping[int, float]], medians: Mapping[str, float]
+    cases: Sequence[Case],
+    curves: Mapping[Case, Curve],
+    thresholds: Mapping[Case, Thresholds],
+    medians: Mapping[str, float],
 ) -> dict[str, Score]:
-    shown = [curves[place] for place in range(len(cases))]
-    is_negative = np.array([case.grokked is None and bool(shown[place]) for place, case in enumerate(cases)])
     found: dict[str, Score] = {}
     for level in FALSE_ALARMS:
-        alarms = score_alarms(cases, shown, medians, level, is_negative)
-        if alarms is None:
-            continue
-        by_cell: dict[str, list[tuple[float, float]]] = {}
-        positives = [case for case in cases if case.grokked is not None]
-        for case, covered, lead in zip(positives, alarms.covered, alarms.leads, strict=True):
-            by_cell.setdefault(case.cell, []).append((float(covered), float(lead)))
-        covered = [(sum(one for one, _ in runs), float(len(runs))) for runs in by_cell.values()]
-        leads = [_mean(lead for _, lead in runs) for runs in by_cell.values()]
-        found[f"coverage at {level:.0%}"] = mean_over_cells(covered)
-        found[f"lead at {level:.0%}"] = mean_over_cells(leads)
-    return found
+        known = [case for case in cases if level in thresholds[case]]
+        alarms = alarms_of(known, curves, {case: thresholds[case][level] for case in known}, medians)
+        positives, negatives = (
+            [case for case in known if case.grokked is not None],
+            [case for case in known if case.grokked is None and curves[case]],
+        )
+        found[f"coverage at {level:.0%}"] = _over_cells(positives, alarms.covered)
+        found[f"lead at {level:.0%}"] = _over_cells(positives, alarms.leads)
+        found[f"false alarms at {level:.0%}"] = _over_cells(negatives, alarms.false)
+    return {name: score for name, score in found.items() if score.cells}
+
+
+def _over_cells(cases: Sequence[Case], values: Iterable[float]) -> Score:
+    by_cell: dict[str, list[float]] = {}
+    for case, value in zip(cases, values, strict=True):
+        by_cell.setdefault(case.cell, []).append(float(value))
+    return mean_over_cells([_mean(own) for own in by_cell.values()])

@@ -29,7 +29,7 @@ class Seal:
     runs: str
     """sha256 over the content hashes of their runs."""
     forecasters: Mapping[str, str]
-    """Name → sha256 of the parameters that were fitted before."""
+    """Name → sha256 of the parameters that were fitted before, with the thresholds of alarms."""
     searched: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Keys of cells whose train fraction is searched for (`cell_key` at one half) → between which."""
 
@@ -66,6 +66,21 @@ class Seal:
         others = {spec.content_hash for spec in given} - {spec.content_hash for spec in fixed}
         return _runs_digest(fixed) == self.runs and others == {spec.content_hash for spec in expected}
 
+    def differences(self, other: "Seal") -> list[str]:
+        """In what another seal differs; empty if in nothing.
+
+        >>> seal_cells([RunSpec()], {"ours": "{}"}).differences(seal_cells([RunSpec()], {"ours": "{ }", "new": ""}))
+        ['the forecaster new', 'the forecaster ours']
+        """
+        found = (
+            ["the test cells"] if self.cells != other.cells else ["the test runs"] if self.runs != other.runs else []
+        )
+        found += ["the brackets that are searched"] if self.searched != other.searched else []
+        names = sorted({*self.forecasters, *other.forecasters})
+        return found + [
+            f"the forecaster {name}" for name in names if self.forecasters.get(name) != other.forecasters.get(name)
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """As it is stored."""
         parts = {"cells": [*self.cells], "runs": self.runs, "forecasters": dict(self.forecasters)}
@@ -73,7 +88,14 @@ class Seal:
         return parts | ({"searched": searched} if searched else {})
 
     def save(self, path: Path) -> None:
-        """Write it, with its digest."""
+        """Write it, with its digest; a seal that is there already is never overwritten."""
+        if path.exists():
+            what = ", ".join(self.differences(Seal.load(path)))
+            if not what:
+                return
+            raise InputError(
+                f"{named(path)} is a seal already and is not overwritten; in another one this would differ: {what}"
+            )
         write_json(path, {**self.to_dict(), "digest": self.digest})
 
     @classmethod
@@ -119,7 +141,7 @@ def seal_cells(
 
 @dataclass(frozen=True)
 class Ledger:
-    """Every score on sealed cells, one line of JSON each; the first of a forecaster is the one that counts."""
+    """Every score on sealed cells, and before it that it begins, one line of JSON each; the first counts."""
 
     path: Path
     """The file, committed with the results."""
@@ -131,6 +153,10 @@ class Ledger:
         lines = read_given(self.path, f"the ledger {named(self.path)}").splitlines()
         return [parse_json(line, f"a line of the ledger {named(self.path)}") for line in lines if line.strip()]
 
+    def begin(self, seal: Seal, forecasters: Mapping[str, str]) -> None:
+        """Note, by name and parameters, who is about to be shown sealed cells: also who then fails has seen them."""
+        self._append([self._entry(seal, name, text) | {"begins": True} for name, text in forecasters.items()])
+
     def add(
         self,
         seal: Seal,
@@ -141,22 +167,27 @@ class Ledger:
     ) -> int:
         """Note a scoring on sealed cells, of all their runs or not.
 
-        Returns how often this forecaster, by its name or by its parameters, was scored on these cells, now included.
+        Returns how often this forecaster, by its name or by its parameters, was shown these cells, now included.
         """
-        former = self.entries()
+        entry = self._entry(seal, forecaster, parameters)
+        values = {name: [float(f"{value:.6g}") for value in found] for name, found in scores.items()}
+        self._append([entry | {"has_all_runs": has_all_runs, "scores": values}])
+        same = [
+            one
+            for one in self.entries()
+            if one["seal"] == entry["seal"] and (one["forecaster"] == forecaster or one["sha256"] == entry["sha256"])
+        ]
+        begun = sum("begins" in one for one in same)
+        return max(begun, len(same) - begun)
+
+    def _entry(self, seal: Seal, forecaster: str, parameters: str) -> dict[str, Any]:
         digest = _sha256(parameters)
-        entry = {
-            "seal": seal.digest,
-            "forecaster": forecaster,
-            "sha256": digest,
-            "is_sealed": digest in seal.forecasters.values(),
-            "has_all_runs": has_all_runs,
-            "scores": {name: [float(f"{value:.6g}") for value in values] for name, values in scores.items()},
-        }
-        lines = [json.dumps(one, ensure_ascii=False) for one in (*former, entry)]
+        is_sealed = digest in seal.forecasters.values()
+        return {"seal": seal.digest, "forecaster": forecaster, "sha256": digest, "is_sealed": is_sealed}
+
+    def _append(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        lines = [json.dumps(one, ensure_ascii=False) for one in (*self.entries(), *entries)]
         write_atomically(self.path, ("\n".join(lines) + "\n").encode())
-        same = [one for one in former if one["forecaster"] == forecaster or one["sha256"] == digest]
-        return sum(one["seal"] == seal.digest for one in same) + 1
 
 
 def _searched_key(spec: RunSpec) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 from grokscope.studies import Study
 from grokscope.studies.foresight.experiments import EXPERIMENTS, quick_runs
+from grokscope.studies.foresight.sealing import require_seal
 from grokscope.studies.run_set import RunSet
 
 __all__ = ["STUDY"]
@@ -26,6 +27,7 @@ STUDY = Study(
     quick=quick_runs,
     plan_options=OPTIONS,
     run_sets=SPLITS,
+    guard=require_seal,
 )
 """Runs end 2,000 steps after they grok, so that it is seen whether they stay so; the others at their budget, which is
 at least five times the time that the clock of the development runs gives."""

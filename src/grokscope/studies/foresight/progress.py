@@ -1,6 +1,7 @@
-"""`python -m grokscope.studies.foresight.progress RUNS ...`: read probes, decide the next fractions, write the seal.
+"""`python -m grokscope.studies.foresight.progress [RUNS ...] [--seal SEAL.json]`: read probes, decide, and seal.
 
-Run it after each round of probes. It is finished when every boundary cell has its own fraction.
+Run it after each round of probes. It is finished when every boundary cell has its own fraction. Then it writes the
+seal, once: another one is rejected with what would differ.
 """
 
 import argparse
@@ -9,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from grokscope.errors import InputError
 from grokscope.files import write_json
-from grokscope.forecast.benchmark import Seal, seal_cells
-from grokscope.forecast.load import FITTED, TIER_FILES, fitted_tiers
+from grokscope.forecast.benchmark import Seal
+from grokscope.jobs.worker import BAD_INPUT
 from grokscope.runs.record_files import records_at
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
@@ -19,12 +21,11 @@ from grokscope.studies.foresight import experiments
 from grokscope.studies.foresight.bisection import next_fraction
 from grokscope.studies.foresight.cells import CELLS
 from grokscope.studies.foresight.experiments import BOUNDARIES, kind_runs, known_probes
-from grokscope.studies.run_set import Precision
+from grokscope.studies.foresight.sealing import PRECISION, present_seal
 
-__all__ = ["Ended", "ended_runs", "main", "plain_hash", "present_seal", "replayed_probes", "searched_runs"]
+__all__ = ["Ended", "ended_runs", "main", "plain_hash", "replayed_probes", "searched_runs"]
 
 Ended = Mapping[str, bool]
-PRECISION: Precision = "tf32"  # of the test runs
 
 
 def ended_runs(records: Iterable[RunRecord]) -> dict[str, bool]:
@@ -72,23 +73,6 @@ def replayed_probes(ended: Ended) -> dict[str, dict[float, float]]:
     return found
 
 
-def present_seal() -> Seal:
-    """The seal of the test cells and of the shipped forecasters, whatever probes have shown by now.
-
-    >>> {"tier-0", "tier-5"} <= {*present_seal().forecasters}
-    True
-    """
-    texts = {f"tier-{tier}": (FITTED / TIER_FILES[tier]).read_text(encoding="utf-8") for tier in fitted_tiers()}
-    test = [cell for cell in CELLS.values() if cell.split == "test"]
-    searched = [(_sealed(cell.spec), cell.bracket) for cell in test if cell.bracket is not None]
-    runs = [_sealed(cell.run(seed)) for cell in test if not cell.bracket for seed in range(experiments.SEEDS)]
-    return seal_cells(runs, texts, searched)
-
-
-def _sealed(spec: RunSpec) -> RunSpec:
-    return replace(spec, precision=PRECISION)
-
-
 def searched_runs(records: Iterable[RunRecord]) -> Iterator[RunSpec]:
     """The runs of the test cells on the boundary that there must be, by what the probes among the records have shown.
 
@@ -100,21 +84,32 @@ def searched_runs(records: Iterable[RunRecord]) -> Iterator[RunSpec]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Update the boundaries from records and write the seal; the exit status."""
+    """Update the boundaries from records, and write a seal that is not there yet; the exit status."""
     parser = argparse.ArgumentParser(prog="python -m grokscope.studies.foresight.progress", description=__doc__)
     parser.add_argument("runs", type=Path, nargs="*", metavar="RUNS", help="packed records, or folders of runs")
-    parser.add_argument("--seal", type=Path, required=True, help="the file of the seal, SEAL.json")
+    parser.add_argument("--seal", type=Path, help="where to write the seal, SEAL.json; one that is there stays")
     chosen = parser.parse_args(arguments)
-    ended = ended_runs(record for path in chosen.runs for record in records_at(path))
+    try:
+        if chosen.seal:
+            present_seal().save(chosen.seal)
+        _update(chosen.runs)
+    except InputError as error:
+        print(f"grokscope: {error}", file=sys.stderr)
+        return BAD_INPUT
+    if chosen.seal:
+        print(f"sealed in {chosen.seal}: {Seal.load(chosen.seal).digest}")
+    return 0
+
+
+def _update(paths: Sequence[Path]) -> None:
+    ended = ended_runs(record for path in paths for record in records_at(path))
     probes = known_probes() | replayed_probes(ended)
     write_json(
         BOUNDARIES, {name: {f"{one:g}": share for one, share in found.items()} for name, found in probes.items()}
     )
-    present_seal().save(chosen.seal)
     edges = [cell for cell in CELLS.values() if cell.bracket is not None]
     decided = sum(next_fraction(probes.get(cell.name, {}), cell.bracket)[1] for cell in edges if cell.bracket)
-    print(f"{decided} of {len(edges)} boundary cells have their fraction; wrote {BOUNDARIES.name} and {chosen.seal}")
-    return 0
+    print(f"{decided} of {len(edges)} boundary cells have their fraction; wrote {BOUNDARIES.name}")
 
 
 if __name__ == "__main__":

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from grokscope.errors import InputError
-from grokscope.files import named
-from grokscope.forecast.benchmark import Seal
 from grokscope.jobs.local import run_locally
 from grokscope.jobs.worker import BAD_INPUT, TRY_AGAIN
 from grokscope.runs.packing import unpack_records
@@ -30,8 +28,9 @@ from grokscope.studies.foresight import OPTIONS, STUDY
 from grokscope.studies.foresight.bisection import next_fraction
 from grokscope.studies.foresight.cells import CELLS, TIMES, Split
 from grokscope.studies.foresight.curves import pack_curves
-from grokscope.studies.foresight.experiments import KINDS, kind_runs, probe_runs
-from grokscope.studies.foresight.progress import Ended, ended_runs, plain_hash, present_seal, replayed_probes
+from grokscope.studies.foresight.experiments import KINDS, kind_runs, planned_runs, probe_runs
+from grokscope.studies.foresight.progress import Ended, ended_runs, plain_hash, replayed_probes
+from grokscope.studies.foresight.sealing import require_seal
 from grokscope.studies.part_run import LAST as ALARM_BEFORE
 from grokscope.studies.part_run import Alarm
 from grokscope.studies.run_set import Precision, Runs
@@ -119,18 +118,6 @@ def short_budgets(records: Sequence[RunRecord]) -> dict[str, tuple[int, float]]:
     return {key: (budgets[key], median) for key, median in medians.items() if budgets[key] < TIMES * median}
 
 
-def _checked_seal(path: Path | None) -> dict[str, str]:
-    """What is packed with test runs: the digest of the seal. Without a seal, or with another, none are trained."""
-    if path is None:
-        raise InputError("test runs are trained after the forecasters are sealed; --seal names the seal")
-    seal = Seal.load(path)
-    if seal != present_seal():
-        raise InputError(
-            f"{named(path)} is not the seal of the shipped forecasters and the planned test cells; `progress` writes it"
-        )
-    return {"seal": seal.digest}
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train a split and pack it; the exit status, 75 if anything is left."""
     parser = argparse.ArgumentParser(prog="python -m grokscope.studies.foresight.rounds", description=__doc__)
@@ -151,7 +138,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _train_and_pack(chosen: argparse.Namespace, started: float) -> int:
-    sealed = _checked_seal(chosen.seal) if chosen.split == "test" else {}
+    planned = planned_runs(chosen.split, chosen.precision).values()
+    sealed = require_seal(planned, chosen.seal)
     ended = ended_runs(record for path in chosen.before for record in unpack_records(path))
 
     def train(plan: Plan) -> bool:
