@@ -17,7 +17,6 @@ from scripts import module_at
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-ASSETS = sorted((ROOT / "src/grokscope/view/page/assets").iterdir())
 ELSEWHERE = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MYPYPATH")}
 release = module_at(ROOT / "packaging" / "release.py")
 
@@ -82,11 +81,12 @@ def ran(*command: str, at: Path) -> str:
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_every_source_the_assets_and_the_types(built: dict[str, Path]) -> None:
+def test_the_wheel_holds_every_source_its_data_and_the_types(built: dict[str, Path]) -> None:
     inside = set(zipfile.ZipFile(built[".whl"]).namelist())
-    sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src").rglob("*.py")}
-    assets = {str(path.relative_to(ROOT / "src")) for path in ASSETS}
-    assert sources | assets | {"grokscope/py.typed"} == {name for name in inside if ".dist-info/" not in name}
+    files = (path for path in (ROOT / "src/grokscope").rglob("*") if path.is_file())
+    expected = {str(path.relative_to(ROOT / "src")) for path in files if path.suffix != ".pyc"}
+    assert {"grokscope/py.typed", "grokscope/forecast/fitted/tier-5.json", "grokscope/studies/verdicts.json"} <= expected
+    assert expected == {name for name in inside if ".dist-info/" not in name}
     assert any(name.endswith("licenses/LICENSE") for name in inside)
 
 
