@@ -1,11 +1,12 @@
 """Forks held against their parents, trained for real: equal where nothing was changed, and a changed bit is seen."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from grokscope.jobs import run_all
+from grokscope.jobs import Stopped, run_all
 from grokscope.runs import Store
 from grokscope.runs.measuring import Measuring
 from grokscope.runs.packing import save_records, unpack_records
@@ -43,15 +44,22 @@ OTHERS = {
 NEITHER = {"scaled": fork(scale=0.5), "reset": fork(moments="reset")}
 
 
-@pytest.fixture(scope="module")
-def records(tmp_path_factory: pytest.TempPathFactory) -> list[RunRecord]:
+def trained(path: Path, *runs: RunSpec, should_stop: Callable[[], bool] = lambda: False) -> list[RunRecord]:
+    """The records of runs that are trained with signals; what is asked to stop is continued until all have ended."""
+    store, plan = Store(path), Plan(str(path), runs, signals=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("os.fsync", lambda descriptor: None)
-        store = Store(tmp_path_factory.mktemp("forks"))
-        runs = [PARENT, *CONTROLS.values(), *OTHERS.values(), *NEITHER.values()]
-        plan = Plan(str(store.path), tuple(runs), signals=True)
-        run_all(runs, store, compiled=False, measuring=Measuring.from_plan(plan))
-        return stored_records(store)
+        while True:
+            try:
+                run_all(runs, store, compiled=False, measuring=Measuring.from_plan(plan), should_stop=should_stop)
+                return stored_records(store)
+            except Stopped:
+                continue
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> list[RunRecord]:
+    return trained(tmp_path_factory.mktemp("forks"), PARENT, *CONTROLS.values(), *OTHERS.values(), *NEITHER.values())
 
 
 def test_every_fork_begins_as_its_parent_is_and_controls_stay_equal(records: list[RunRecord]) -> None:
@@ -91,6 +99,17 @@ def test_weights_that_differ_at_the_end_are_named_and_missing_digests_count_as_n
         altered = replace(control, outcome=replace(control.outcome, weights=digests))
         found = check_forks([altered if one is control else one for one in records])
         assert (found.equal, found.equal_weights, found.differing) == (3, equal, differing)
+
+
+def test_digests_of_steps_already_passed_survive_a_stop(records: list[RunRecord], tmp_path: Path) -> None:
+    """The parent is stopped again and again, also between step 12, where its forks end, and its own end at 16."""
+    calls, control = iter(range(1000)), CONTROLS["short"]
+    stopped = trained(tmp_path, PARENT, control, should_stop=lambda: next(calls) % 2 == 1)
+    assert next(calls) > 12
+    weights = {one.spec: one.outcome.weights for one in records}
+    assert {one.spec: one.outcome.weights for one in stopped} == {spec: weights[spec] for spec in (PARENT, control)}
+    assert {*weights[PARENT]} == {"12", "16"}
+    assert check_forks(stopped).equal_weights == 1
 
 
 def test_a_fork_without_its_parent_is_named(records: list[RunRecord]) -> None:
