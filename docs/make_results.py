@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from grokscope.law import count_foreign_forks
-from grokscope.runs.packing import read_head, unpack_records
+from grokscope.runs.packing import unpack_records
 from grokscope.runs.records import RunRecord
 from grokscope.studies import Evidence, Finding, Study, Verdict, find_study, judge, study_names
 from grokscope.studies.bakeoff.configurations import CONFIGURATIONS
@@ -238,13 +238,6 @@ def memberships_file(evidences: Mapping[str, Evidence]) -> str:
     return written.getvalue()
 
 
-def parts_file(study: str) -> str:
-    """What each part of a study's records says of itself: commit, steps, seconds, forks held against parents."""
-    heads = [read_head(path) for path in sorted((RESULTS / study).glob("part-*.records.gz"))]
-    total = {name: round(sum(head[name] for head in heads), 1) for name in ("finished", "run_steps", "seconds")}
-    return json.dumps({"parts": heads, "all": total}, indent=1, ensure_ascii=False) + "\n" if heads else ""
-
-
 def with_results(added: Sequence[str] = ()) -> list[str]:
     """The studies that have results, and those whose records were put there and are not written up yet."""
     return [name for name in study_names() if name in added or (RESULTS / name / "provenance.json").exists()]
@@ -255,8 +248,6 @@ def main(added: Sequence[str] = ()) -> None:
     evidences = {name: read_evidence(find_study(name), RESULTS / name) for name in with_results(added)}
     for name, evidence in evidences.items():
         write_results(find_study(name), evidence, RESULTS / name, lambda item: print(f"wrote {item}"))
-        if text := parts_file(name):
-            (RESULTS / name / "parts.json").write_text(text)
     MEMBERSHIPS.write_text(memberships_file(evidences))
     REPETITION.write_text(repetition_page(find_study(PAPER)))
     VERDICTS.write_text(verdicts_file())

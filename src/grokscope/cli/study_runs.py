@@ -24,6 +24,7 @@ from grokscope.runs.packing import save_records, unpack_records
 from grokscope.studies import Evidence, Study, rules_digest
 from grokscope.studies.claim import claim_rows
 from grokscope.studies.page import describe_verdict
+from grokscope.studies.parts import PARTS, describe_parts
 from grokscope.studies.results import write_results
 from grokscope.studies.sources import read_evidence, stored_records
 from grokscope.version import __version__
@@ -116,8 +117,10 @@ def collect(study: Study, sources: Sequence[Path], out: Path) -> None:
     with Console(stderr=True).status("reading the records"):
         evidence = read_evidence(study, *sources)
     records = {one.name: one for runs in evidence.records.values() for one in runs.values()}
-    paths = write_collection(list(records.values()), out, study.name, study.title)
+    paths = write_collection(list(records.values()), out, study.name, study.title, study.sparse_columns)
     print("\n".join(f"wrote {path}: {path.stat().st_size:,} bytes" for path in paths))
+    if parts := describe_parts(sources):
+        write_json(out / PARTS, parts)
     if (size := sum(path.stat().st_size for path in paths)) > LARGEST:
         print(f"the collection has {size:,} bytes, more than {LARGEST:,}", file=sys.stderr)
 

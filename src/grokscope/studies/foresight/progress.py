@@ -12,7 +12,6 @@ from pathlib import Path
 from grokscope.files import write_json
 from grokscope.forecast.benchmark import Seal, seal_cells
 from grokscope.forecast.load import FITTED, TIER_FILES, fitted_tiers
-from grokscope.runs.record_files import records_at
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
 from grokscope.studies.foresight import experiments
@@ -20,6 +19,7 @@ from grokscope.studies.foresight.bisection import next_fraction
 from grokscope.studies.foresight.cells import CELLS
 from grokscope.studies.foresight.experiments import BOUNDARIES, kind_runs, known_probes
 from grokscope.studies.run_set import Precision
+from grokscope.studies.sources import every_record
 
 __all__ = ["Ended", "ended_runs", "main", "plain_hash", "present_seal", "replayed_probes", "searched_runs"]
 
@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", type=Path, nargs="*", metavar="RUNS", help="packed records, or folders of runs")
     parser.add_argument("--seal", type=Path, required=True, help="the file of the seal, SEAL.json")
     chosen = parser.parse_args(arguments)
-    ended = ended_runs(record for path in chosen.runs for record in records_at(path))
+    ended = ended_runs(record for path in chosen.runs for record in every_record(path))
     probes = known_probes() | replayed_probes(ended)
     write_json(
         BOUNDARIES, {name: {f"{one:g}": share for one, share in found.items()} for name, found in probes.items()}
