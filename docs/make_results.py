@@ -22,7 +22,7 @@ from grokscope.studies.page import HOW_JUDGED, SHARED_RUNS, claims_summary, mess
 from grokscope.studies.results import write_results
 from grokscope.studies.sources import PACKED, read_evidence, read_records
 from grokscope.studies.synchronization.sentences import enumerate_parts
-from grokscope.studies.verdicts import VERDICTS, count_verdicts
+from grokscope.studies.verdicts import VERDICTS, describe_stored
 
 ROOT = Path(__file__).parents[1]
 RESULTS, README, DOCS = ROOT / "results", ROOT / "README.md", ROOT / "docs"
@@ -219,10 +219,10 @@ def blocks() -> dict[Path, tuple[str, str]]:
 
 
 def verdicts_file() -> str:
-    """How many claims of each study with results have which verdict, for `grokscope reproduce --list`."""
+    """Each claim's verdict of each study with results, which `grokscope reproduce` counts and compares with."""
     stored = {folder: folder / "claims.json" for folder in sorted(RESULTS.iterdir())}
     found = {
-        folder.name: count_verdicts(json.loads(path.read_text())) for folder, path in stored.items() if path.exists()
+        folder.name: describe_stored(json.loads(path.read_text())) for folder, path in stored.items() if path.exists()
     }
     return json.dumps(found, indent=1) + "\n"
 

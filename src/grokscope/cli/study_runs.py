@@ -27,6 +27,7 @@ from grokscope.studies.page import describe_verdict
 from grokscope.studies.parts import PARTS, describe_parts
 from grokscope.studies.results import write_results
 from grokscope.studies.sources import read_evidence, stored_records
+from grokscope.studies.verdicts import compare_verdicts
 from grokscope.version import __version__
 from grokscope.view import require_module
 from grokscope.view.charts.figure import Figure
@@ -97,7 +98,9 @@ def train_study(
         study.save_models(out / "checkpoints", records, store)
     # From the file that anybody can read, so that everything follows from it.
     selection = {"only": [*only] or ["all"], "without": [*without]}
-    _write(study, study.evidence(unpack_records(path), out), out, selection, as_json)
+    claims = _write(study, study.evidence(unpack_records(path), out), out, selection, as_json)
+    if quick and (compared := compare_verdicts(study.name, claims)):
+        print(compared, file=sys.stderr if as_json else sys.stdout)
     whole = time.monotonic() - started
     times = f"{len(plan.runs):,} runs in {trained:,.0f} s; with tables, figures and claims {whole:,.0f} s"
     print(f"{times}\nresults: {out}", file=sys.stderr if as_json else sys.stdout)
@@ -155,8 +158,10 @@ def print_claims(study: Study, sources: Sequence[Path], as_json: bool) -> None:
         print(f"digest of these rules: {rules_digest(study.claims)}")
 
 
-def _write(study: Study, evidence: Evidence, out: Path, selection: dict[str, Any], as_json: bool) -> None:
-    """Write the results of a study, and print its claims or its first table."""
+def _write(
+    study: Study, evidence: Evidence, out: Path, selection: dict[str, Any], as_json: bool
+) -> list[dict[str, Any]]:
+    """Write the results of a study, and print its claims or its first table; the claims."""
     with Console(stderr=True).status("tables and figures") as status:
         claims = write_results(study, evidence, out, lambda name: status.update(f"wrote {name}"), **selection)
     for name in evidence.unplaced:
@@ -171,6 +176,7 @@ def _write(study: Study, evidence: Evidence, out: Path, selection: dict[str, Any
         else:
             print_columns(heads, body, right=frozenset(heads[2:]))
             print(*table.notes, sep="\n")
+    return claims
 
 
 def mark_folder(out: Path, ours: dict[str, Any]) -> None:
