@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import isnan, nan
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from grokscope.runs.records import RunRecord
 from grokscope.specs import Architecture, Cadence, Fork, NormHold, Plan, RunSpec, Training
 from grokscope.studies.forks_check import check_forks
 from grokscope.studies.sources import stored_records
+from grokscope.view import collection_files
+from grokscope.view.collection import open_collection
 
 PARENT = RunSpec(
     "add_mod7",
@@ -75,6 +78,35 @@ def test_every_fork_begins_as_its_parent_is_and_controls_stay_equal(records: lis
 def test_the_packed_records_say_the_same(records: list[RunRecord], tmp_path: Path) -> None:
     save_records(tmp_path / "all.records.gz", records)
     assert check_forks(unpack_records(tmp_path / "all.records.gz")).to_dict() == check_forks(records).to_dict()
+
+
+def test_a_collection_says_the_same_where_it_leaves_sparse_columns_out(
+    records: list[RunRecord], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(collection_files, "BEGINNING", 4)  # of runs of 16 steps with forks at 8
+    monkeypatch.setattr(collection_files, "EVERY", 8)
+    collection_files.write_collection(records, tmp_path, "forks", "Forks", ("norm_", "update_", "fingerprint"))
+    again = open_collection(tmp_path).records()
+    short = next(one for one in again if one.spec == CONTROLS["short"])
+    assert [isnan(value) for value in short.evaluations["fingerprint"]] == [False, True, True]
+    assert check_forks(again).to_dict() == check_forks(sorted(records, key=order_of(again))).to_dict()
+
+
+def order_of(records: list[RunRecord]) -> Callable[[RunRecord], int]:
+    """The place of a record among others, which a collection sorts by cell."""
+    names = [record.name for record in records]
+    return lambda record: names.index(record.name)
+
+
+def test_a_column_that_is_nowhere_defined_in_a_fork_may_be_left_out(records: list[RunRecord]) -> None:
+    control = next(one for one in records if one.spec == CONTROLS["short"])
+    parent = next(one for one in records if one.spec == PARENT)
+    fsd = [0.5 if step < 8 else nan for step in parent.evaluations["step"]]
+    undefined = replace(parent, evaluations=parent.evaluations | {"fsd": fsd})
+    without = {name: values for name, values in control.evaluations.items() if name != "fsd"}
+    assert check_forks([undefined, replace(control, evaluations=without)]).equal == 1
+    assert check_forks([parent, replace(control, evaluations=without)]).equal == 0
 
 
 @pytest.mark.parametrize("column", ["fingerprint", "norm", "train_loss"])
