@@ -167,15 +167,21 @@ def test_every_number_of_the_folder_and_its_page_follows_from_the_records(study:
 
 
 @pytest.mark.slow
-def test_a_collection_of_the_records_gives_every_claim_as_the_records_do(
+def test_a_collection_of_the_records_gives_every_number_as_the_records_do(
     study: Study, evidence: Evidence, tmp_path: Path
 ) -> None:
     pytest.importorskip("pyarrow")
     records = {one.name: one for runs in evidence.records.values() for one in runs.values()}
     write_collection(list(records.values()), tmp_path, study.name, study.title, study.sparse_columns)
     again = read_evidence(study, tmp_path)
+    folder = RESULTS / study.name
     findings = {claim.name: judge(claim, again) for claim in study.claims}
-    assert claim_rows(study.claims, findings) == json.loads((RESULTS / study.name / "claims.json").read_text())
+    assert claim_rows(study.claims, findings) == json.loads((folder / "claims.json").read_text())
+    for part, items in (("tables", study.tables), ("supplements", study.supplements)):
+        for item in items:
+            assert csv_of(item.build(again)) == (folder / part / f"{item.name}.csv").read_bytes(), item.name
+    for item in study.figures:
+        assert figure_csv(item.build(again)) == (folder / "figures" / f"{item.name}.csv").read_bytes(), item.name
 
 
 def test_every_numeric_cell_and_drawn_series_names_its_quantity(study: Study, evidence: Evidence) -> None:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from grokscope.runs.records import RunRecord
 from grokscope.specs import Cadence, RunSpec, Seeds
 from grokscope.version import __version__
 from grokscope.view import require_module
-from grokscope.view.collection import DESCRIPTION, TABLES
+from grokscope.view.collection import DESCRIPTION, TABLES, UNDEFINED
 from grokscope.view.signals import describe_column
 
 __all__ = ["LARGEST", "cell_of", "write_collection"]
@@ -208,7 +208,13 @@ def _run(record: RunRecord) -> dict[str, Any]:
         "spec": record.spec.to_json(),
         "details": facts["details"],
         "made_for": facts["made_for"],
+        UNDEFINED: json.dumps([_nowhere_defined(record.evaluations), _nowhere_defined(record.checkpoints)]),
     }
+
+
+def _nowhere_defined(columns: Columns) -> list[str]:
+    """The columns of a run that are null in all of its rows, as those are that it lacks."""
+    return [name for name, values in columns.items() if all(map(isnan, values))]
 
 
 def _table(arrow: Any, rows: Sequence[Mapping[str, Any]]) -> Any:
