@@ -173,7 +173,7 @@ def test_a_collection_of_the_records_gives_every_number_as_the_records_do(
     pytest.importorskip("pyarrow")
     records = {one.name: one for runs in evidence.records.values() for one in runs.values()}
     write_collection(list(records.values()), tmp_path, study.name, study.title, study.sparse_columns)
-    again = read_evidence(study, tmp_path)
+    again = replace(read_evidence(study, tmp_path), folder=evidence.folder)  # where other files of the study lie
     folder = RESULTS / study.name
     findings = {claim.name: judge(claim, again) for claim in study.claims}
     assert claim_rows(study.claims, findings) == json.loads((folder / "claims.json").read_text())
