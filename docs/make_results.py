@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from grokscope.law import count_foreign_forks
-from grokscope.runs.packing import read_head, unpack_records
+from grokscope.runs.packing import unpack_records
 from grokscope.runs.records import RunRecord
 from grokscope.studies import Evidence, Finding, Study, Verdict, find_study, judge, study_names
 from grokscope.studies.bakeoff.configurations import CONFIGURATIONS
@@ -22,7 +22,7 @@ from grokscope.studies.page import HOW_JUDGED, SHARED_RUNS, claims_summary, mess
 from grokscope.studies.results import write_results
 from grokscope.studies.sources import PACKED, read_evidence, read_records
 from grokscope.studies.synchronization.sentences import enumerate_parts
-from grokscope.studies.verdicts import VERDICTS, count_verdicts
+from grokscope.studies.verdicts import VERDICTS, describe_stored
 
 ROOT = Path(__file__).parents[1]
 RESULTS, README, DOCS = ROOT / "results", ROOT / "README.md", ROOT / "docs"
@@ -219,10 +219,10 @@ def blocks() -> dict[Path, tuple[str, str]]:
 
 
 def verdicts_file() -> str:
-    """How many claims of each study with results have which verdict, for `grokscope reproduce --list`."""
+    """Each claim's verdict of each study with results, which `grokscope reproduce` counts and compares with."""
     stored = {folder: folder / "claims.json" for folder in sorted(RESULTS.iterdir())}
     found = {
-        folder.name: count_verdicts(json.loads(path.read_text())) for folder, path in stored.items() if path.exists()
+        folder.name: describe_stored(json.loads(path.read_text())) for folder, path in stored.items() if path.exists()
     }
     return json.dumps(found, indent=1) + "\n"
 
@@ -238,13 +238,6 @@ def memberships_file(evidences: Mapping[str, Evidence]) -> str:
     return written.getvalue()
 
 
-def parts_file(study: str) -> str:
-    """What each part of a study's records says of itself: commit, steps, seconds, forks held against parents."""
-    heads = [read_head(path) for path in sorted((RESULTS / study).glob("part-*.records.gz"))]
-    total = {name: round(sum(head[name] for head in heads), 1) for name in ("finished", "run_steps", "seconds")}
-    return json.dumps({"parts": heads, "all": total}, indent=1, ensure_ascii=False) + "\n" if heads else ""
-
-
 def with_results(added: Sequence[str] = ()) -> list[str]:
     """The studies that have results, and those whose records were put there and are not written up yet."""
     return [name for name in study_names() if name in added or (RESULTS / name / "provenance.json").exists()]
@@ -255,8 +248,6 @@ def main(added: Sequence[str] = ()) -> None:
     evidences = {name: read_evidence(find_study(name), RESULTS / name) for name in with_results(added)}
     for name, evidence in evidences.items():
         write_results(find_study(name), evidence, RESULTS / name, lambda item: print(f"wrote {item}"))
-        if text := parts_file(name):
-            (RESULTS / name / "parts.json").write_text(text)
     MEMBERSHIPS.write_text(memberships_file(evidences))
     REPETITION.write_text(repetition_page(find_study(PAPER)))
     VERDICTS.write_text(verdicts_file())

@@ -85,7 +85,9 @@ def test_the_wheel_holds_every_source_its_data_and_the_types(built: dict[str, Pa
     inside = set(zipfile.ZipFile(built[".whl"]).namelist())
     files = (path for path in (ROOT / "src/grokscope").rglob("*") if path.is_file())
     expected = {str(path.relative_to(ROOT / "src")) for path in files if path.suffix != ".pyc"}
-    assert {"grokscope/py.typed", "grokscope/forecast/fitted/tier-5.json", "grokscope/studies/verdicts.json"} <= expected
+    assert {
+        f"grokscope/{one}" for one in ("py.typed", "forecast/fitted/tier-5.json", "studies/verdicts.json")
+    } <= expected
     assert expected == {name for name in inside if ".dist-info/" not in name}
     assert any(name.endswith("licenses/LICENSE") for name in inside)
 

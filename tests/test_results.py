@@ -13,7 +13,6 @@ from safetensors.torch import load_file
 
 from grokscope.model import ReferenceModule, sizes_of
 from grokscope.runs.logs import Columns
-from grokscope.runs.packing import save_records
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
 from grokscope.studies import Evidence, Study, find_study, judge, rules_digest, study_names
@@ -27,6 +26,7 @@ from grokscope.studies.verdicts import VERDICTS, stored_verdicts
 from grokscope.tasks import named_task, split
 from grokscope.view.charts.figure import Figure
 from grokscope.view.charts.files import figure_csv
+from grokscope.view.collection_files import write_collection
 from grokscope.view.render import csv_of, latex_of, markdown_of
 from grokscope.view.table import Table
 from scripts import DOCS, module_at
@@ -166,6 +166,24 @@ def test_every_number_of_the_folder_and_its_page_follows_from_the_records(study:
     assert page.encode() == (folder / "RESULTS.md").read_bytes()
 
 
+@pytest.mark.slow
+def test_a_collection_of_the_records_gives_every_number_as_the_records_do(
+    study: Study, evidence: Evidence, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyarrow")
+    records = {one.name: one for runs in evidence.records.values() for one in runs.values()}
+    write_collection(list(records.values()), tmp_path, study.name, study.title, study.sparse_columns)
+    again = replace(read_evidence(study, tmp_path), folder=evidence.folder)  # where other files of the study lie
+    folder = RESULTS / study.name
+    findings = {claim.name: judge(claim, again) for claim in study.claims}
+    assert claim_rows(study.claims, findings) == json.loads((folder / "claims.json").read_text())
+    for part, items in (("tables", study.tables), ("supplements", study.supplements)):
+        for item in items:
+            assert csv_of(item.build(again)) == (folder / part / f"{item.name}.csv").read_bytes(), item.name
+    for item in study.figures:
+        assert figure_csv(item.build(again)) == (folder / "figures" / f"{item.name}.csv").read_bytes(), item.name
+
+
 def test_every_numeric_cell_and_drawn_series_names_its_quantity(study: Study, evidence: Evidence) -> None:
     for item in (*study.tables, *study.supplements):
         table = item.build(evidence)
@@ -194,29 +212,6 @@ def test_what_the_readme_and_the_pages_say_follows_too(script: ModuleType) -> No
 def test_every_stored_run_is_listed_in_the_order_of_its_study(script: ModuleType) -> None:
     evidences = {name: read_evidence(find_study(name), RESULTS / name) for name in script.with_results()}
     assert script.MEMBERSHIPS.read_text() == script.memberships_file(evidences)
-
-
-@pytest.mark.parametrize("name", study_names())
-def test_what_the_parts_say_of_themselves_is_stored(name: str, script: ModuleType) -> None:
-    stored = RESULTS / name / "parts.json"
-    if text := script.parts_file(name):
-        assert stored.read_text() == text
-    elif stored.exists():  # of parts that are kept elsewhere
-        assert json.loads(stored.read_text())["all"]["finished"] > 0
-
-
-def test_the_parts_of_a_study_are_summed_up(
-    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(script, "RESULTS", tmp_path)
-    assert script.parts_file("mine") == ""
-    (tmp_path / "mine").mkdir()
-    for part, seconds in ((1, 280.4), (2, 301.3)):
-        head = {"part": part, "finished": 3, "run_steps": 600, "seconds": seconds, "commit": "aaaa"}
-        save_records(tmp_path / "mine" / f"part-0{part}.records.gz", [], head)
-    found = json.loads(script.parts_file("mine"))
-    assert [head["part"] for head in found["parts"]] == [1, 2]
-    assert found["all"] == {"finished": 6, "run_steps": 1200, "seconds": 581.7}
 
 
 def test_the_verdicts_that_list_prints_are_those_of_the_stored_claims(script: ModuleType) -> None:

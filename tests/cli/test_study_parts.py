@@ -69,6 +69,21 @@ def test_parts_together_give_the_results(study: str, packed: Path, tmp_path: Pat
     assert [claim["n"] for claim in claims] == [2]
 
 
+def test_a_collection_of_parts_says_what_they_say_of_themselves(
+    study: str, packed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyarrow")
+    out = tmp_path / "results" / "collection"
+    assert run(["reproduce", study, "--collection", "--from", str(packed), "--out", str(out)]) == 0
+    found = json.loads((out / "parts.json").read_text())
+    assert [head["part"] for head in found["parts"]] == [1, 2]
+    assert (found["all"]["finished"], found["all"]["run_steps"]) == (4, 36)
+    assert found["all"]["seconds"] == pytest.approx(sum(head["seconds"] for head in found["parts"]))
+    capsys.readouterr()
+    assert run(["reproduce", study, "--list-parts", "--precision", "float32", "--from", str(out.parent)]) == 0
+    assert capsys.readouterr().out.count("here") == 2
+
+
 def test_parts_are_listed_with_their_cost(study: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["reproduce", study, "--list-parts", "--precision", "float32"]) == 0
     assert "2 parts, 4 runs, 36 optimiser steps in all" in capsys.readouterr().out

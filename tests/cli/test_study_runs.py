@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +18,7 @@ from grokscope.runs import Store
 from grokscope.runs.damage import damaged_runs
 from grokscope.runs.packing import save_records, unpack_records
 from grokscope.specs import Architecture, Cadence, Plan
-from grokscope.studies import bakeoff
+from grokscope.studies import bakeoff, verdicts
 from grokscope.studies.bakeoff.configurations import CONFIGURATIONS, quick_runs
 from grokscope.studies.study import Precision, Runs
 from grokscope.version import __version__
@@ -69,6 +70,28 @@ def content(folder: Path) -> dict[str, bytes]:
 def test_two_empty_folders_end_alike_to_the_byte(study: str, trained: Path, tmp_path: Path) -> None:
     assert run(["reproduce", study, "--out", str(tmp_path / "second"), "--device", "cpu"]) == 0
     assert content(tmp_path / "second") == content(trained)
+
+
+QUICK = """
+from dataclasses import replace
+STUDY = replace(STUDY, quick=lambda precision: {"tiny": tiny(2, precision), "forks": {}})
+"""
+
+
+def test_the_quick_version_is_compared_with_stored_verdicts(
+    study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "study.py").write_text(Path(study, "study.py").read_text() + QUICK)
+    for stored, said in (
+        ({"norm-positive": "refuted, firm"}, "0 are those of the stored results, and .* reversed: norm-positive\n"),
+        ({"norm-positive": "reproduced"}, "1 are those of the stored results, and .* reversed: none\n"),
+    ):
+        monkeypatch.setattr(verdicts, "_stored", lambda stored=stored: {"small": stored})
+        assert run(["reproduce", str(tmp_path), "--quick", "--out", str(tmp_path / "out"), "--device", "cpu"]) == 0
+        printed = capsys.readouterr().out
+        assert re.search(f"verdicts of 1 claim of 1, 1 of them provisional; {said}", printed), printed
+    assert run(["reproduce", study, "--out", str(tmp_path / "whole"), "--device", "cpu"]) == 0
+    assert "stored results" not in capsys.readouterr().out
 
 
 def test_what_is_finished_is_used_again(study: str, trained: Path, capsys: pytest.CaptureFixture[str]) -> None:

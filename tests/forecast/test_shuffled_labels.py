@@ -5,15 +5,16 @@ from pathlib import Path
 import numpy as np
 
 from grokscope.forecast.benchmark import fit_baseline
-from grokscope.forecast.refitting import packed_cases
+from grokscope.forecast.cases import usable_cases
+from grokscope.studies.sources import every_record
 
-FILES = sorted((Path(__file__).parents[2] / "results" / "synchronization").glob("*.records.gz"))
+STORED = Path(__file__).parents[2] / "results" / "synchronization"
 
 
 def test_the_probability_of_grokking_falls_towards_nothing() -> None:
-    known = [case for case in packed_cases(FILES[0]) if not case.cannot_grok]
-    shuffled = [case for file in FILES for case in packed_cases(file) if case.cannot_grok]
-    forecaster = fit_baseline("hazard-5", known)
+    cases = usable_cases([(record.spec, record.evaluations) for record in every_record(STORED)])
+    shuffled = [case for case in cases if case.cannot_grok]
+    forecaster = fit_baseline("hazard-5", [case for case in cases if not case.cannot_grok][::3])
     means = []
     for step in (1000, 6000, 14_000):
         found = forecaster.predict([case.run.until(step) for case in shuffled], 2000)

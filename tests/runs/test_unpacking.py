@@ -28,7 +28,7 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_records_come_back_as_they_were_packed(packed: Path, tmp_path: Path) -> None:
-    assert add_records(packed, tmp_path / "runs") == 2
+    assert add_records(unpack_records(packed / "some.records.gz"), tmp_path / "runs") == 2
     records = [run.record for run in open_runs(tmp_path / "runs")]
     assert pack_records(records) == (packed / "some.records.gz").read_bytes()
     assert not list(examine(Store(tmp_path / "runs")))
@@ -37,19 +37,17 @@ def test_records_come_back_as_they_were_packed(packed: Path, tmp_path: Path) -> 
 
 def test_what_is_there_stays_and_learns_for_what_it_was_made(packed: Path, tmp_path: Path) -> None:
     first, second = unpack_records(packed / "some.records.gz")
-    save_records(tmp_path / "first.records.gz", [first])
-    assert add_records(tmp_path / "first.records.gz", tmp_path / "runs") == 1
+    assert add_records([first], tmp_path / "runs") == 1
     noted = RunRecord(first.spec, first.outcome, first.evaluations, first.checkpoints, MADE_FOR)
-    save_records(tmp_path / "both.records.gz", [noted, second])
-    assert add_records(tmp_path / "both.records.gz", tmp_path / "runs") == 1
+    assert add_records([noted, second], tmp_path / "runs") == 1
     assert Run(Store(tmp_path / "runs").locate(first.spec)).record.made_for == MADE_FOR
-    assert add_records(packed, tmp_path / "runs") == 0
+    assert add_records([first, second], tmp_path / "runs") == 0
 
 
 def test_a_run_that_has_begun_is_not_written_over(packed: Path, tmp_path: Path) -> None:
     Store(tmp_path / "runs").add(tiny(0)).append({"step": 0, "train_accuracy": 0.1, "validation_accuracy": 0.1})
     with pytest.raises(InputError, match="has begun and not ended; nothing was written over it"):
-        add_records(packed, tmp_path / "runs")
+        add_records(unpack_records(packed / "some.records.gz"), tmp_path / "runs")
     assert Store(tmp_path / "runs").locate(tiny(0)).outcome == RunOutcome()
 
 

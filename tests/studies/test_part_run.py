@@ -10,10 +10,13 @@ import pytest
 import small_study
 
 from grokscope.errors import InputError
+from grokscope.jobs import run_all
 from grokscope.jobs.worker import TRY_AGAIN
+from grokscope.runs import Store
 from grokscope.runs.packing import read_head
+from grokscope.runs.provenance import provenance
 from grokscope.studies import part_run
-from grokscope.studies.part_run import main, read_part, write_part
+from grokscope.studies.part_run import main, pack_part, read_part, write_part
 from grokscope.studies.parts import Part, missing_parts, parts_of
 
 WITHOUT = """
@@ -63,6 +66,20 @@ def test_what_has_finished_is_packed_when_time_is_up_and_the_rest_continues(
     monkeypatch.undo()
     assert main(arguments[:4]) == 0
     assert missing_parts([part], tmp_path) == {}
+
+
+def test_a_part_that_was_continued_at_another_commit_names_both(
+    part: Part, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, rest = part.plan.select(part.plan.runs[:1]), part.plan
+    for commit, plan in {"aaaa": begun, "bbbb": rest}.items():
+        monkeypatch.setenv("GROKSCOPE_COMMIT", commit)
+        provenance.cache_clear()
+        run_all(plan.runs, Store(plan.out), compiled=False)
+        pack_part(part.head, plan, tmp_path / f"{commit}.records.gz", seconds=1.0)
+    provenance.cache_clear()
+    commits = [read_head(tmp_path / f"{commit}.records.gz")["commit"] for commit in ("aaaa", "bbbb")]
+    assert commits == ["aaaa", "aaaa, bbbb"]
 
 
 @pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN], ids=["plain", "in the background"])

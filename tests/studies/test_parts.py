@@ -83,8 +83,9 @@ def store(given: Study, folder: Path, **changes: object) -> None:
     [
         ({}, None),
         ({"commit": "bbbb"}, "from commit bbbb, the others are from aaaa"),
-        ({"runs": "0"}, "made by another plan than this version's"),
-        ({"study": "other"}, "made by another plan than this version's"),
+        ({"commit": "aaaa, bbbb"}, "from commit aaaa, bbbb, the others are from aaaa"),
+        ({"runs": "0"}, "made by another plan than this version's, at commit aaaa"),
+        ({"study": "other"}, "made by another plan than this version's, at commit aaaa"),
         ({"finished": 1}, "lacks 1 run of 2"),
     ],
 )

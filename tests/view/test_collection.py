@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from hashlib import sha256
 from math import isnan
 from pathlib import Path
@@ -13,22 +14,26 @@ import grokscope
 from grokscope.cli import run
 from grokscope.errors import InputError
 from grokscope.forecast import TIERS
-from grokscope.runs.packing import unpack_records
+from grokscope.runs import open_runs
+from grokscope.runs.packing import save_records
 from grokscope.runs.records import RunRecord
 from grokscope.studies import find_study
-from grokscope.studies.sources import read_evidence, read_records
-from grokscope.timeline.thinning import kept_evaluations
+from grokscope.studies.sources import every_record, read_evidence, read_records
 from grokscope.view.collection import Collection, open_collection
 from grokscope.view.collection_files import cell_of, write_collection
+from grokscope.view.page.sources import source_of
 from grokscope.view.signals import COLUMNS, describe_column
 
 pytest.importorskip("pyarrow")
-STORED = sorted((Path(__file__).parents[2] / "results" / "synchronization").glob("*.records.gz"))[1]
+STORED = Path(__file__).parents[2] / "results" / "synchronization"
 
 
 @pytest.fixture(scope="module")
 def records() -> list[RunRecord]:
-    return unpack_records(STORED)[::15]
+    """Some thirty, and one whose FSD is nowhere defined."""
+    found = read_records(STORED)
+    without = next(one for one in found[1:] if all(map(isnan, one.evaluations["fsd"])))
+    return [without, *(one for one in found[::40] if one is not without)]
 
 
 @pytest.fixture(scope="module")
@@ -49,15 +54,35 @@ def test_records_come_back_as_they_were_kept(records: list[RunRecord], found: Co
     for record in records:
         other = again[record.name]
         assert (other.spec, other.outcome, other.made_for) == (record.spec, record.outcome, record.made_for)
-        places = kept_evaluations(record.evaluations)
-        for name, values in record.evaluations.items():
-            kept = [values[i] for i in places]
-            ours = other.evaluations.get(name, [float("nan")] * len(kept))
+        for name, kept in record.evaluations.items():
+            ours = other.evaluations[name]
             assert ours == pytest.approx(kept, rel=2e-7, abs=1e-30, nan_ok=True), (record.name, name)
             assert sum(a != b for a, b in zip(ours, kept, strict=True) if b == b) <= 0.02 * len(kept), "seven digits"
-        assert other.checkpoints.keys() <= record.checkpoints.keys()
-        for name in record.checkpoints.keys() - other.checkpoints.keys():
-            assert all(map(isnan, record.checkpoints[name]))
+        assert other.evaluations.keys() == record.evaluations.keys()
+        assert other.checkpoints.keys() == record.checkpoints.keys()
+        for name, kept in record.checkpoints.items():
+            assert other.checkpoints[name] == pytest.approx(kept, rel=2e-7, abs=1e-30, nan_ok=True), (record.name, name)
+
+
+def test_sparse_columns_are_kept_by_the_stated_rule(records: list[RunRecord], tmp_path: Path) -> None:
+    record = max(records, key=lambda one: one.evaluations["step"][-1])
+    steps = record.evaluations["step"]
+    signals = {"norm_embed": [0.5 + step for step in steps], "fingerprint": [2**53 - 1 - int(step) for step in steps]}
+    logged = replace(record, evaluations=record.evaluations | signals)
+    write_collection([logged], tmp_path, "synchronization", "A study", ("norm_", "fingerprint"))
+    [found] = open_collection(tmp_path).records()
+    is_kept = [step <= 1_000 or step % 500 == 0 for step in steps]
+    assert 0 < sum(is_kept) < len(steps) - 10
+    for name, values in signals.items():
+        assert [isnan(value) for value in found.evaluations[name]] == [not one for one in is_kept]
+        assert [value for value, one in zip(found.evaluations[name], is_kept, strict=True) if one] == [
+            value for value, one in zip(values, is_kept, strict=True) if one
+        ]
+    assert not any(map(isnan, found.evaluations["norm"]))
+    assert found.timeline == record.timeline
+    rule = "begin with norm_ or fingerprint only those up to step 1,000 and at multiples of 500"
+    assert rule in (tmp_path / "DATASHEET.md").read_text()
+    assert rule in json.loads((tmp_path / "croissant.json").read_text())["description"]
 
 
 def test_events_in_the_table_are_by_all_evaluations(records: list[RunRecord], found: Collection) -> None:
@@ -143,12 +168,17 @@ def test_every_column_has_a_tier(column: str) -> None:
     assert all(tier is None or tier < len(TIERS) for _, tier, _ in COLUMNS)
 
 
-def test_the_command_writes_a_collection(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "tables"
-    command = ["reproduce", "synchronization", "--collection", "--from", str(STORED), "--out", str(out)]
+def test_the_command_writes_a_collection(
+    records: list[RunRecord], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packed, out = tmp_path / "all.records.gz", tmp_path / "tables"
+    save_records(packed, records)
+    command = ["reproduce", "synchronization", "--collection", "--from", str(packed), "--out", str(out)]
     assert run(command) == 0
     assert f"wrote {out}/curves.parquet" in capsys.readouterr().out
-    assert json.loads((out / "croissant.json").read_text())["name"] == "synchronization"
+    described = json.loads((out / "croissant.json").read_text())
+    assert described["name"] == "synchronization"
+    assert "begin with norm_ or update_ or fingerprint only those up to step 1,000" in described["description"]
 
 
 def test_a_study_reads_its_evidence_from_a_collection(records: list[RunRecord], folder: Path, tmp_path: Path) -> None:
@@ -162,4 +192,19 @@ def test_a_study_reads_its_evidence_from_a_collection(records: list[RunRecord], 
         assert (again.grokked, again.sync.step) == (record.timeline.grokked, record.timeline.sync.step)
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "collection").symlink_to(folder)
-    assert len(read_records(tmp_path / "results")) == len(records)
+    assert len(read_records(tmp_path / "results")) == len(every_record(tmp_path / "results")) == len(records)
+
+
+def test_whatever_reads_packed_records_reads_a_collection(
+    records: list[RunRecord], folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = source_of(folder)
+    assert {one.name for one in shown.runs} == {record.name for record in records}
+    assert shown.problems == ()
+    assert run(["import", str(folder), "--out", str(tmp_path / "runs")]) == 0
+    assert f"added {len(records)} runs" in capsys.readouterr().out
+    assert {one.record.outcome.grokked for one in open_runs(tmp_path / "runs")} == {
+        record.outcome.grokked for record in records
+    }
+    assert run(["list", str(folder)]) == 0
+    assert "make runs of them with: grokscope import" in capsys.readouterr().out

@@ -95,14 +95,14 @@ def benchmark(
         require_module("matplotlib", "report")
     from grokscope.forecast.benchmark import BASELINES, Ledger, Seal
     from grokscope.forecast.cases import cell_key, usable_cases
-    from grokscope.runs.record_files import record_places, records_at
+    from grokscope.studies.sources import every_record, record_places
 
     for name in forecasters:
         is_file = name.endswith((".py", ".json"))
         if not is_file and name not in BASELINES:
             near = did_you_mean(name, BASELINES)
             raise InputError(f"there is no forecaster {shown(name)}{near or '; there are ' + ', '.join(BASELINES)}")
-    records = records_at(runs)
+    records = every_record(runs)
     seal = Seal.load(sealed) if sealed else None
     _reject_unsealed(records, seal)
     cases = usable_cases([(record.spec, record.evaluations) for record in records])

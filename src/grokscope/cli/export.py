@@ -11,7 +11,7 @@ from grokscope.cli.options import File, Folder, Force, Whole, reject
 from grokscope.errors import InputError, for_shell, plural
 from grokscope.files import make_folder, named
 from grokscope.runs import is_remote, open_runs, pull
-from grokscope.runs.packed_files import PACKED, packed_files
+from grokscope.runs.packed_files import PACKED, has_records
 
 __all__ = ["export", "import_source"]
 
@@ -83,8 +83,8 @@ def import_source(
 
     Args:
         source: A remote address such as s3://bucket/runs, whose finished runs are copied and checked; a file of
-            records, NAME.records.gz, or a folder of such files, whose runs have logs and no weights; or a .pt, .pth,
-            .bin or .ckpt file.
+            records, NAME.records.gz, a folder of such files or a collection, whose runs have logs and no weights; or a
+            .pt, .pth, .bin or .ckpt file.
         out: The folder for the runs; or the file to write, SOURCE with the ending .safetensors if not given.
 
     Examples:
@@ -101,16 +101,17 @@ def import_source(
         return
     if not Path(source).exists():
         raise InputError(f"there is no file {named(Path(source))}")
-    if packed_files(Path(source)):
+    if has_records(Path(source)):
         if out is None:
             raise InputError("name the folder for the runs with --out")
         from rich.console import Console
         from rich.markup import escape
 
         from grokscope.runs.unpacking import add_records
+        from grokscope.studies.sources import every_record
 
         with Console(stderr=True).status(f"storing the runs of {escape(source)}"):
-            added = add_records(Path(source), out)
+            added = add_records(every_record(Path(source)), out)
         print(
             f"added {plural(added, 'run')} to {out}, without weights; list them with: grokscope list {for_shell(out)}"
         )

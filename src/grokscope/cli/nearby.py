@@ -5,7 +5,7 @@ from pathlib import Path
 from grokscope.errors import InputError, for_shell, plural
 from grokscope.files import named
 from grokscope.runs import Store
-from grokscope.runs.packed_files import import_command, packed_files
+from grokscope.runs.packed_files import has_records, import_command
 
 __all__ = ["describe_absence"]
 
@@ -15,7 +15,7 @@ MOST = 3  # folders that are named
 def describe_absence(folder: Path) -> str:
     """That a folder has no runs, and which folders in it have some; else how to train some."""
     absence = f"there are no runs in {folder}"
-    if packed_files(folder):
+    if has_records(folder):
         return f"{absence}, but packed records; make runs of them with: {import_command(folder)}"
     folders = [path for path in sorted(folder.iterdir()) if path.is_dir()]
     found = [f"{named(path)} has {count:,}" for path in folders if (count := _count(path))]

@@ -10,6 +10,7 @@ from grokscope.cli.options import Folder
 from grokscope.errors import InputError, plural
 from grokscope.files import named
 from grokscope.runs import open_runs
+from grokscope.runs.packed_files import has_records
 from grokscope.view import require_module
 
 __all__ = ["report", "serve"]
@@ -26,7 +27,7 @@ def report(
 ) -> None:
     """Write one HTML file that shows a folder of runs.
 
-    The file needs no server and no network. The folder may also hold results (*.records.gz, claims.json).
+    The file needs no server and no network. The folder may also hold results: records and claims.json.
 
     Args:
         out: The file to write; another report of that name is replaced.
@@ -58,7 +59,7 @@ def report(
 def _reject_unknown(folder: Path, detail: Sequence[str] = ()) -> None:
     """Reject a folder and runs that are not there, before anything heavy is imported."""
     runs = open_runs(folder)
-    if not any(folder.glob("*.records.gz")):  # whose runs are known only once they are read
+    if not has_records(folder):  # whose runs are known only once they are read
         for name in detail:
             runs.store.find(name)
 

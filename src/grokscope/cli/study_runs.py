@@ -24,8 +24,10 @@ from grokscope.runs.packing import save_records, unpack_records
 from grokscope.studies import Evidence, Study, rules_digest
 from grokscope.studies.claim import claim_rows
 from grokscope.studies.page import describe_verdict
+from grokscope.studies.parts import PARTS, describe_parts
 from grokscope.studies.results import write_results
 from grokscope.studies.sources import read_evidence, stored_records
+from grokscope.studies.verdicts import compare_verdicts
 from grokscope.version import __version__
 from grokscope.view import require_module
 from grokscope.view.charts.figure import Figure
@@ -98,7 +100,9 @@ def train_study(
         study.save_models(out / "checkpoints", records, store)
     # From the file that anybody can read, so that everything follows from it.
     selection = {"only": [*only] or ["all"], "without": [*without]}
-    _write(study, study.evidence(unpack_records(path), out), out, selection, as_json)
+    claims = _write(study, study.evidence(unpack_records(path), out), out, selection, as_json)
+    if quick and (compared := compare_verdicts(study.name, claims)):
+        print(compared, file=sys.stderr if as_json else sys.stdout)
     whole = time.monotonic() - started
     times = f"{len(plan.runs):,} runs in {trained:,.0f} s; with tables, figures and claims {whole:,.0f} s"
     print(f"{times}\nresults: {out}", file=sys.stderr if as_json else sys.stdout)
@@ -118,8 +122,10 @@ def collect(study: Study, sources: Sequence[Path], out: Path) -> None:
     with Console(stderr=True).status("reading the records"):
         evidence = read_evidence(study, *sources)
     records = {one.name: one for runs in evidence.records.values() for one in runs.values()}
-    paths = write_collection(list(records.values()), out, study.name, study.title)
+    paths = write_collection(list(records.values()), out, study.name, study.title, study.sparse_columns)
     print("\n".join(f"wrote {path}: {path.stat().st_size:,} bytes" for path in paths))
+    if parts := describe_parts(sources):
+        write_json(out / PARTS, parts)
     if (size := sum(path.stat().st_size for path in paths)) > LARGEST:
         print(f"the collection has {size:,} bytes, more than {LARGEST:,}", file=sys.stderr)
 
@@ -154,8 +160,10 @@ def print_claims(study: Study, sources: Sequence[Path], as_json: bool) -> None:
         print(f"digest of these rules: {rules_digest(study.claims)}")
 
 
-def _write(study: Study, evidence: Evidence, out: Path, selection: dict[str, Any], as_json: bool) -> None:
-    """Write the results of a study, and print its claims or its first table."""
+def _write(
+    study: Study, evidence: Evidence, out: Path, selection: dict[str, Any], as_json: bool
+) -> list[dict[str, Any]]:
+    """Write the results of a study, and print its claims or its first table; the claims."""
     with Console(stderr=True).status("tables and figures") as status:
         claims = write_results(study, evidence, out, lambda name: status.update(f"wrote {name}"), **selection)
     for name in evidence.unplaced:
@@ -170,6 +178,7 @@ def _write(study: Study, evidence: Evidence, out: Path, selection: dict[str, Any
         else:
             print_columns(heads, body, right=frozenset(heads[2:]))
             print(*table.notes, sep="\n")
+    return claims
 
 
 def mark_folder(out: Path, ours: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from grokscope.measures.tier_signals import tier_signals
 from grokscope.measures.weight_signals import weight_signals
 from grokscope.model import sizes_of
 from grokscope.runs import Keep, RunFolder, RunOutcome, Store
-from grokscope.runs.logs import columns_from
+from grokscope.runs.logs import Row, columns_from
 from grokscope.runs.measuring import STEPS_AT_ONCE, Measuring, measure_stack, measure_whole_run
 from grokscope.runs.outcome import READING
 from grokscope.runs.provenance import provenance
@@ -28,6 +28,7 @@ from grokscope.training.checkpoint import cut, digest_weights, padded_row
 __all__ = ["Notice", "Options", "Progress", "Report", "Stopped", "TrainingStack"]
 
 GROKKED = READING.grokked
+DIGEST = "weights_sha256"  # of a row of the log: text, so no column of evaluations
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,6 @@ class TrainingStack:
         for slot, spec in paired.items():
             self.state.put(self.cohort.paired_slot[slot], self._forked(spec, self.folders[slot], store))
         self.logs = {slot: logged_numbers(folder) for slot, folder in self.folders.items()}
-        self.digests: dict[int, dict[str, str]] = {slot: {} for slot in self.folders}
         self.kept: dict[int, dict[int, Tensor]] = {
             slot: {} for slot, folder in self.folders.items() if options.measuring.keeps(folder.spec)
         }
@@ -203,12 +203,12 @@ class TrainingStack:
         signals = self._signals(due)
         for slot in due:
             step, folder, row = self.steps[slot], self.folders[slot], found.row(slot)
-            logged = {"step": step, **row, **signals[slot], "weight_decay": float(self.state.weight_decay[slot])}
+            logged: Row = {"step": step, **row, **signals[slot], "weight_decay": float(self.state.weight_decay[slot])}
+            if step in self.options.measuring.digests.get(folder.spec.content_hash, ()):
+                logged[DIGEST] = self._digest(slot)  # in the log, which a stop keeps
             folder.append(logged)
             self.logs[slot].append(logged)
             self.options.report(Progress(folder.name, step, self.cohort.specs[slot].training.steps, row))
-            if step in self.options.measuring.digests.get(folder.spec.content_hash, ()):
-                self.digests[slot][str(step)] = self._digest(slot)
             apply_rule(self.state, slot, self.cohort.specs[slot], self.logs[slot])
 
     def _digest(self, slot: int) -> str:
@@ -296,7 +296,7 @@ class TrainingStack:
             failed_at,
             stopped_early=stopped_early,
             layout=layout,
-            weights=self.digests[slot] or None,
+            weights={str(row["step"]): row[DIGEST] for row in self.logs[slot] if DIGEST in row} or None,
             provenance=provenance(self.options.device),
             **_rule_facts(decide_decay(self.cohort.specs[slot], self.logs[slot])),
         )

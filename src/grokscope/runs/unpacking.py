@@ -1,4 +1,4 @@
-"""Packed records as stored runs, so that whatever reads a folder of runs reads them: everything but their weights."""
+"""Records as stored runs, so that whatever reads a folder of runs reads them: everything but their weights."""
 
 from collections.abc import Iterable, Mapping
 from math import isnan
@@ -7,35 +7,30 @@ from pathlib import Path
 from grokscope.errors import InputError
 from grokscope.files import make_folder, named, write_atomically
 from grokscope.runs.logs import Columns, encode_row
-from grokscope.runs.packed_files import packed_files
-from grokscope.runs.packing import unpack_records
 from grokscope.runs.records import RunRecord, merge_records
 from grokscope.runs.store import Store
 
 __all__ = ["add_records"]
 
 
-def add_records(source: Path, to: Path) -> int:
-    """Store the runs of a file of records, or of all such files in a folder; how many were new there.
+def add_records(records: Iterable[RunRecord], to: Path) -> int:
+    """Store records as runs of a folder; how many were new there.
 
     A run that has ended there already stays as it is, and is noted for the studies of its record too. One that has
     begun and not ended is rejected: its weights would no longer be those of its log.
 
     >>> from tempfile import TemporaryDirectory
     >>> from grokscope.runs.outcome import RunOutcome
-    >>> from grokscope.runs.packing import save_records
     >>> from grokscope.specs import RunSpec
     >>> log = {"step": [0], "train_accuracy": [0.2], "validation_accuracy": [0.1]}
+    >>> record = RunRecord(RunSpec(), RunOutcome("never", memorized=0), log, {})
     >>> with TemporaryDirectory() as folder:
-    ...     packed = Path(folder, "all.records.gz")
-    ...     save_records(packed, [RunRecord(RunSpec(), RunOutcome("never", memorized=0), log, {})])
-    ...     add_records(packed, Path(folder, "runs")), len(Store(Path(folder, "runs")).names())
+    ...     add_records([record], Path(folder)), len(Store(folder).names())
     (1, 1)
     """
-    records = merge_records(record for file in packed_files(source) for record in unpack_records(file))
     make_folder(to)
     store = Store(to)
-    return sum(_add(record, store) for record in records)
+    return sum(_add(record, store) for record in merge_records(records))
 
 
 def _add(record: RunRecord, store: Store) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import isnan
+from math import isnan, nan
 from typing import Any
 
 from grokscope.runs.records import RunRecord
@@ -165,8 +165,7 @@ def _row(record: RunRecord, step: int | float) -> dict[str, int | float] | None:
 
 
 def _agree(ours: Mapping[str, int | float], theirs: Mapping[str, int | float], without: tuple[str, ...] = ()) -> bool:
+    """Whether two rows say the same; a column that one of them lacks is undefined there."""
     names = {*ours, *theirs} - {*without}
-    return all(
-        name in ours and name in theirs and (ours[name] == theirs[name] or (isnan(ours[name]) and isnan(theirs[name])))
-        for name in names
-    )
+    pairs = [(ours.get(name, nan), theirs.get(name, nan)) for name in names]
+    return all(one == other or (isnan(one) and isnan(other)) for one, other in pairs)

@@ -104,9 +104,9 @@ def results_page(
         parts += ["## Supplementary analyses", "\n".join(lines)]
     parts += [
         "## Runs",
-        f"{_runs_used(provenance)} Every number on this page is computed from `*.records.gz` by `grokscope reproduce "
-        f"{study.name}`; each table is in `tables` or `supplements` as CSV, Markdown and LaTeX, each figure in "
-        "`figures` with its data.",
+        f"{_runs_used(provenance)} Every number on this page is computed from the stored records by `grokscope "
+        f"reproduce {study.name}`; each table is in `tables` or `supplements` as CSV, Markdown and LaTeX, each figure "
+        "in `figures` with its data.",
         "Experiments share runs, so the columns add up to more than the number of runs. Some configurations have few "
         f"seeds (last column). {SHARED_RUNS}",
         coverage_table(provenance["experiments"], "the paper's runs" if study.papers else "planned runs"),

@@ -78,7 +78,7 @@ def pack_part(about: Mapping[str, Any], plan: Plan, path: Path, seconds: float) 
     head = {
         **about,
         "finished": len(records),
-        "commit": made["commit"],
+        "commit": ", ".join(_commits(records)) or made["commit"],
         "device": made["device"],
         "run_steps": steps,
         "seconds": round(seconds, 1),
@@ -87,6 +87,11 @@ def pack_part(about: Mapping[str, Any], plan: Plan, path: Path, seconds: float) 
     columns = about.get("columns")
     save_records(path, records if columns is None else [slim(one, columns) for one in records], head)
     return found
+
+
+def _commits(records: Sequence[RunRecord]) -> list[str]:
+    """The commits that trained these runs: several, where a part was continued after its source had moved on."""
+    return sorted({str(record.outcome.provenance.get("commit")) for record in records})
 
 
 def slim(record: RunRecord, columns: Sequence[str]) -> RunRecord:

@@ -10,15 +10,17 @@ from typing import Any
 
 from grokscope.activations import lacking_needs
 from grokscope.errors import InputError, plural
+from grokscope.files import read_json
 from grokscope.jobs.stacks import count_generations, stack_key
 from grokscope.measures.catalogue import measure_named
+from grokscope.runs.packed_files import collection_folder, packed_files
 from grokscope.runs.packing import read_head
 from grokscope.specs import Plan, RunSpec
 from grokscope.studies.run_set import Precision, RunSet
 from grokscope.studies.study import Study
 from grokscope.tasks import named_task
 
-__all__ = ["SPEEDS", "Part", "missing_parts", "part_file", "parts_of", "stack_speed"]
+__all__ = ["PARTS", "SPEEDS", "Part", "describe_parts", "missing_parts", "part_file", "parts_of", "stack_speed"]
 
 SECONDS = 300.0  # that a part is estimated to take: an H200 that is lent for 10 minutes has to start and compile, too
 # Run-steps a second with measuring of an H200, by the runs of a stack (benchmarks/results/training-cuda.json, TF32),
@@ -26,6 +28,7 @@ SECONDS = 300.0  # that a part is estimated to take: an H200 that is lent for 10
 SPEEDS = {1: 4_315.0, 8: 16_637.0, 64: 24_760.0, 512: 27_028.0}
 RELATIVE = {"tf32": 1.0, "float32": 13_159 / 27_028, "bf16": 39_356 / 27_028, "float64": 0.1}
 TIER_SIGNALS = 5e-4  # of one run at one evaluation: a forward pass over all rows, a guess likewise
+PARTS = "parts.json"  # of a collection: what the parts that it was made of say of themselves
 LONG = 30_000  # steps: families with longer runs, and parts of them alone, come last: of all they take the most time
 
 
@@ -109,17 +112,38 @@ def missing_parts(parts: list[Part], folder: Path, commit: str | None = None) ->
 
         missing_parts(parts_of(study, "tf32"), Path("results/synchronization"))
     """
-    heads = {part.number: _head(part_file(folder, part.number)) for part in parts}
+    collected = _collected_heads(folder)
+    heads = {part.number: _head(part_file(folder, part.number), collected.get(part.number)) for part in parts}
     commits = [head.get("commit") for head in heads.values() if isinstance(head, dict)]
     most = commit or (max(commits, key=commits.count) if commits else None)
     found = {part.number: _problem(part, heads[part.number], most) for part in parts}
     return {number: problem for number, problem in found.items() if problem}
 
 
-def _head(path: Path) -> Mapping[str, Any] | str:
-    """The first line of a packed file, or why there is none."""
+def describe_parts(folders: Sequence[Path]) -> dict[str, Any]:
+    """What each packed part in these folders says of itself, and what all of them come to; empty without parts.
+
+    >>> describe_parts([Path("no folder")])
+    {}
+    """
+    paths = [path for folder in folders for path in packed_files(folder) if path.name.startswith("part-")]
+    heads = [read_head(path) for path in paths]
+    total = {name: round(sum(head[name] for head in heads), 1) for name in ("finished", "run_steps", "seconds")}
+    return {"parts": heads, "all": total} if heads else {}
+
+
+def _collected_heads(folder: Path) -> dict[int, Mapping[str, Any]]:
+    """What the parts of a collection say of themselves, by their numbers."""
+    tables = collection_folder(folder)
+    if tables is None or not (tables / PARTS).exists():
+        return {}
+    return {head["part"]: head for head in read_json(tables / PARTS, dict)["parts"]}
+
+
+def _head(path: Path, collected: Mapping[str, Any] | None) -> Mapping[str, Any] | str:
+    """The first line of a packed file, or what the collection of such files says of it; or why there is none."""
     if not path.exists():
-        return "missing"
+        return collected or "missing"
     try:
         return read_head(path)
     except InputError as error:
@@ -130,7 +154,7 @@ def _problem(part: Part, head: Mapping[str, Any] | str, commit: object) -> str:
     if isinstance(head, str):
         return head
     if {name: head.get(name) for name in part.head} != part.head:
-        return "made by another plan than this version's"
+        return f"made by another plan than this version's, at commit {head.get('commit')}"
     if head.get("commit") != commit:
         return f"from commit {head.get('commit')}, the others are from {commit}"
     if left := len(part.plan.runs) - int(head.get("finished", 0)):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from grokscope.errors import InputError
 from grokscope.files import named
-from grokscope.runs.packed_files import PACKED
+from grokscope.runs.packed_files import PACKED, collection_folder, packed_files
 from grokscope.runs.packing import unpack_records
 from grokscope.runs.records import RunRecord, merge_records
 from grokscope.runs.runs import open_runs
@@ -14,16 +14,14 @@ from grokscope.studies.evidence import Evidence
 from grokscope.studies.study import Study
 from grokscope.view.collection import open_collection
 
-__all__ = ["PACKED", "read_evidence", "read_records", "stored_records"]
-
-COLLECTION, RUNS_TABLE = "collection", "runs.parquet"
+__all__ = ["PACKED", "every_record", "read_evidence", "read_records", "record_places", "stored_records"]
 
 
 def read_records(path: Path) -> list[RunRecord]:
     """The records of a packed file; of a folder's packed files together; or of the finished runs in a folder.
 
-    A run that is in several files is the last one's, with the memberships of all. A folder that has no packed files and
-    a collection (Parquet), or is one, gives the evaluations that the collection keeps.
+    A run that is in several files is the last one's, with the memberships of all. A folder without packed files that
+    has a collection (Parquet), or is one, gives the records of that.
 
     >>> from tempfile import TemporaryDirectory
     >>> from grokscope.runs.outcome import RunOutcome
@@ -35,19 +33,49 @@ def read_records(path: Path) -> list[RunRecord]:
     ...     [record.spec.task for record in read_records(Path(folder))]
     ['add_mod97']
     """
-    if path.is_file():
-        found = unpack_records(path)
-    else:
+    if not path.is_file():
         open_runs(path)  # rejects what is no folder, and names the nearest
-        files = sorted(path.glob(PACKED))
-        tables = next((one for one in (path, path / COLLECTION) if (one / RUNS_TABLE).is_file()), None)
-        if files:
-            found = [record for file in files for record in unpack_records(file)]
-        else:
-            found = open_collection(tables).records() if tables else stored_records(Store(path))
+    known = _packed_or_collected(path)
+    found = stored_records(Store(path)) if known is None else known
     if not found:
         raise InputError(f"{named(path)} holds no finished runs and no records ({PACKED})")
     return merge_records(found)
+
+
+def every_record(path: Path) -> list[RunRecord]:
+    """The records of these places too, but also of runs that have not ended, and each training of a run for itself.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from grokscope.specs import RunSpec
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Store(folder).add(RunSpec())
+    ...     len(every_record(Path(folder)))
+    1
+    """
+    known = _packed_or_collected(path)
+    return [run.record for run in open_runs(path)] if known is None else known
+
+
+def record_places(path: Path) -> list[Path]:
+    """The packed files, the tables of a collection, or the folders of runs, that `every_record` reads.
+
+    >>> [one.name for one in record_places(Path("all.records.gz"))]
+    ['all.records.gz']
+    """
+    if files := packed_files(path):
+        return files
+    tables = collection_folder(path)
+    return sorted(one.parent for one in path.glob("*/spec.json")) if tables is None else sorted(tables.iterdir())
+
+
+def _packed_or_collected(path: Path) -> list[RunRecord] | None:
+    """The records of a packed file, of a folder's packed files, or of its collection; None where there is none."""
+    if path.is_file():
+        return unpack_records(path)
+    if files := packed_files(path):
+        return [record for file in files for record in unpack_records(file)]
+    tables = collection_folder(path)
+    return None if tables is None else open_collection(tables).records()
 
 
 def stored_records(store: Store, without: Container[str] = ()) -> list[RunRecord]:

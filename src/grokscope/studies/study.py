@@ -94,6 +94,8 @@ class Study:
     """Keeps trained models of its runs in a folder, where the study has models to show."""
     plan_options: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the plan."""
+    sparse_columns: tuple[str, ...] = ()
+    """Beginnings of the names of logged columns that no claim, table or figure reads: a collection keeps fewer."""
     run_sets: tuple[RunSet, ...] = ()
     """What its parts are cut from, where that is more than all of its experiments, trained and measured alike."""
     guard: Callable[[Sequence[RunSpec], Path | None], Any] | None = None

@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from pandas import DataFrame as PandasFrame
     from polars import DataFrame as PolarsFrame
 
-__all__ = ["DESCRIPTION", "TABLES", "Collection", "open_collection"]
+__all__ = ["DESCRIPTION", "TABLES", "UNDEFINED", "Collection", "open_collection"]
 
 TABLES = ("cells", "runs", "curves", "checkpoints", "readings")
 DESCRIPTION = "croissant.json"
+UNDEFINED = (
+    "undefined"  # of a run: the columns of evaluations, and of checkpoints, that it has and that are nowhere defined
+)
 DIGITS = 7  # significant, as packed records have
 PLACE = Path("results", "{}", "collection")
 
@@ -133,10 +136,11 @@ def _number(value: int | float | None) -> int | float:
 
 
 def _record(row: dict[str, Any], evaluations: Columns, checkpoints: Columns) -> RunRecord:
+    logged, measured = json.loads(row[UNDEFINED])
     return RunRecord(
         RunSpec.from_json(row["spec"]),
         RunOutcome.from_dict(json.loads(row["details"])),
-        evaluations,
-        checkpoints,
+        evaluations | {name: [nan] * len(evaluations["step"]) for name in logged},
+        checkpoints | {name: [nan] * len(checkpoints["step"]) for name in measured},
         tuple(map(Membership.from_dict, json.loads(row["made_for"]))),
     )

@@ -1,26 +1,32 @@
-"""A collection written: Parquet tables of records, thinned by a stated rule, described for people and programs."""
+"""A collection written: Parquet tables of records, described for people and programs.
+
+Every evaluation is kept; of columns that a study names as sparse, because none of its claims reads them, some are left
+out, for they hardly compress.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
 from grokscope.errors import InputError, plural
 from grokscope.files import make_folder, write_atomically
+from grokscope.runs.logs import Columns
 from grokscope.runs.records import RunRecord
 from grokscope.specs import Cadence, RunSpec, Seeds
-from grokscope.timeline.thinning import RULE, kept_evaluations
 from grokscope.version import __version__
 from grokscope.view import require_module
-from grokscope.view.collection import DESCRIPTION, TABLES
+from grokscope.view.collection import DESCRIPTION, TABLES, UNDEFINED
 from grokscope.view.signals import describe_column
 
 __all__ = ["LARGEST", "cell_of", "write_collection"]
 
 LARGEST = 30 * 10**6  # bytes of a whole collection
 DATASHEET = "DATASHEET.md"
+BEGINNING, EVERY = 1_000, 500  # of sparse columns: all steps up to the first, and multiples of the second
 NO_PARENT = "0" * 16
 LICENSE = "https://spdx.org/licenses/MIT.html"
 CONTEXT = {
@@ -45,14 +51,18 @@ KINDS = {"string": "sc:Text", "bool": "sc:Boolean", "float": "sc:Float", "double
 ABOUT = {
     "cells": "One row for each configuration: runs of one cell differ in their seeds alone.",
     "runs": "One row for each run: its cell, seeds, parent, outcome, events by all evaluations, and its spec as JSON.",
-    "curves": "One row for each evaluation that is kept.",
+    "curves": "One row for each evaluation.",
     "checkpoints": "One row for each checkpoint that was measured.",
     "readings": "One row for each checkpoint at which every reading of FSD and rank was taken.",
 }
 
 
-def write_collection(records: Sequence[RunRecord], folder: Path, name: str, title: str) -> list[Path]:
+def write_collection(
+    records: Sequence[RunRecord], folder: Path, name: str, title: str, sparse: Sequence[str] = ()
+) -> list[Path]:
     """Write the tables, their description and their data sheet; the same records give the same bytes.
+
+    `sparse` are beginnings of names of columns that are kept at every step up to 1,000 and at multiples of 500.
 
     Example::
 
@@ -62,7 +72,7 @@ def write_collection(records: Sequence[RunRecord], folder: Path, name: str, titl
         raise InputError("a collection needs at least one record")
     arrow, parquet = require_module("pyarrow", "data"), require_module("pyarrow.parquet", "data")
     make_folder(folder)
-    tables = _tables(records, arrow)
+    tables = _tables(records, arrow, tuple(sparse))
     paths, contents = [], {}
     for table, found in tables.items():
         stream = arrow.BufferOutputStream()
@@ -78,10 +88,11 @@ def write_collection(records: Sequence[RunRecord], folder: Path, name: str, titl
         contents[table] = stream.getvalue().to_pybytes()
         paths.append(folder / f"{table}.parquet")
         write_atomically(paths[-1], contents[table])
-    described = _described(name, title, tables, contents)
+    rule = sparse_rule(sparse)
+    described = _described(name, title, rule, tables, contents)
     texts = {
         DESCRIPTION: json.dumps(described, indent=1, ensure_ascii=False) + "\n",
-        DATASHEET: _datasheet(name, title, records, tables, contents),
+        DATASHEET: _datasheet(name, title, rule, records, tables, contents),
     }
     for file, text in texts.items():
         write_atomically(folder / file, text.encode())
@@ -100,12 +111,28 @@ def cell_of(spec: RunSpec) -> str:
     return replace(spec, seeds=Seeds(), fork=fork, checkpoints=plain, measurements=plain).content_hash
 
 
-def _tables(records: Sequence[RunRecord], arrow: Any) -> dict[str, Any]:
+def sparse_rule(sparse: Sequence[str]) -> str:
+    """Which evaluations are kept of which columns, in words.
+
+    >>> sparse_rule([])
+    'Every evaluation is kept.'
+    >>> "begin with norm_ or fingerprint only those up to step 1,000" in sparse_rule(["norm_", "fingerprint"])
+    True
+    """
+    if not sparse:
+        return "Every evaluation is kept."
+    return (
+        f"Every evaluation is kept, but of columns whose names begin with {' or '.join(sparse)} only those up to step "
+        f"{BEGINNING:,} and at multiples of {EVERY}; between them they are null. No event or claim is read from these."
+    )
+
+
+def _tables(records: Sequence[RunRecord], arrow: Any, sparse: tuple[str, ...]) -> dict[str, Any]:
     from grokscope.measures.readings import all_readings
 
     of_readings = {column for one in all_readings() for column in (one.fsd_column, one.rank_column)}
     in_order = sorted(records, key=lambda record: (cell_of(record.spec), record.name))
-    curves = [(record, _kept(record)) for record in in_order]
+    curves = [(record, _kept(record, sparse)) for record in in_order]
     measured = [(record, record.checkpoints) for record in in_order if record.checkpoints]
     read = {record.name for record, columns in measured if of_readings & columns.keys()}
     found = {
@@ -118,9 +145,15 @@ def _tables(records: Sequence[RunRecord], arrow: Any) -> dict[str, Any]:
     return {name: found[name] for name in TABLES if len(found[name])}
 
 
-def _kept(record: RunRecord) -> dict[str, list[int | float]]:
-    places = kept_evaluations(record.evaluations)
-    return {name: [values[i] for i in places] for name, values in record.evaluations.items()}
+def _kept(record: RunRecord, sparse: tuple[str, ...]) -> Columns:
+    """The evaluations, sparse columns undefined where left out: by the step alone, as of forks so of their parents."""
+    kept = [step <= BEGINNING or step % EVERY == 0 for step in record.evaluations["step"]]
+    return {
+        name: [value if is_kept else nan for value, is_kept in zip(values, kept, strict=True)]
+        if name.startswith(sparse)
+        else values
+        for name, values in record.evaluations.items()
+    }
 
 
 def _cells(records: Iterable[RunRecord]) -> list[dict[str, Any]]:
@@ -175,7 +208,13 @@ def _run(record: RunRecord) -> dict[str, Any]:
         "spec": record.spec.to_json(),
         "details": facts["details"],
         "made_for": facts["made_for"],
+        UNDEFINED: json.dumps([_nowhere_defined(record.evaluations), _nowhere_defined(record.checkpoints)]),
     }
+
+
+def _nowhere_defined(columns: Columns) -> list[str]:
+    """The columns of a run that are null in all of its rows, as those are that it lacks."""
+    return [name for name, values in columns.items() if all(map(isnan, values))]
 
 
 def _table(arrow: Any, rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -217,14 +256,16 @@ def _varied(table: Any) -> list[str]:
     ]
 
 
-def _described(name: str, title: str, tables: Mapping[str, Any], contents: Mapping[str, bytes]) -> dict[str, Any]:
+def _described(
+    name: str, title: str, rule: str, tables: Mapping[str, Any], contents: Mapping[str, bytes]
+) -> dict[str, Any]:
     """The tables in the vocabulary of Croissant 1.0 (MLCommons)."""
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": name,
-        "description": f"{title}: training runs with their evaluations and measures. {RULE}",
+        "description": f"{title}: training runs with their evaluations and measures. {rule}",
         "license": LICENSE,
         "version": __version__,
         "isLiveDataset": False,
@@ -272,6 +313,7 @@ def _field(table: str, column: Any) -> dict[str, Any]:
 def _datasheet(
     name: str,
     title: str,
+    rule: str,
     records: Sequence[RunRecord],
     tables: Mapping[str, Any],
     contents: Mapping[str, bytes],
@@ -285,8 +327,8 @@ def _datasheet(
     lines = [
         f"# Data sheet: {name}",
         "",
-        f"{title}. {plural(len(records), 'training run')}, {steps:,} optimiser steps, {evaluations:,} evaluations; "
-        f"{len(tables['curves']):,} evaluations are kept here. {size:,} bytes of Parquet.",
+        f"{title}. {plural(len(records), 'training run')}, {steps:,} optimiser steps, {evaluations:,} evaluations. "
+        f"{size:,} bytes of Parquet.",
         "",
         "| table | rows | columns | what |",
         "|---|---|---|---|",
@@ -298,8 +340,7 @@ def _datasheet(
         f"**How it was made.** By grokscope {__version__}, commit {', '.join(made)}, on {', '.join(devices)}. No "
         "person or personal data is in it: tasks are tables of symbols that a program computes.",
         "",
-        f"**What was left out.** {RULE} Events in `runs` are by all evaluations. Measured numbers are float32; "
-        "undefined ones are null.",
+        f"**What was left out.** {rule} Measured numbers are float32, which has seven digits; undefined ones are null.",
         "",
         "**What it is not.** A run that had not grokked by its last step is censored there, and no negative; only "
         "shuffled labels and tables without structure cannot grok. Columns that use the answers of all pairs (tier 5 "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, overload
 from grokscope.errors import InputError, plural
 from grokscope.files import named
 from grokscope.runs import Run, Runs, Store, open_runs
-from grokscope.runs.packed_files import import_command, packed_files
+from grokscope.runs.packed_files import has_records, import_command
 
 if TYPE_CHECKING:
     import pandas
@@ -89,7 +89,7 @@ def open_folder(path: Path | str) -> OpenedRuns:
     """
     runs = OpenedRuns(open_runs(path).store.path)
     if not runs:
-        if packed_files(Path(path)):
+        if has_records(Path(path)):
             raise InputError(
                 f"there are no runs in {named(Path(path))}, but packed records; make runs of them with: "
                 f"{import_command(Path(path))}"

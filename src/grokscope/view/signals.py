@@ -14,6 +14,7 @@ COLUMNS: tuple[tuple[str, int | None, str], ...] = (
     ("step", None, "optimiser steps taken"),
     ("spec", 0, "the spec as JSON"),
     ("details", None, "the outcome as JSON"),
+    ("undefined", None, "columns of the run's evaluations, and of its checkpoints, that are nowhere defined, as JSON"),
     ("made_for", None, "study, experiment and name of the run, as JSON"),
     ("train_loss", 1, "mean loss over all training pairs"),
     ("train_accuracy", 1, "share of the training pairs answered right"),

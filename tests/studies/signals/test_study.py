@@ -9,13 +9,13 @@ from signal_runs import after, world
 
 from grokscope.jobs import run_all
 from grokscope.runs import Measuring, Store
-from grokscope.runs.record_files import records_at
 from grokscope.studies import Evidence
 from grokscope.studies.results import write_results
 from grokscope.studies.signals import STUDY
 from grokscope.studies.signals.catalogue import SIGNALS
 from grokscope.studies.signals.costs import FILE, Costs, save_costs
 from grokscope.studies.signals.readings import trace
+from grokscope.studies.sources import every_record
 from grokscope.view.charts.figure import Figure
 from grokscope.view.table import Table
 
@@ -28,7 +28,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     plan = whole.select(spec for spec in whole.runs if spec.seeds.split == 0)
     measuring = Measuring.from_plan(plan)
     run_all(plan.runs, Store(out), compiled=False, keep=plan.keep, measuring=measuring, made_for=plan.memberships)
-    return STUDY.evidence(records_at(out), out)
+    return STUDY.evidence(every_record(out), out)
 
 
 def test_every_signal_is_read_in_every_quick_run(quick: Evidence) -> None:

@@ -405,7 +405,8 @@ def test_a_part_is_trained_packed_and_chosen_from(tmp_path: Path, monkeypatch: p
     save_records(packed / "part-02.records.gz", [only], {**read_head(packed / "part-01.records.gz"), "runs": "others"})
     assert parts.main(["--list", "--from", str(packed), "--precision", "float32"]) == 1
     assert "2 tuning-plain-1" in (line := capsys.readouterr().out.splitlines()[1])
-    assert line.endswith("made by another plan than this version's")
+    commit = read_head(packed / "part-01.records.gz")["commit"]
+    assert line.endswith(f"made by another plan than this version's, at commit {commit}")
     save_records(packed / "part-02.records.gz", [only], read_head(packed / "part-01.records.gz") | {"part": 2})
     save_records(
         packed / "part-03.records.gz",
@@ -417,7 +418,7 @@ def test_a_part_is_trained_packed_and_chosen_from(tmp_path: Path, monkeypatch: p
     listed = capsys.readouterr().out.splitlines()
     assert [listed[i].endswith("here") for i in range(4)] == [True, True, False, False]
     assert "from commit another, the others are from" in listed[2]
-    assert listed[10].endswith("made by another plan than this version's")
+    assert listed[10].endswith("made by another plan than this version's, at commit of the choice")
     assert parts.main(["tuning-moun", "--out", str(tmp_path), "--device", "cpu"]) == 2
     assert "did you mean 'tuning-muon'" in capsys.readouterr().err
     assert parts.main(["--list"]) == 0

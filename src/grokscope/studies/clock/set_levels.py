@@ -10,10 +10,10 @@ from statistics import median
 from grokscope.errors import InputError
 from grokscope.files import write_json
 from grokscope.jobs.worker import BAD_INPUT
-from grokscope.runs.record_files import records_at
 from grokscope.runs.records import RunRecord
 from grokscope.studies.clock.levels import LEVELS, known_levels
 from grokscope.studies.clock.norms import norm_at_grokking_of
+from grokscope.studies.sources import every_record
 
 __all__ = ["main", "measured_norms"]
 
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=LEVELS, help="the file to write; the study reads its own")
     given = parser.parse_args(arguments)
     try:
-        measured = measured_norms(record for path in given.sources for record in records_at(path))
+        measured = measured_norms(record for path in given.sources for record in every_record(path))
         if not measured:
             raise InputError("no parent of the clock study has grokked there: no level was written")
     except InputError as error:

@@ -14,7 +14,6 @@ from grokscope.errors import InputError
 from grokscope.files import write_json
 from grokscope.forecast.benchmark import Seal
 from grokscope.jobs.worker import BAD_INPUT
-from grokscope.runs.record_files import records_at
 from grokscope.runs.records import RunRecord
 from grokscope.specs import RunSpec
 from grokscope.studies.foresight import experiments
@@ -22,6 +21,7 @@ from grokscope.studies.foresight.bisection import next_fraction
 from grokscope.studies.foresight.cells import CELLS
 from grokscope.studies.foresight.experiments import BOUNDARIES, kind_runs, known_probes
 from grokscope.studies.foresight.sealing import PRECISION, present_seal
+from grokscope.studies.sources import every_record
 
 __all__ = ["Ended", "ended_runs", "main", "plain_hash", "replayed_probes", "searched_runs"]
 
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _update(paths: Sequence[Path]) -> None:
-    ended = ended_runs(record for path in paths for record in records_at(path))
+    ended = ended_runs(record for path in paths for record in every_record(path))
     probes = known_probes() | replayed_probes(ended)
     write_json(
         BOUNDARIES, {name: {f"{one:g}": share for one, share in found.items()} for name, found in probes.items()}

@@ -72,6 +72,11 @@ STUDY = Study(
     run_sets=RUN_SETS,
     quick=quick_runs,
     save_models=save_models,
+    sparse_columns=(
+        "norm_",
+        "update_",
+        "fingerprint",
+    ),  # signals of weights: larger than all other curves
     message=MESSAGE,
     # At every checkpoint; readings that a task does not have are left out.
     measures=MEASURES,

@@ -1,4 +1,4 @@
-"""What a page shows: a folder of runs, finished or not, or a folder of packed records with its claims."""
+"""What a page shows: a folder of runs, finished or not, or records, packed or as a collection, with their claims."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,12 +9,14 @@ from typing import Any
 from grokscope import files
 from grokscope.errors import InputError, for_shell, shown
 from grokscope.files import named
+from grokscope.runs.packed_files import collection_folder, has_records, packed_files
 from grokscope.runs.packing import unpack_records
 from grokscope.runs.records import RunRecord, merge_records
 from grokscope.runs.run_folder import RunFolder, run_name
 from grokscope.runs.runs import Run, Runs
 from grokscope.runs.store import Store
 from grokscope.specs import RunSpec
+from grokscope.view.collection import open_collection
 
 __all__ = ["ShownRun", "Source", "read_json", "read_runs", "source_of", "wanted_names"]
 
@@ -75,11 +77,14 @@ def source_of(path: Path, title: str = "", match: str = "") -> Source:
     """
     if not path.is_dir():
         raise InputError(f"there is no folder {named(path)}")
-    packed = sorted(path.glob("*.records.gz"))
-    runs, problems = _of_records(path, packed, match) if packed else read_runs(path, wanted_names(path, match))
+    runs, problems = _of_records(path, match) if has_records(path) else read_runs(path, wanted_names(path, match))
     if not runs:
         why = f"; {problems[0]}" if problems else ""
-        what = f"no run has a name like {shown(match)}" if match else "neither runs nor *.records.gz"
+        what = (
+            f"no run has a name like {shown(match)}"
+            if match
+            else "neither runs nor records (*.records.gz or a collection)"
+        )
         raise InputError(f"there is nothing to show in {named(path)}: {what}{why}")
     claims, message = (read_json(path / f"{name}.json", list) for name in ("claims", "message"))
     return Source(
@@ -113,10 +118,13 @@ def _is_wanted(name: str, match: str) -> bool:
     return not name.startswith(".") and (name.startswith(match) or fnmatchcase(name, match))
 
 
-def _of_records(path: Path, packed: Sequence[Path], match: str) -> tuple[list[ShownRun], list[str]]:
-    """Runs of packed records; one that stands in several files is shown once, as the last of them has it."""
-    records, problems = [], []
-    for file in packed:
+def _of_records(path: Path, match: str) -> tuple[list[ShownRun], list[str]]:
+    """Runs of packed records, or of a collection; one in several files is shown once, as the last of them has it."""
+    files, tables = packed_files(path), collection_folder(path)
+    records, problems = [], list[str]()
+    if not files and tables is not None:
+        records = open_collection(tables).records()
+    for file in files:
         try:
             records += unpack_records(file)
         except InputError as error:
