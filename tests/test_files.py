@@ -1,5 +1,6 @@
 """Files that are whole or absent."""
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from grokscope.errors import InputError
 from grokscope.files import (
     DamagedError,
     discard,
+    disk_error,
     open_file,
     parse_json,
     read_file,
@@ -26,6 +28,12 @@ def test_a_write_where_no_folder_can_be_is_rejected(tmp_path: Path) -> None:
         write_atomically(tmp_path / "file" / "x", b"")
     with pytest.raises(InputError, match="could not be written: File name too long"):
         write_atomically(tmp_path / ("x" * 300), b"")
+
+
+@pytest.mark.parametrize(("number", "is_space"), [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EROFS, False)])
+def test_free_bytes_are_counted_only_where_they_lack(number: int, is_space: bool, tmp_path: Path) -> None:
+    assert ("bytes are free there" in str(disk_error(tmp_path / "x", OSError(number, "why")))) is is_space
+    assert str(disk_error(tmp_path / "no" / "x", OSError(number, "why"))).endswith(f"no folder '{tmp_path}/no'")
 
 
 PLACES: dict[str, Callable[[Path], object]] = {

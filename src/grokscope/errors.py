@@ -17,13 +17,13 @@ class InputError(ValueError):
 
 
 def shown(value: object) -> str:
-    """The value as it may appear in a sentence: printable ASCII on one line, and short even if it is not.
+    r"""The value as it may appear in a sentence: printable letters on one line, and short even if it is not.
 
-    >>> shown("add_mod97")
-    "'add_mod97'"
+    >>> print(shown("add_mod97"), shown("α\n"))
+    'add_mod97' 'α\n'
     """
     try:
-        text = ascii(value)
+        text = repr(value)
     except (ValueError, RecursionError):  # an integer of more than 4,300 digits; lists within lists within lists
         text = f"<{type(value).__name__} too large to write>"
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}… ({len(text)} characters)"

@@ -250,12 +250,12 @@ def make_folder(path: Path) -> None:
 
 
 def named(path: Path) -> str:
-    r"""A path as it may appear in a sentence: on one line, in printable ASCII, and whole, for its end matters most.
+    r"""A path as it may appear in a sentence: on one line, in printable letters, and whole, for its end matters most.
 
     >>> print(named(Path("runs/first\nsecond")))
     'runs/first\nsecond'
     """
-    return ascii(str(path))
+    return repr(str(path))
 
 
 def disk_error(path: Path, error: OSError) -> InputError:
@@ -264,11 +264,10 @@ def disk_error(path: Path, error: OSError) -> InputError:
     >>> str(disk_error(Path("runs/log"), OSError(28, "No space left on device"))).partition(";")[0]
     "'runs/log' could not be written: No space left on device"
     """
-    try:
-        space = os.statvfs(path.parent)
-        free = f"{space.f_bavail * space.f_frsize:,} bytes are free there"
-    except FileNotFoundError:
-        free = f"there is no folder {named(path.parent)}"
-    except OSError:
-        free = "its folder cannot be read"
-    return InputError(f"{named(path)} could not be written: {error.strerror}; {free}")
+    sentence = f"{named(path)} could not be written: {error.strerror}"
+    if not path.parent.is_dir():
+        return InputError(f"{sentence}; there is no folder {named(path.parent)}")
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return InputError(sentence)
+    space = os.statvfs(path.parent)
+    return InputError(f"{sentence}; {space.f_bavail * space.f_frsize:,} bytes are free there")

@@ -160,7 +160,7 @@ def test_what_cannot_be_converted_is_one_sentence_and_status_2(
         ((tmp_path / "missing.pt",), "there is no file"),
         ((tmp_path / "b.safetensors",), "import takes .pt"),
         ((tmp_path / "a.pt", tmp_path / "b.safetensors"), "exists already; nothing was overwritten"),
-        ((tmp_path / "a.pt", tmp_path / "c.txt"), "convert writes a .safetensors file"),
+        ((tmp_path / "a.pt", tmp_path / "c.txt"), "weights are written as a .safetensors file"),
     ):
         with pytest.raises(InputError, match=sentence):
             convert(*arguments)

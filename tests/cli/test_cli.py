@@ -38,6 +38,13 @@ def test_help_lists_every_command_in_its_group(arguments: list[str], capsys: pyt
     assert max(map(len, shown.splitlines())) <= 100
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_default_that_help_names_is_one(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run([name, "--help"])
+    assert "(default: )" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -65,6 +72,7 @@ def test_help_lists_every_command_in_its_group(arguments: list[str], capsys: pyt
         (["list"], "a command such as `grokscope list DIR` is expected, got nothing"),
         (["list", "a", "b"], "a command such as `grokscope list DIR` is expected, got 'a b'"),
         (["fork", "a"], "a command such as `grokscope fork DIR RUN --at ...` is expected, got 'a'; --at is missing"),
+        (["list", ""], "the first word after `grokscope list` is empty; is a shell variable not set?"),
         (["tasks", "a", "b"], "a command such as `grokscope tasks [NAME]` is expected, got 'a b'"),
         (["--completion"], "--completion takes one shell of bash, zsh, fish, got ''"),
         (["--completion", "cmd"], "--completion takes one shell of bash, zsh, fish, got 'cmd'"),

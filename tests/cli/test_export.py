@@ -42,12 +42,13 @@ def test_bad_input(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("export runs", "name a run, as `grokscope list runs` lists them; only parquet takes all"),
         ("export runs add_mod7_s0", f"'{name}-8.safetensors' exists already; nothing was overwritten"),
         ("export runs add_mod7_s0 --out tiny.json", "'tiny.json' exists already; nothing was overwritten"),
-        ("export runs add_mod7_s0 --at 5", f"{name} has no weights at step 5; stored steps: '0, 4, 8'"),
+        ("export runs add_mod7_s0 --at 5", f"{name} has no weights at step 5; stored steps: 0, 4, 8"),
         ("export runs add_mod7_s0 --out no/x.safetensors", "'no/x.safetensors' could not be written: No such file"),
         ("export runs add_mod7_s0 --out tiny.json/x", "'tiny.json/x' could not be written: Not a directory"),
         ("export runs --format parquet --at 4", "--at has no effect with --format parquet"),
         ("import file:///tmp/none", "name the folder for the runs with --out"),
         ("import runs --out copy", "'runs' is a folder without records (*.records.gz); runs in it need no import"),
+        ("import nowhere://x --out copy", "the address 'nowhere://x' cannot be used"),
         ("import none.pt", "there is no file 'none.pt'"),
     ]:
         rejected(words(line), sentence, here, capsys)

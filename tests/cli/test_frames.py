@@ -21,6 +21,11 @@ def test_a_frame_says_all_that_is_known() -> None:
     assert shown(STATE) == picture
 
 
+@pytest.mark.parametrize(("progress", "words"), [(0.29, " 29% "), (0.999, " 99% "), (1.0, " 100% ")])
+def test_a_group_is_complete_only_once_it_is(progress: float, words: str) -> None:
+    assert words in shown(replace(STATE, lines=(replace(LINE, progress=progress),)))
+
+
 @pytest.mark.parametrize("width", [70, 80, 100, 140])
 def test_a_frame_fits_the_window(width: int) -> None:
     long = replace(LINE, label="poly_a2+ab+b2_mod97 and 13 more 12×1024 λ=0.125–10 (10,000)", validation=(0.5,) * 24)

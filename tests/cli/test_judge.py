@@ -44,6 +44,7 @@ def test_json_has_every_run_of_a_file(here: Path, capsys: pytest.CaptureFixture[
     [
         (["gone.csv"], "there is no file 'gone.csv'"),
         (["log.csv", "--columns", "validation"], "--columns takes NAME=COLUMN"),
+        (["log.csv", "--columns", "qq=val_acc"], "no column 'qq'; --columns names one of step, train_accuracy, valid"),
         (["log.csv", "--columns", "val_acc=val_acc"], "there is no column 'val_acc'"),
         (["log.csv", "--columns", "norm=gone"], "'log.csv' has no column 'gone'"),
         (["log.csv", "--horizon", "0"], "--horizon must be at least 1, got 0"),

@@ -200,3 +200,5 @@ def test_what_cannot_be_reproduced_is_rejected(
 def test_a_foreign_file_of_claims_is_rejected(content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "claims.json").write_text(content)
     rejected(["reproduce", "synchronization", "--claims", "--from", "."], "claims.json", tmp_path, capsys)
+    sentence = "'claims.json' has no claims.json with claims as `grokscope reproduce` writes them\n"
+    rejected(["reproduce", "synchronization", "--claims", "--from", "claims.json"], sentence, tmp_path, capsys)

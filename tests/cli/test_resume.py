@@ -38,6 +38,9 @@ def test_an_option_without_effect_is_rejected(here: Path, capsys: pytest.Capture
     sentence = "--keep, --measures would have no effect: a plan in runs names every unfinished run"
     rejected(words("resume runs --keep none --measures fsd"), sentence, here, capsys)
     rejected(words("resume runs --partition x"), "--partition has no effect with --executor local", here, capsys)
+    (here / "nothing").mkdir()
+    rejected(words("resume nothing"), "there are no runs in nothing", here, capsys)
+    rejected(words("resume tiny.jso"), "there is no folder 'tiny.jso'\n", here, capsys)
     rejected(words("resume rns"), "there is no folder 'rns'; did you mean 'runs'?", here, capsys)
 
 
@@ -48,6 +51,7 @@ def test_the_options_of_an_executor_reach_it(monkeypatch: pytest.MonkeyPatch) ->
         seen.append(options)
         return trained_here(plan, lambda line: None)
 
+    monkeypatch.setattr(f"{EXECUTORS}.find_spec", lambda library: library)
     for name in ("run_locally", "run_on_ray"):
         monkeypatch.setattr(f"{EXECUTORS}.{name}", recorded)
     keep_plan(Plan("runs", (TINY,)), Store("runs"))

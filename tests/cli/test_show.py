@@ -1,6 +1,7 @@
 """`grokscope show` and `list`: stored runs, for people and programs."""
 
 import json
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -122,7 +123,11 @@ def test_an_empty_folder_has_no_runs(here: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_bad_input(trained: None, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("pipe")
+    Path("loop").symlink_to("loop")
     for line, sentence in [
+        ("list pipe", "'pipe' is no folder"),
+        ("list loop", "'loop' is no folder"),
         ("list rns", "there is no folder 'rns'; did you mean 'runs'?"),
         ("list tiny.json", "'tiny.json' is a file, and runs are stored in folders"),
         ("show runs add_mod7_s3", "there is no run 'add_mod7_s3' in 'runs'; did you mean 'add_mod7_s"),

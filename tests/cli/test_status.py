@@ -77,6 +77,7 @@ def test_a_remote_store_is_trained_in_copied_and_examined(tmp_path: Path, capsys
         ("cancel runs", "there is no folder 'runs'"),
         ("status nowhere", "there is no folder 'nowhere'"),
         ("doctor nowhere", "there is no folder 'nowhere'"),
+        ("doctor tiny.json", "'tiny.json' is a file, and runs are stored in folders"),
     ],
 )
 def test_bad_input(line: str, sentence: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:

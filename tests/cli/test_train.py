@@ -243,17 +243,28 @@ def test_training_does_not_begin_with_a_warning_about_leads(capsys: pytest.Captu
         ("add_mod7 --write-spec tiny.json", "'tiny.json' exists already; nothing was overwritten"),
         ("add_mod7 --write-spec x.json --dry-run", "--write-spec trains nothing: leave out --plan-only, --dry-run"),
         ("ad_mod7 --out runs", "did you mean 'add_mod7'"),
-        ("add_mod7 --seeds a --out runs", "seeds must be numbers such as 0, 0,1,42 or 0:16, got 'a'"),
-        ("add_mod7 --seeds -1 --out runs", "seeds must be numbers"),
-        ("add_mod7 --seeds 1.5 --out runs", "seeds must be numbers"),
-        ("add_mod7 --seeds '' --out runs", "seeds must be numbers"),
-        ("add_mod7 --seeds ٣ --out runs", "seeds must be numbers"),
+        ("add_mod7 --seeds a --out runs", "seeds must be whole numbers from 0 on, such as 0, 0,1,42 or 0:16, got 'a'"),
+        ("add_mod7 --seeds -1 --out runs", "seeds must be whole numbers from 0 on"),
+        ("add_mod7 --seeds 1.5 --out runs", "seeds must be whole numbers from 0 on"),
+        ("add_mod7 --seeds '' --out runs", "seeds must be whole numbers from 0 on"),
+        ("add_mod7 --seeds ٣ --out runs", "seeds must be whole numbers from 0 on"),
         ("add_mod7 --seeds 5:1 --out runs", "a range of seeds must be increasing and of at most 100,000, got '5:1'"),
         ("add_mod7 --seeds 3:3 --out runs", "a range of seeds must be increasing"),
         ("add_mod7 --seeds 0:999999999 --out runs", "of at most 100,000, got '0:999999999'"),
-        ("add_mod7 --seeds 99999999999999999999 --out runs", "seeds must be numbers"),
+        ("add_mod7 --seeds 99999999999999999999 --out runs", "seeds must be whole numbers from 0 on"),
         ("add_mod7 --evaluate-every 0 --out runs", "--evaluate-every must be at least 1, got 0"),
         ("add_mod7 --checkpoint-every -5 --out runs", "--checkpoint-every must be at least 1, got -5"),
+        ("add_mod7 --keep none --fork-points 100 --out runs", "--keep none stores no states: leave out --fork-points"),
+        (
+            "add_mod7 --fork-points 9000 --out runs",
+            "listed steps and fork points must not pass the last step 8000, got",
+        ),
+        ("add_mod7 --retries -1 --out runs", "--retries must be at least 0, got -1"),
+        ("add_mod7 --executor slurm --out runs", "--executor slurm needs submitit; install it with: pip install"),
+        (
+            "add_mod7 --executor ray --out runs",
+            "--executor ray needs ray; install it with: pip install 'grokscope[ray]'",
+        ),
         ("add_mod7 --steps 0 --out runs", "steps must be at least 1, got 0"),
         ("add_mod7 --train-fraction 1.3 --out runs", "train_fraction must lie in (0, 1), got 1.3"),
         ("add_mod7 --train-fraction 0 --out runs", "train_fraction must lie in (0, 1), got 0.0"),
@@ -295,6 +306,7 @@ def test_bad_input(
     arguments: str, sentence: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(f"{EXECUTORS}.find_spec", lambda library: None)
     (here / "bad.json").write_text('{"layers": 3}')
     rejected(["train", *words(arguments)], sentence, here, capsys)
 

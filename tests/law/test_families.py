@@ -49,7 +49,7 @@ def test_the_parent_is_the_branch_it_is() -> None:
     assert repr(law.constant) == repr(fit_censored(family.runs))  # an interval of NaN is not equal to itself
     assert law.constant.parameters["constant"].value == pytest.approx(3169, abs=1)  # not the mean, 3300
     assert law.power is None
-    assert law.reason == "3 points, 2 parameters: one degree of freedom left to test"
+    assert law.reason == "4 points are needed to test 2 parameters, and there are 3"
 
 
 def test_a_parent_is_left_out_where_a_fork_has_its_decay_or_it_was_trained_again() -> None:
@@ -67,7 +67,7 @@ def test_two_points_have_no_law() -> None:
     law = law_of(family.runs)
     assert (law.constant, law.power) == (None, None)
     assert isnan(law.aic_difference)
-    assert law.reason == "2 points, 1 parameter: one degree of freedom left to test"
+    assert law.reason == "3 points are needed to test 1 parameter, and there are 2"
     assert law_of(family.runs[:1]).reason == "one value of λ: nothing to compare"
 
 

@@ -227,9 +227,9 @@ def _nothing_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (ADD, ["fsd", "rnk"], Reading(), "there is no measure 'rnk'; did you mean 'rank'?"),
         (ADD, [], Reading(), "no measure was asked for"),
-        (ADD, ["fsd"], Reading((0, 3)), f"{run_name(ADD)} has no weights at step 3; stored steps: '0, 2, 4, 6, 8'"),
-        (ADD, ["fsd"], Reading((-2,)), "has no weights at step -2; stored steps: '0, 2, 4, 6, 8'"),
-        (ADD, ["trig"], Reading(reference=5), "has no weights at step 5; stored steps: '0, 2, 4, 6, 8'"),
+        (ADD, ["fsd"], Reading((0, 3)), f"{run_name(ADD)} has no weights at step 3; stored steps: 0, 2, 4, 6, 8"),
+        (ADD, ["fsd"], Reading((-2,)), "has no weights at step -2; stored steps: 0, 2, 4, 6, 8"),
+        (ADD, ["trig"], Reading(reference=5), "has no weights at step 5; stored steps: 0, 2, 4, 6, 8"),
         (WAITING, ["fsd"], Reading(), f"{run_name(WAITING)} has no stored weights"),
         (WAITING, ["fsd"], Reading((4,)), f"{run_name(WAITING)} has no stored weights"),
         (S3, ["norms"], Reading(by="sum"), "S3 has no sums a + b to condition on"),

@@ -231,7 +231,7 @@ def test_a_missing_checkpoint_falls_back_and_its_step_is_reported(tmp_path: Path
     for kind in ("weights", "state"):
         (folder.path / f"{kind}-00000030.safetensors").unlink()
     assert folder.latest_state()[0] == 20
-    with pytest.raises(InputError, match=r"has no weights at step 30; stored steps: '10, 20'"):
+    with pytest.raises(InputError, match=r"has no weights at step 30; stored steps: 10, 20"):
         folder.weights_at(30)
 
 

@@ -37,7 +37,7 @@ def test_a_run_tells_what_it_is_and_where_its_weights_are(path: Path) -> None:
 @pytest.mark.parametrize(
     ("read", "sentence"),
     [
-        (lambda path: grokscope.open(path)[run_name(ADD)].at(5), r"has no weights at step 5; stored steps: '0, 4, 8'"),
+        (lambda path: grokscope.open(path)[run_name(ADD)].at(5), r"has no weights at step 5; stored steps: 0, 4, 8"),
         (lambda path: grokscope.open(path)["add_mod11_s4"], r"no run 'add_mod11_s4' in .*did you mean 'add_mod11_s"),
         (lambda path: grokscope.open(path)["add_mod11_"], r"'add_mod11_' names 3 runs"),
         (

@@ -174,7 +174,10 @@ def test_one_seed_sets_all_three() -> None:
         (lambda: Training(steps=10**5000), "steps must be a whole number below 2^63, got <int too large to write>"),
         (lambda: Training(decay_parameters="weights"), "decay_parameters must be one of all, matrices, got 'weights'"),
         (lambda: Cadence(every=0), "every must be at least 1, got 0"),
-        (lambda: RunSpec(checkpoints=Cadence(at=(99_999,))), "listed steps must not pass the last step 15000"),
+        (
+            lambda: RunSpec(checkpoints=Cadence(at=(99_999,))),
+            "listed steps and fork points must not pass the last step 15000",
+        ),
         (lambda: RunSpec(fork=Fork("0" * 16, 15_000)), "the fork's step must lie before the last step 15000"),
         (lambda: ReadingSpec(grokked=0.0), "grokked must lie in (0, 1], got 0.0"),
         (lambda: RunSpec.from_dict({"weight_deacy": 1}), "RunSpec has no field 'weight_deacy'"),

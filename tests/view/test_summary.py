@@ -93,7 +93,7 @@ def test_summary_and_page_give_one_law(store: Store) -> None:
     (law,) = forks_of(source_of(store.path).runs)["laws"]
     assert f"({law['size']}): C = {law['constant'][0]:,.0f} by maximum likelihood; λ·Δt of its runs" in found
     assert law["constant"][0] == pytest.approx(3169, abs=1)
-    assert "ranges from 2,700 to 3,600. The exponent is not fitted; 3 points, 2 parameters" in found
+    assert "ranges from 2,700 to 3,600. The exponent is not fitted; 4 points are needed to test 2" in found
 
 
 def test_forks_that_do_not_grok_and_forks_without_their_parent(store: Store) -> None:

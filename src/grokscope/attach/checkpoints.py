@@ -97,7 +97,7 @@ def convert(source: Path | str, target: Path | str | None = None) -> Path:
     source = Path(source)
     target = source.with_suffix(SAFE) if target is None else Path(target)
     require(source.suffix.lower() in PICKLES, f"import takes {', '.join(PICKLES)} files, got {named(source)}")
-    require(target.suffix.lower() == SAFE, f"convert writes a {SAFE} file, got {named(target)}")
+    require(target.suffix.lower() == SAFE, f"weights are written as a {SAFE} file, got {named(target)}")
     require(source.is_file(), f"there is no file {named(source)}")
     require(not target.exists(), f"{named(target)} exists already; nothing was overwritten")
     # The process runs in an empty folder, with nothing of ours in its environment but where Python finds packages.

@@ -102,6 +102,8 @@ def parse(words: list[str]) -> Callable[[], object]:
     name, rest = words[0], words[1:]
     if name in COMMANDS:
         command = COMMANDS[name]
+        if rest[:1] == [""]:
+            raise InputError(f"the first word after `grokscope {name}` is empty; is a shell variable not set?")
         _check_options(name, command, rest)
         rest = separate(rest, arguments_of(command))
         check_values(rest, arguments_of(command))

@@ -43,7 +43,9 @@ Source = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUNS")]
 
 def benchmark(
     runs: Source,
-    forecasters: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FORECASTER ...")] = (),
+    forecasters: Annotated[
+        tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FORECASTER ...", help_behavior_hint="")
+    ] = (),
     split: Literal["cell", "family", "architecture"] = "cell",
     sealed: File = None,
     ledger: File = None,

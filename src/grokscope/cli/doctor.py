@@ -2,12 +2,10 @@
 
 import json
 import sys
-from pathlib import Path
 
 from grokscope.cli.options import Flag, JsonFlag, Place
-from grokscope.errors import InputError, for_shell, plural
-from grokscope.files import named
-from grokscope.runs import is_remote, open_store
+from grokscope.errors import for_shell, plural
+from grokscope.runs import is_remote, open_runs, open_store
 from grokscope.runs.remote import Remote
 
 __all__ = ["doctor"]
@@ -27,8 +25,8 @@ def doctor(folder: Place, repair: Flag = False, as_json: JsonFlag = False) -> No
     Examples:
         grokscope doctor runs/decays --repair
     """
-    if not is_remote(folder) and not Path(folder).is_dir():
-        raise InputError(f"there is no folder {named(Path(folder))}")
+    if not is_remote(folder):
+        open_runs(folder)  # rejects what is not there
     from grokscope.runs.doctor import examine
     from grokscope.runs.remote_doctor import examine_remote
 

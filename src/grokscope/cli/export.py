@@ -9,7 +9,7 @@ import tyro
 from grokscope.cli.damage import describe_damage
 from grokscope.cli.options import File, Folder, Force, Whole, reject
 from grokscope.errors import InputError, for_shell, plural
-from grokscope.files import make_folder, named
+from grokscope.files import named
 from grokscope.runs import is_remote, open_runs, pull
 from grokscope.runs.packed_files import PACKED, has_records
 
@@ -95,7 +95,6 @@ def import_source(
     if is_remote(source):
         if out is None:
             raise InputError("name the folder for the runs with --out")
-        make_folder(out)
         copied = pull(source, out, lambda sentence: print(sentence, file=sys.stderr))
         print(f"copied {plural(copied, 'run')} to {out}")
         return

@@ -144,7 +144,7 @@ def _cells(line: Line, width: int, letters: str) -> tuple[str, ...]:
     longest = max(width - 2 * room - (46 if width < WIDE else 56), 12)
     return (
         line.label if len(line.label) <= longest else f"{line.label[: longest - 1]}…",
-        f"{line.progress:.0%}",
+        f"{int(100 * line.progress + 1e-9)}%",  # 100% is said of what has ended
         f"{sparkline(_shortened(line.validation, room), letters)} {_last(line.validation)}",
         f"{sparkline(_shortened(line.fsd, room), letters)} {_last(line.fsd)}",
         "–" if line.synchronized is None else f"{'~' if line.unread else ''}{line.synchronized:,}",

@@ -27,7 +27,7 @@ def parse_seeds(text: str) -> list[int]:
         low, colon, high = part.strip().partition(":")
         numbers = [low, high] if colon else [low]
         if not all(number.isascii() and number.isdigit() and len(number) < 19 for number in numbers):
-            raise InputError(f"seeds must be numbers such as 0, 0,1,42 or 0:16, got {shown(text)}")
+            raise InputError(f"seeds must be whole numbers from 0 on, such as 0, 0,1,42 or 0:16, got {shown(text)}")
         if colon and not 0 < int(high) - int(low) <= MOST_SEEDS:
             raise InputError(f"a range of seeds must be increasing and of at most 100,000, got {shown(part)}")
         found += range(int(low), int(high)) if colon else [int(low)]

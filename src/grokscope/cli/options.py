@@ -91,7 +91,7 @@ class TrainingOptions:
     """
 
     steps: Annotated[tuple[int, ...], _inherited(8000, "INT")] = ()
-    """Optimiser steps."""
+    """Optimiser steps in all; those of a fork count from the first step of its parent."""
     weight_decay: Annotated[tuple[float, ...], _inherited(Training.weight_decay)] = ()
     """Weight decay λ."""
     learning_rate: Annotated[tuple[float, ...], _inherited(Training.learning_rate)] = ()
@@ -217,13 +217,14 @@ class ExecutorOptions:
         return None if self.memory_gib is None else int(self.memory_gib * 2**30)
 
     def check(self) -> None:
-        """Reject an option that would have no effect, and a memory that is no size."""
+        """Reject an option that would have no effect, negative retries, and a memory that is no size."""
         users = {"cluster": "ray", "partition": "slurm", "runs_per_shard": "slurm ray", "memory_gib": "slurm ray"}
         problems: dict[str, object] = {
             f"--{name.replace('_', '-')} has no effect with --executor {self.executor}; use --executor "
             f"{executors.replace(' ', ' or --executor ')}": name in given(self) and self.executor not in executors
             for name, executors in users.items()
         }
+        problems[f"--retries must be at least 0, got {self.retries}"] = self.retries < 0
         size = f"--memory-gib must be a number of GiB above 0, got {self.memory_gib}"
         reject(problems | {size: self.memory_gib is not None and not 0 < self.memory_gib < 2**20})
 

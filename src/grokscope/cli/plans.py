@@ -14,7 +14,7 @@ from grokscope.errors import InputError, for_shell, plural
 from grokscope.files import named, write_atomically
 from grokscope.jobs import bytes_of_stack, find_damaged, prepare_plan, reject_impossible
 from grokscope.jobs.costs import cost_of
-from grokscope.jobs.executors import cores, executor_named, shards_of
+from grokscope.jobs.executors import cores, executor_named, reject_missing_executor, shards_of
 from grokscope.jobs.memory import bytes_of_one
 from grokscope.jobs.trackers import Word, mirror_logs, reject_missing
 from grokscope.runs import BusyError, Run, RunFolder, Store, is_remote, open_store, run_name
@@ -58,7 +58,7 @@ def write_plan(plan: Plan, path: Path) -> None:
 
 
 def print_cost(plan: Plan, executor: ExecutorOptions) -> None:
-    """Runs, shards, memory, time and disk space of a plan; what cannot be trained is rejected."""
+    """Runs, a cluster's shards, memory, time and disk space of a plan; what cannot be trained is rejected."""
     if executor.executor == "local":
         with open_store(plan.out) as store:
             reject_impossible(plan.runs, store, plan.device, plan.measures)
@@ -69,7 +69,8 @@ def print_cost(plan: Plan, executor: ExecutorOptions) -> None:
         bytes_of_one(shard.plan.runs[0], "cpu") if is_alone else bytes_of_stack(shard.plan.runs) for shard in shards
     )
     print(f"runs      {len(plan.runs):,}, {cost.steps:,} steps in all")
-    print(f"shards    {len(shards):,} in {plural(1 + max(shard.wave for shard in shards), 'wave')}")
+    if executor.executor != "local":
+        print(f"shards    {len(shards):,} in {plural(1 + max(shard.wave for shard in shards), 'wave')}")
     print(f"memory    {memory / 2**30:,.2f} GiB for {plural(slots, 'run')} at once, without PyTorch's own")
     unit = "one core" if plan.device == "cpu" else "one H200"
     print(f"time      about {duration(cost.device_seconds)} of {unit}, by measured speeds")
@@ -109,6 +110,7 @@ def run_with_progress(plan: Plan, track: Sequence[Word] = (), executor: Executor
     if track and is_remote(plan.out):
         raise InputError(f"--track needs a local folder, and {plan.out} is not one")
     reject_missing(track)
+    reject_missing_executor(executor.executor)
     is_here = executor.executor == "local"
     waiting_runs = prepare_plan(plan, is_here)
     execute = executor_named(

@@ -45,7 +45,9 @@ def report(
     from rich.markup import escape
 
     require_module("jinja2", "report")
-    from grokscope.view.page import source_of, write_page
+    from grokscope.view.page import reject_other_file, source_of, write_page
+
+    reject_other_file(out)  # before the runs are read and measured
 
     console = Console(stderr=True, highlight=False)
     with console.status("reading the runs") as status:

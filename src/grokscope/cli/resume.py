@@ -52,6 +52,7 @@ def resume(
         damaged_plans: list[str] = []
         known = kept_plans(store, damaged_plans.append)
         stored, damaged = store.survey()
+        reject({f"there are no runs in {folder}": not (known or stored or damaged or damaged_plans)})
         planned = {spec for plan in known for spec in plan.runs}
         unplanned = [run.spec for run in stored if not run.outcome.is_finished and run.spec not in planned]
         left_alone = find_damaged([*planned, *unplanned], store)

@@ -213,7 +213,7 @@ def _set_damaged_aside(store: Store, wish: Literal["stop", "rerun", "skip"]) -> 
 
 def _read_claims(study: Study, folder: Path) -> list[dict[str, Any]]:
     """The claims in a folder of results; other rules than the study has today are reported."""
-    rows: list[Any] = read_json(folder / "claims.json", list)
+    rows: list[Any] = read_json(folder / "claims.json", list) if folder.is_dir() else []
     if not rows or not all(isinstance(row, dict) and row.keys() >= NEEDED for row in rows):
         raise InputError(f"{named(folder)} has no claims.json with claims as `grokscope reproduce` writes them")
     theirs, ours = read_json(folder / "provenance.json", dict).get("rules"), rules_digest(study.claims)

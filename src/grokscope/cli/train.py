@@ -89,6 +89,7 @@ def train(
             and evaluate_every < 1,
             f"--checkpoint-every must be at least 1, got {checkpoint_every}": checkpoint_every is not None
             and checkpoint_every < 1,
+            "--keep none stores no states: leave out --fork-points": fork_points and storage.keep == "none",
             "name a task, as `grokscope tasks` lists them, or a file with --spec": not task and spec is None,
         }
     )

@@ -6,6 +6,7 @@ the plan is cut into shards, and the store has to be reachable from every node.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ __all__ = [
     "Shard",
     "cores",
     "executor_named",
+    "reject_missing_executor",
     "run_locally",
     "run_on_ray",
     "run_on_slurm",
@@ -30,6 +32,19 @@ __all__ = [
 ]
 
 Executor = Literal["local", "slurm", "ray"]
+
+
+LIBRARIES = {"slurm": "submitit", "ray": "ray"}
+
+
+def reject_missing_executor(name: Executor) -> None:
+    """Reject an executor whose library is not installed, before a plan is stored for it.
+
+    >>> reject_missing_executor("local")
+    """
+    if name in LIBRARIES and find_spec(LIBRARIES[name]) is None:
+        what = f"--executor {name} needs {LIBRARIES[name]}"
+        raise InputError(f"{what}; install it with: pip install 'grokscope[{name}]'")
 
 
 def executor_named(

@@ -141,7 +141,7 @@ def law_of(runs: Sequence[ForkedRun]) -> Law:
     freedom: through two points a law with two parameters always passes.
 
     >>> law_of([]).reason
-    '0 points, 1 parameter: nothing left to test'
+    '3 points are needed to test 1 parameter, and there are none'
     """
     reasons = [_too_few(runs, parameters) for parameters in (1, 2)]
     constant = None if reasons[0] else fit_constant(runs)
@@ -189,10 +189,10 @@ def _too_few(runs: Sequence[ForkedRun], parameters: int) -> str:
     if len(set(grokked)) == 1:
         return "one value of λ: nothing to compare"
     left = points - parameters
-    words = f"{plural(points, 'point')}, {plural(parameters, 'parameter')}"
-    return (
-        "" if left >= LEAST_FREEDOM else f"{words}: {'nothing' if left <= 0 else 'one degree of freedom'} left to test"
-    )
+    if left >= LEAST_FREEDOM:
+        return ""
+    needed = f"{parameters + LEAST_FREEDOM} points are needed to test {plural(parameters, 'parameter')}"
+    return f"{needed}, and there {'is' if points == 1 else 'are'} {points or 'none'}"
 
 
 def fork_families(records: Sequence[Record]) -> list[Family]:

@@ -267,7 +267,7 @@ class RunFolder:
         stored = self.checkpoints("weights")
         if step not in stored:
             steps = ", ".join(map(str, stored)) or "none"
-            raise InputError(f"{self.name} has no weights at step {step}; stored steps: {shown(steps)}")
+            raise InputError(f"{self.name} has no weights at step {step}; stored steps: {steps}")
         self.check_manifest(self.sealed_outcome())
         return load_tensors(stored[step], self.spec.identity)
 

@@ -4,6 +4,7 @@ Listing runs must not wait for torch, so what handles weights is imported where 
 """
 
 import json
+import os
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -322,6 +323,8 @@ def open_runs(path: Path | str) -> Runs:
     if Path(path).is_file():
         raise InputError(f"{named(Path(path))} is a file, and runs are stored in folders")
     if not Path(path).is_dir():
-        others = [p.name for p in Path(path).parent.iterdir()] if Path(path).parent.is_dir() else []
+        if os.path.lexists(path):
+            raise InputError(f"{shown(str(path))} is no folder")
+        others = [p.name for p in Path(path).parent.iterdir() if p.is_dir()] if Path(path).parent.is_dir() else []
         raise InputError(f"there is no folder {shown(str(path))}{did_you_mean(Path(path).name, others)}")
     return Runs(path)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Container
 from pathlib import Path
 
 from grokscope.errors import InputError
-from grokscope.files import named
+from grokscope.files import make_folder, named
 from grokscope.runs.remote import RemoteStore
 from grokscope.runs.run_folder import RunFolder
 from grokscope.runs.store import Store
@@ -45,6 +45,7 @@ def pull(address: str, to: Path, report: Callable[[str], None] = lambda sentence
     copied = 0
     with RemoteStore(address) as store:
         folders, damaged = store.survey()
+        make_folder(to)
         for name, why in damaged.items():
             report(f"{name} is damaged and was not copied: {why}")
         for folder in folders:

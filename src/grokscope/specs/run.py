@@ -172,7 +172,7 @@ class RunSpec(Spec):
             require(norm == "free", "a fork with norm_hold must leave its own norm free", norm)
         for cadence in (self.checkpoints, self.measurements):
             late = [step for step in cadence.at if step > last]
-            require(not late, f"listed steps must not pass the last step {last}", late)
+            require(not late, f"listed steps and fork points must not pass the last step {last}", late)
 
     def _check_control(self, control: ClosedLoop) -> None:
         self.training.require_decay(control.highest, "the control's highest")

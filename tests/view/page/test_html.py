@@ -44,6 +44,7 @@ def test_report_writes_a_page_and_says_so(store: Path, tmp_path: Path, capsys: p
         (["report", "nowhere"], "there is no folder 'nowhere'"),
         (["report", "runs", "--detail", "nobody"], "there is no run 'nobody' in 'runs'"),
         (["report", "runs", "--out", "no/report.html"], "there is no folder 'no' to write 'report.html' in"),
+        (["report", "runs", "--out", "thesis.html"], "'thesis.html' exists already and is no report; nothing was"),
         (["serve", "nowhere"], "there is no folder 'nowhere'"),
         (["serve", "runs", "--port", "99999"], "a port lies between 0 and 65535, got 99999"),
     ],
@@ -56,6 +57,8 @@ def test_bad_input_is_one_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(store.parent)
+    Path("thesis.html").write_text("<html>my thesis</html>")
+    monkeypatch.setattr("grokscope.view.page.source_of", lambda *read: pytest.fail("the runs were read first"))
     assert command(arguments) == 2
     shown = capsys.readouterr()
     assert sentence in shown.err

@@ -33,7 +33,7 @@ def test_three_branches_have_a_constant_and_no_exponent() -> None:
     assert (law["exponent"], law["aic_difference"]) == (None, None)
     (alone,) = forks_of([ShownRun(str(i), record) for i, record in enumerate(demo()[1:])])["laws"]
     assert (alone["constant"], alone["spread"]) == (None, None)
-    assert "left to test" in alone["reason"]
+    assert "points are needed to test" in alone["reason"]
 
 
 def test_the_chart_shows_every_branch_and_the_fitted_laws() -> None:

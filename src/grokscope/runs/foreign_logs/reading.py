@@ -50,7 +50,9 @@ def read_foreign_logs(path: Path, columns: Mapping[str, str] | None = None, unit
     given = dict(columns or {})
     for name in given:
         known = (STEP, *READ)
-        require(name in known, f"there is no column {shown(name)}{did_you_mean(name, known)}; there are", known)
+        if name not in known:
+            listed = f"; --columns names one of {', '.join(known)}"
+            raise InputError(f"there is no column {shown(name)}{did_you_mean(name, known) or listed}")
     meant = {raw: name for name, raw in given.items()}
     series, counts = _collect(_rows_of(path), meant)
     if unknown := [raw for raw in given.values() if raw not in counts.names]:

@@ -11,7 +11,7 @@ from grokscope.files import named, write_atomically
 from grokscope.view.page.embedded import embedded_data
 from grokscope.view.page.sources import Source
 
-__all__ = ["MARK", "page_of", "page_with", "write_page"]
+__all__ = ["MARK", "page_of", "page_with", "reject_other_file", "write_page"]
 
 MARK = b"<!doctype html>\n<!-- a grokscope report -->"
 DATA = ("dom", "data", "state", "filter", "pooling", "columns")
@@ -86,11 +86,16 @@ def write_page(
     >>> size > 100_000
     True
     """
-    if path.exists() and not _is_report(path):
-        raise InputError(f"{named(path)} exists already and is no report; nothing was overwritten")
+    reject_other_file(path)
     content = page_of(source, detail, report).encode()
     write_atomically(path, content)
     return len(content)
+
+
+def reject_other_file(path: Path) -> None:
+    """Reject a place that something other than a report has already."""
+    if path.exists() and not _is_report(path):
+        raise InputError(f"{named(path)} exists already and is no report; nothing was overwritten")
 
 
 def _is_report(path: Path) -> bool:

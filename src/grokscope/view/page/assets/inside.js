@@ -91,7 +91,7 @@ const insideNetwork = {
   grid(found, place, what) {
     const high = Math.max(...found.participation.flat(), 1e-9),
       flat = found.participation.flatMap((row, i) => row.map((value, j) => [i, j, Math.sqrt(value / high)]));
-    this.heat.note.textContent = `Depth grows with the square root of participation, up to ${short(high)}; dashed lines enclose the chosen checkpoint.`;
+    this.heat.note.textContent = `Each column is a checkpoint. Depth grows with the square root of participation, up to ${short(high)}; dashed lines enclose the chosen checkpoint.`;
     const frame = { label: "", kind: "vertical", role: "chosen", source: "run", x: [place - 0.5, place + 0.5] };
     this.heat.show(
       {
