@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from grokscope.errors import InputError, shown
+from grokscope.errors import InputError
 from grokscope.files import DamagedError, discard, disk_error, named, open_file, read_file, read_json, write_atomically
 from grokscope.runs.locks import hold_lock, lock_owner
 from grokscope.runs.logs import Row, columns_from, decode_memberships, decode_rows, encode_row
