@@ -77,3 +77,12 @@ def test_a_series_without_what_its_kind_needs_is_rejected() -> None:
         Series("a", "cells", "fsd", "run", (0,), (1,))
     with pytest.raises(InputError, match="equally long"):
         Series("a", "bars", "fsd", "run", (0, 1), (1, 2), base=(0,))
+
+
+@pytest.mark.parametrize(("last", "expected"), [(2_000, [200, 500, 1000, 2000]), (400_000, [1000, 10_000, 100_000])])
+def test_a_logarithmic_axis_has_as_many_ticks_as_fit(last: int, expected: list[int]) -> None:
+    line = Series("accuracy", "line", "validation", "run", (180, last), (0.5, 1.0))
+    with house_style():
+        (axes,) = draw(Figure("f", "fig:f", "One", (Panel("P", "step", "accuracy", (line,), log_x=True),))).axes
+    low, high = axes.get_xlim()
+    assert [tick for tick in axes.get_xticks() if low <= tick <= high] == expected

@@ -45,6 +45,7 @@ def draw(figure: Figure) -> "Canvas":
         axes = canvas.add_subplot(rows, figure.columns, place + 1)
         _scale(axes, panel, figure.panel_size)
         handles = _draw_panel(axes, panel, LETTERS[place] if len(figure.panels) > 1 else "") | handles
+        _thin_ticks(axes, panel, figure.panel_size)
     canvas.suptitle("\n".join(title), x=0.01, ha="left", fontweight="bold")
     if entries:
         canvas.legend([handles[entry] for entry in entries], entries, loc="outside lower center", ncols=across)
@@ -90,6 +91,19 @@ def _scale(axes: "Axes", panel: Panel, size: tuple[float, float]) -> None:
     if panel.log_y and panel.y_range and panel.y_range[1] / panel.y_range[0] > WIDE:
         axes.yaxis.set_major_locator(LogLocator(numticks=most[1] + 1))
         axes.yaxis.set_major_formatter(FuncFormatter(_power))
+
+
+def _thin_ticks(axes: "Axes", panel: Panel, size: tuple[float, float]) -> None:
+    """Powers of ten alone on a logarithmic axis that is too short for 1, 2 and 5 of each."""
+    from matplotlib.ticker import LogLocator
+
+    for axis, is_log, most in (
+        (axes.xaxis, panel.log_x and not panel.x_ticks, size[0] / TICK_WIDTH),
+        (axes.yaxis, panel.log_y and not panel.y_ticks, size[1] / TICK_HEIGHT),
+    ):
+        low, high = axis.get_view_interval()
+        if is_log and 3 * log10(high / low) > most:
+            axis.set_major_locator(LogLocator(numticks=int(most) + 1))
 
 
 def _tick(value: float, place: object = None) -> str:
