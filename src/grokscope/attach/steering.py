@@ -31,7 +31,7 @@ PLACES = ("grokscope.", "torch.")  # whose lines no warning names: it is the cal
 
 
 class Steering(Optimizer):
-    """An optimiser that begins with strong weight decay and lets it go when the model has generalised.
+    """An optimiser whose weight decay is strong from when a model has learnt its training set until it generalises.
 
     In place of your optimiser, `steering = Steering(model)`: Muon moves the matrices, AdamW everything else. Around
     yours, `Steering(model, optimizer)`: its updates stay as they are, and only its weight decay is steered. λ is
@@ -115,14 +115,14 @@ class Steering(Optimizer):
         own = max(float(group["weight_decay"]) * rate for group, rate in zip(decayed, rates, strict=True)) / UNIT
         if optimizer is not None and own > self.strong * (1 + 1e-6):
             _warn(
-                f"your optimiser decays by λ = {own:.3g} (1000 · lr · weight_decay), and steering begins with less, "
-                f"λ = {self.strong:g}; to begin with yours: Steering(model, optimizer, weight_decay={own:.3g})"
+                f"your optimiser decays by λ = {own:.3g} (1000 · lr · weight_decay), and steering by less, at most "
+                f"λ = {self.strong:g}; for yours: Steering(model, optimizer, weight_decay={own:.3g})"
             )
         has_decay = any(float(group["weight_decay"]) > 0 for group in decayed)
         for group, rate in zip(decayed, rates, strict=True):  # a group that is spared decay stays so, unless all are
             is_steered = optimizer is None or not has_decay or float(group["weight_decay"]) > 0
             group["decay_per_unit"] = UNIT / rate if is_steered else 0.0
-        self._set(self.strong)
+        self._set(self.weight_decay)
 
     @property
     def weight_decay(self) -> float:
@@ -130,7 +130,9 @@ class Steering(Optimizer):
 
         A monitor logs what stands in the groups, the largest: 0.5 where λ = 5 and lr = 0.01.
         """
-        return float(self.decisions[-1]["weight_decay"]) if self.decisions else self.strong
+        gentle = self.release.gentle
+        begins = self.strong if gentle is None else min(gentle, self.strong)
+        return float(self.decisions[-1]["weight_decay"]) if self.decisions else begins
 
     @property
     def is_released(self) -> bool:

@@ -44,7 +44,7 @@ def decide_decay(spec: RunSpec, evaluations: Sequence[Mapping[str, Any]]) -> Dec
     It depends on what was logged alone, so it survives a restart.
     """
     if spec.release is not None:
-        return released(spec.release, spec.training.known_weight_decay, evaluations)
+        return released(spec.release, spec.training.known_weight_decay, evaluations, is_fork=spec.fork is not None)
     if spec.control is not None:
         return controlled(spec.control, spec.training.known_weight_decay, evaluations)
     if spec.trigger is None:
