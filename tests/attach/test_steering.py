@@ -308,7 +308,7 @@ def test_a_model_that_leaves_nothing_to_muon_is_named() -> None:
 
 def test_decay_that_is_weaker_than_the_optimizers_own_is_named() -> None:
     model = mlp()
-    with pytest.warns(UserWarning, match=r"decays by λ = 10 .*begins with less, λ = 5; .*weight_decay=10\)"):
+    with pytest.warns(UserWarning, match=r"decays by λ = 10 .*by less, at most λ = 5; .*weight_decay=10\)"):
         Steering(model, torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=1.0))
     own = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=1.0)
     assert Steering(model, own, weight_decay=10.0).param_groups[0]["weight_decay"] == pytest.approx(1.0)
