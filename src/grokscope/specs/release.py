@@ -57,8 +57,9 @@ class Release(Spec):
     decay begins with the run."""
 
     def check(self) -> None:
-        """At least one sign or an anneal, each sign once, and thresholds that can be reached."""
-        require(self.at or self.anneal_steps, "at must name a sign, unless λ is annealed", self.at)
+        """Something that changes λ, each sign once, and thresholds that can be reached."""
+        changes = self.at or self.anneal_steps or self.gentle is not None
+        require(changes, "at must name a sign, unless λ is annealed or begins gently", self.at)
         require(len(set(self.at)) == len(self.at), "at must name each sign once", self.at)
         self.require_each("be at least 1", "every", "window", "loss_factor")
         self.require_each("be at least 0", "weight_decay", "anneal_steps", "accuracy_drop", "patience")
