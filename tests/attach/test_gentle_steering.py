@@ -1,6 +1,5 @@
 """Steering that waits with strong decay until the training set is learnt: in a loop, and from a checkpoint."""
 
-import copy
 import io
 from dataclasses import replace
 
@@ -9,10 +8,9 @@ import torch
 from torch import nn
 
 from grokscope import Steering
-from grokscope.specs import Release
 from grokscope.steering import FAST, released
 
-GENTLE = Release(at=("generalization", "accuracy_breaks", "loss_rises"), gentle=1.0, every=5, patience=50)
+RELEASE = replace(FAST.release, every=5, patience=50)
 
 
 def mlp() -> nn.Module:
@@ -31,7 +29,7 @@ def follow(steering: Steering, losses: list[float], accuracies: list[float]) -> 
 
 
 def test_it_begins_gently_becomes_strong_when_the_training_set_is_learnt_and_lets_go() -> None:
-    steering = Steering(mlp(), release=GENTLE)
+    steering = Steering(mlp(), release=RELEASE)
     assert steering.weight_decay == 1.0
     assert steering.param_groups[0]["weight_decay"] == pytest.approx(1e-3 / 0.02)
     assert follow(steering, [1.0, 0.2, 0.1, 0.1, 0.1], [0.1, 0.1, 0.2, 0.3, 0.97]) == [1, 1, 5, 5, 1]
@@ -46,26 +44,26 @@ def test_it_begins_gently_becomes_strong_when_the_training_set_is_learnt_and_let
 
 
 def test_what_is_learnt_within_the_first_steps_is_decayed_strongly_from_there() -> None:
-    steering = Steering(mlp(), release=GENTLE)
+    steering = Steering(mlp(), release=RELEASE)
     assert follow(steering, [0.01, 0.01], [0.1, 0.1]) == [5, 5]
     assert steering.param_groups[0]["weight_decay"] == pytest.approx(5e-3 / 0.02)
 
 
 def test_what_breaks_under_strong_decay_is_let_go_with_a_warning() -> None:
-    steering = Steering(mlp(), release=GENTLE)
+    steering = Steering(mlp(), release=RELEASE)
     assert follow(steering, [0.5, 0.01], [0.1, 0.1]) == [1, 5]
     with pytest.warns(UserWarning, match=r"train loss rises; weight decay is let go from λ = 5 to 1 before more is"):
         assert follow(steering, [0.5], [0.1]) == [1]
 
 
 def test_gentle_decay_that_hinders_is_eased_with_a_warning() -> None:
-    steering = Steering(mlp(), release=replace(GENTLE, patience=10))
+    steering = Steering(mlp(), release=replace(RELEASE, patience=10))
     with pytest.warns(UserWarning, match=r"the training set is not learnt .* eased from λ = 1 to 0.5"):
         assert follow(steering, [2.0, 2.0, 2.0, 0.05], [0.1, 0.1, 0.1, 0.1]) == [1, 1, 0.5, 2.5]
 
 
 def test_a_weaker_decay_than_gentle_is_never_raised_above_what_was_asked_for() -> None:
-    steering = Steering(mlp(), weight_decay=0.5, release=GENTLE)
+    steering = Steering(mlp(), weight_decay=0.5, release=RELEASE)
     assert follow(steering, [1.0, 0.01, 0.01], [0.1, 0.1, 0.1]) == [0.5, 0.5, 0.5]
     assert steering.decisions == []
 
@@ -73,7 +71,7 @@ def test_a_weaker_decay_than_gentle_is_never_raised_above_what_was_asked_for() -
 @pytest.mark.parametrize("stop", range(6))
 def test_from_a_checkpoint_it_goes_on_as_if_it_had_not_stopped(stop: int) -> None:
     losses, accuracies = [1.0, 0.2, 0.05, 0.05, 0.05, 0.05], [0.1, 0.1, 0.2, 0.2, 0.97, 0.5]
-    whole, begun, resumed = (Steering(mlp(), release=GENTLE) for _ in range(3))
+    whole, begun, resumed = (Steering(mlp(), release=RELEASE) for _ in range(3))
     expected = follow(whole, losses, accuracies)
     before = follow(begun, losses[:stop], accuracies[:stop])
     stored = io.BytesIO()
@@ -86,10 +84,6 @@ def test_from_a_checkpoint_it_goes_on_as_if_it_had_not_stopped(stop: int) -> Non
     assert (resumed.decisions, resumed.log) == (whole.decisions, whole.log)
 
 
-def test_only_what_is_asked_for_is_gentle() -> None:
-    assert FAST.release.gentle is None
-    assert Steering(mlp()).weight_decay == 5.0
-    steering = Steering(mlp())
-    state = copy.deepcopy(steering.state_dict())
-    steering.load_state_dict(state)
-    assert steering.weight_decay == 5.0
+def test_it_is_what_steering_does_and_a_release_may_be_strong_from_the_first_step() -> None:
+    assert Steering(mlp()).weight_decay == FAST.release.gentle == 1.0
+    assert Steering(mlp(), release=replace(FAST.release, gentle=None)).weight_decay == 5.0

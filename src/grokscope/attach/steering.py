@@ -41,10 +41,11 @@ class Steering(Optimizer):
     would go through its moments (Adam, SGD with momentum), the parameters are multiplied by 1 − lr · weight_decay here,
     before its step, as AdamW does.
 
-    Every `every` steps it decides by what it has seen: the mean train loss, the norm, and train and validation accuracy
-    where they are given. It lets go at generalisation; without any validation when the norm, which fell, hardly falls
-    any more; and in any case, with a warning, when what is memorised breaks. Where the training set is not learnt, or
-    what is held out, and 1,000 steps brought no progress, it halves λ: strong decay only hinders there.
+    λ is gentle, 1, until the training set is learnt; then it is strong. Every `every` steps it decides by what it has
+    seen: the mean train loss, the norm, and train and validation accuracy where they are given. It lets go at
+    generalisation; without any validation when the norm, which fell, hardly falls any more; and in any case, with a
+    warning, when what is memorised breaks. Where the training set is not learnt, or what is held out, and 1,000 steps
+    brought no progress, it halves λ: decay only hinders there.
 
     A warning says where it can hardly help: a model without a matrix for Muon, an optimiser of yours that decays more
     strongly by itself, and a training set that λ keeps from being learnt.
@@ -56,7 +57,7 @@ class Steering(Optimizer):
     >>> steering.observe(loss, validation_accuracy=0.2)
     >>> steering.step()
     >>> steering.weight_decay, [*steering.parameter_names["matrix"]]
-    (5.0, ['2.weight'])
+    (1.0, ['2.weight'])
     """
 
     def __init__(
