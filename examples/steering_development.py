@@ -1,4 +1,4 @@
-"""Does the recipe `fast` gain by a gentle start? Two recipes on the two tasks on which the recipe is developed.
+"""Strong decay from the first step and from memorisation on, by the two tasks on which `fast` is developed.
 
 Addition mod 31 by the small transformer of `make demo`, and addition mod 23 by an MLP of two hidden layers, each with
 eight seeds by our engine: strong decay from the first step, and strong decay that begins when the training set is
