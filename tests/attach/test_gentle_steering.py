@@ -62,6 +62,15 @@ def test_gentle_decay_that_hinders_is_eased_with_a_warning() -> None:
         assert follow(steering, [2.0, 2.0, 2.0, 0.05], [0.1, 0.1, 0.1, 0.1]) == [1, 1, 0.5, 2.5]
 
 
+def test_a_training_set_that_is_not_seen_is_named() -> None:
+    steering = Steering(mlp(), release=RELEASE)
+    steering.observe(validation_accuracy=0.1)
+    with pytest.warns(UserWarning, match=r"stays gentle until the training set is seen to be learnt: call observe"):
+        steering.decide()
+    steering.observe(validation_accuracy=0.1)
+    steering.decide()  # once: another would be an error
+
+
 def test_a_weaker_decay_than_gentle_is_never_raised_above_what_was_asked_for() -> None:
     steering = Steering(mlp(), weight_decay=0.5, release=RELEASE)
     assert follow(steering, [1.0, 0.01, 0.01], [0.1, 0.1, 0.1]) == [0.5, 0.5, 0.5]

@@ -190,6 +190,8 @@ class Steering(Optimizer):
         before = self.log[-1]["step"] if self.log else 0
         if not self.log and row.keys() <= {"step", "norm"}:
             _warn("steering has seen the norm alone: call observe(loss) before step()")
+        elif not self.log and self.release.gentle is not None and not {"train_loss", "train_accuracy"} & row.keys():
+            _warn("decay stays gentle until the training set is seen to be learnt: call observe(loss) before step()")
         self._warn_of_no_number(row)
         self.log.append({**row, "weight_decay": self.weight_decay})
         if not self.is_released:
