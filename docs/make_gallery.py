@@ -47,7 +47,10 @@ ELSEWHERE = {
         "how-to/your-own-study.md",
     ),
 }
-LONG = {"steered_models.py": "how-to/steer.md"}  # not executed for the page, and no picture
+LONG = {  # not executed for the page, and no picture
+    "steered_models.py": "how-to/steer.md",
+    "steering_development.py": "studies/steering.md",
+}
 COLUMNS = {  # of a log, and how a thumbnail names and colours them
     "train_accuracy": ("train accuracy", "train"),
     "validation_accuracy": ("validation accuracy", "validation"),
@@ -119,7 +122,7 @@ def page(stored: Mapping[str, Mapping[str, Any]]) -> str:
         title = first_line(name)
         lines.append(f"| [{name}.py](#{name.replace('_', '-')}) | {title} | ![{title}](images/gallery/{name}.svg) |")
     long = [f"[{file}](../examples/{file}): {first_line(Path(file).stem)} ([more]({LONG[file]}))." for file in LONG]
-    lines += ["", "Not executed for this page, because it takes a quarter of an hour:", *long]
+    lines += ["", "Not executed for this page, because they take a quarter of an hour:", "", *(f"- {one}" for one in long)]
     for name in SCRIPTS:
         made = stored[name]["provenance"]
         lines += [

@@ -51,7 +51,7 @@ def test_three_lines_train_each_model(
     assert all(run["stable"] is None for run in runs)  # it takes 2,000 steps to know
     accuracies = [run["validation_accuracy"] for run in runs]
     assert accuracies[0][0] == accuracies[1][0]  # the same weights and pairs
-    assert accuracies[0] != accuracies[1]
+    assert (accuracies[0] == accuracies[1]) is (name == "parity")  # without Muon a gentle start is AdamW at λ = 1
     assert {len(own) for own in accuracies} == {3}
     assert json.loads((tmp_path / "new" / "cpu.json").read_text()) == json.loads(json.dumps(found))
 

@@ -21,6 +21,7 @@ from grokscope.steering import FAST, Grokfast, Muon, released
 from grokscope.tasks import split
 from grokscope.training import Cohort, advance, initial_state
 
+AT_ONCE = replace(FAST.release, gentle=None)  # strong from the first step
 SOON = Release(at=("norm_target",), every=4, norm_target=9.0)
 
 
@@ -57,7 +58,7 @@ def test_until_it_decides_it_is_muon_and_adamw_with_decay_of_one_thousandth_lamb
     if not own and not hasattr(torch.optim, "Muon"):
         pytest.skip("torch.optim.Muon came with torch 2.9")
     steered, plain = mlp(), mlp()
-    train(steered, Steering(steered, weight_decay=3.0, own_muon=own), 8)
+    train(steered, Steering(steered, weight_decay=3.0, release=AT_ONCE, own_muon=own), 8)
     groups = group_parameters(plain)
     muon = (Muon if own else torch.optim.Muon)([*groups["matrix"].values()], lr=0.02, weight_decay=3e-3 / 0.02)
     rest = [parameter for group in ("embedding", "head", "vector") for parameter in groups[group].values()]
@@ -138,7 +139,7 @@ OPTIMIZERS = {
 def test_each_step_decays_by_one_thousandth_lambda_whatever_the_optimizer(name: str) -> None:
     model = mlp()
     before = weights(model)
-    steering = Steering(model, OPTIMIZERS[name](model.parameters()), weight_decay=5.0)
+    steering = Steering(model, OPTIMIZERS[name](model.parameters()), weight_decay=5.0, release=AT_ONCE)
     decay = [group["weight_decay"] for group in steering.param_groups]
     for _ in range(10):
         for parameter in model.parameters():
@@ -293,10 +294,10 @@ def test_a_schedule_that_was_made_before_does_not_make_decay_stronger_than_was_a
     model = mlp()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, step / 10))  # begins with lr 0
-    assert Steering(model, optimizer).param_groups[0]["weight_decay"] == pytest.approx(5e-3 / 0.01)
+    assert Steering(model, optimizer, release=AT_ONCE).param_groups[0]["weight_decay"] == pytest.approx(5e-3 / 0.01)
     other = torch.optim.AdamW(model.parameters(), lr=0.01)
     torch.optim.lr_scheduler.OneCycleLR(other, max_lr=0.02, total_steps=100)
-    assert Steering(model, other).param_groups[0]["weight_decay"] == pytest.approx(5e-3 / 0.02)
+    assert Steering(model, other, release=AT_ONCE).param_groups[0]["weight_decay"] == pytest.approx(5e-3 / 0.02)
 
 
 def test_a_model_that_leaves_nothing_to_muon_is_named() -> None:
@@ -308,10 +309,11 @@ def test_a_model_that_leaves_nothing_to_muon_is_named() -> None:
 
 def test_decay_that_is_weaker_than_the_optimizers_own_is_named() -> None:
     model = mlp()
-    with pytest.warns(UserWarning, match=r"decays by λ = 10 .*begins with less, λ = 5; .*weight_decay=10\)"):
+    with pytest.warns(UserWarning, match=r"decays by λ = 10 .*by less, at most λ = 5; .*weight_decay=10\)"):
         Steering(model, torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=1.0))
     own = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=1.0)
-    assert Steering(model, own, weight_decay=10.0).param_groups[0]["weight_decay"] == pytest.approx(1.0)
+    steering = Steering(model, own, weight_decay=10.0, release=AT_ONCE)
+    assert steering.param_groups[0]["weight_decay"] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -325,7 +327,7 @@ def test_decay_that_is_weaker_than_the_optimizers_own_is_named() -> None:
     ],
 )
 def test_a_training_set_that_is_not_learnt_is_named_once(seen: dict[str, float], warns: str) -> None:
-    steering = Steering(mlp(), release=replace(FAST.release, patience=0))
+    steering = Steering(mlp(), release=replace(AT_ONCE, patience=0))
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         for step in range(500, 5000, 500):
@@ -337,7 +339,7 @@ def test_a_training_set_that_is_not_learnt_is_named_once(seen: dict[str, float],
 
 def test_decay_that_only_hinders_is_eased_with_a_reason_and_goes_on_from_a_checkpoint() -> None:
     """What is not learnt is said in a warning; what is learnt and does not generalise is decided without one."""
-    steering = Steering(mlp())
+    steering = Steering(mlp(), release=AT_ONCE)
     for step in range(500, 2000, 500):
         steering.observe(3.0, step=step)
         if step == 1500:
@@ -346,7 +348,7 @@ def test_decay_that_only_hinders_is_eased_with_a_reason_and_goes_on_from_a_check
                 steering.decide()
         else:
             steering.decide()
-    resumed = Steering(mlp())
+    resumed = Steering(mlp(), release=AT_ONCE)
     resumed.load_state_dict(copy.deepcopy(steering.state_dict()))
     for one in (steering, resumed):
         assert (one.weight_decay, one.is_released) == (2.5, False)

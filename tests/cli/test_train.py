@@ -332,7 +332,8 @@ def test_a_recipe_changes_the_optimiser_and_what_lets_go_and_options_override_it
     (fast,) = planned("train add_mod7 --recipe fast").runs
     assert fast == FAST.apply(RunSpec("add_mod7", training=Training(steps=8000)))
     assert fast.release is not None
-    assert (fast.training.optimizer, fast.training.weight_decay, fast.release.at) == ("muon", 5.0, ("generalization",))
+    assert (fast.training.optimizer, fast.training.weight_decay, fast.release.gentle) == ("muon", 5.0, 1.0)
+    assert fast.release.at == ("generalization", "accuracy_breaks", "loss_rises")
     again = planned_again("train add_mod7 --recipe fast --weight-decay 3 --optimizer adamw --seeds 0:2")
     assert {(run.training.optimizer, run.training.weight_decay) for run in again} == {("adamw", 3.0)}
     assert {run.release for run in again} == {fast.release}
@@ -347,8 +348,10 @@ def test_the_fast_recipe_trains_lets_go_and_says_when_and_why(here: Path, capsys
     assert run(words("show runs/fast parity_n8_k1_s0 --json")) == 0
     facts = json.loads(capsys.readouterr().out)
     grokked = next(row["step"] for row in facts["log"] if row["validation_accuracy"] >= 0.95)
+    learnt = next(row["step"] for row in facts["log"] if row["train_accuracy"] >= 0.99 or row["train_loss"] <= 0.1)
     assert [row["weight_decay"] for row in facts["log"]] == [
-        5.0 if row["step"] <= grokked else 1.0 for row in facts["log"]
+        5.0 if not row["step"] or learnt < row["step"] <= grokked else 1.0 for row in facts["log"]
     ]
-    (change,) = facts["outcome"]["control"]["changes"]
-    assert change == {"step": grokked, "weight_decay": 1.0, "reason": "generalization"}
+    first, *_, last = facts["outcome"]["control"]["changes"]
+    assert first == {"step": 0, "weight_decay": 1.0, "reason": "gentle"}
+    assert last == {"step": grokked, "weight_decay": 1.0, "reason": "generalization"}

@@ -146,6 +146,7 @@ OTHER: dict[type[Spec], tuple[Spec, dict[str, Any]]] = {
             "loss_factor": 2.0,
             "patience": 100,
             "ease": 0.25,
+            "gentle": 0.5,
         },
     ),
     Fork: (Fork(PARENT, 2), {"parent": PARENT[::-1], "step": 3, "moments": "reset", "scale": 2.0, "norm": "frozen"}),

@@ -174,7 +174,7 @@ def test_what_has_been_decided_is_never_decided_again(
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Release(at=()), "at must name a sign, unless λ is annealed"),
+        (lambda: Release(at=()), "at must name a sign, unless λ is annealed or begins gently"),
         (lambda: Release(at=("grokking",)), "at must be one of generalization"),
         (lambda: Release(at=("loss_rises", "loss_rises")), "at must name each sign once"),
         (lambda: Release(every=0), "every must be at least 1, got 0"),

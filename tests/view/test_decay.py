@@ -9,7 +9,7 @@ from grokscope.jobs import run_all
 from grokscope.runs import Run, RunOutcome, Store, run_name
 from grokscope.specs import Architecture, Cadence, ClosedLoop, Release, RunSpec, Training
 from grokscope.steering import ReleasePhase
-from grokscope.view.decay import EASED, REASONS, describe_decay, describe_release
+from grokscope.view.decay import EASED, REASONS, decay_path, describe_decay, describe_release
 from grokscope.view.summary import summarize, summarize_run
 
 RUN = RunSpec(
@@ -54,6 +54,39 @@ def test_what_was_eased_is_said_with_its_reasons_before_what_was_let_go() -> Non
         "eased to 10 by step 1,000 because the training set was not learnt, never let go"
     )
     assert describe_release(RUN, never) == "eased at 1,000; never"
+
+
+def test_a_gentle_start_is_said_with_when_strong_decay_began() -> None:
+    assert RUN.release is not None
+    gently = replace(RUN, release=replace(RUN.release, gentle=1.0))
+    changes = [
+        {"step": 0, "weight_decay": 1.0, "reason": "gentle"},
+        {"step": 1000, "weight_decay": 0.5, "reason": "unlearnt"},
+        {"step": 1500, "weight_decay": 10.0, "reason": "learnt"},
+        {"step": 2500, "weight_decay": 5.0, "reason": "stalled"},
+        {"step": 2600, "weight_decay": 0.5, "reason": "accuracy_breaks"},
+    ]
+    whole = RunOutcome("grokked", control={"changes": changes})
+    assert describe_decay(gently, whole) == (
+        "λ = 1, eased to 0.5 by step 1,000 because the training set was not learnt, 10 from step 1,500 because the "
+        "training set was learnt, eased to 5 by step 2,500 because what is held out was not learnt, let go to 0.5 at "
+        "step 2,600 because train accuracy fell"
+    )
+    expected = "eased at 1,000; strong at 1,500; eased at 2,500; 2,600: train accuracy fell"
+    assert describe_release(gently, whole) == expected
+    assert decay_path(gently, whole) == [1.0, 10.0, 0.5]
+    begun = RunOutcome("never", control={"changes": changes[:1]})
+    assert describe_decay(gently, begun) == "λ = 1, never let go"
+    assert (describe_release(gently, begun), decay_path(gently, begun)) == ("never", [1.0])
+    fork = RunOutcome("grokked", control={"changes": changes[4:]})
+    assert describe_decay(gently, fork) == "λ = 20, let go to 0.5 at step 2,600 because train accuracy fell"
+
+
+def test_what_is_annealed_has_the_last_of_its_changes() -> None:
+    changes = [{"step": 100 * i, "weight_decay": 20.0 - i, "reason": "annealing"} for i in (1, 2)]
+    annealed = RunOutcome("never", control={"changes": changes})
+    assert describe_decay(RUN, annealed) == "λ = 20, 18 since step 200"
+    assert decay_path(RUN, annealed) == [20.0, 18.0]
 
 
 def test_list_and_show_say_when_and_why_it_was_let_go(store: Store, capsys: pytest.CaptureFixture[str]) -> None:

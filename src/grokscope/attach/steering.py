@@ -31,7 +31,7 @@ PLACES = ("grokscope.", "torch.")  # whose lines no warning names: it is the cal
 
 
 class Steering(Optimizer):
-    """An optimiser that begins with strong weight decay and lets it go when the model has generalised.
+    """An optimiser whose weight decay is strong from when a model has learnt its training set until it generalises.
 
     In place of your optimiser, `steering = Steering(model)`: Muon moves the matrices, AdamW everything else. Around
     yours, `Steering(model, optimizer)`: its updates stay as they are, and only its weight decay is steered. λ is
@@ -41,10 +41,11 @@ class Steering(Optimizer):
     would go through its moments (Adam, SGD with momentum), the parameters are multiplied by 1 − lr · weight_decay here,
     before its step, as AdamW does.
 
-    Every `every` steps it decides by what it has seen: the mean train loss, the norm, and train and validation accuracy
-    where they are given. It lets go at generalisation; without any validation when the norm, which fell, hardly falls
-    any more; and in any case, with a warning, when what is memorised breaks. Where the training set is not learnt, or
-    what is held out, and 1,000 steps brought no progress, it halves λ: strong decay only hinders there.
+    λ is gentle, 1, until the training set is learnt; then it is strong. Every `every` steps it decides by what it has
+    seen: the mean train loss, the norm, and train and validation accuracy where they are given. It lets go at
+    generalisation; without any validation when the norm, which fell, hardly falls any more; and in any case, with a
+    warning, when what is memorised breaks. Where the training set is not learnt, or what is held out, and 1,000 steps
+    brought no progress, it halves λ: decay only hinders there.
 
     A warning says where it can hardly help: a model without a matrix for Muon, an optimiser of yours that decays more
     strongly by itself, and a training set that λ keeps from being learnt.
@@ -56,7 +57,7 @@ class Steering(Optimizer):
     >>> steering.observe(loss, validation_accuracy=0.2)
     >>> steering.step()
     >>> steering.weight_decay, [*steering.parameter_names["matrix"]]
-    (5.0, ['2.weight'])
+    (1.0, ['2.weight'])
     """
 
     def __init__(
@@ -115,14 +116,14 @@ class Steering(Optimizer):
         own = max(float(group["weight_decay"]) * rate for group, rate in zip(decayed, rates, strict=True)) / UNIT
         if optimizer is not None and own > self.strong * (1 + 1e-6):
             _warn(
-                f"your optimiser decays by λ = {own:.3g} (1000 · lr · weight_decay), and steering begins with less, "
-                f"λ = {self.strong:g}; to begin with yours: Steering(model, optimizer, weight_decay={own:.3g})"
+                f"your optimiser decays by λ = {own:.3g} (1000 · lr · weight_decay), and steering by less, at most "
+                f"λ = {self.strong:g}; for yours: Steering(model, optimizer, weight_decay={own:.3g})"
             )
         has_decay = any(float(group["weight_decay"]) > 0 for group in decayed)
         for group, rate in zip(decayed, rates, strict=True):  # a group that is spared decay stays so, unless all are
             is_steered = optimizer is None or not has_decay or float(group["weight_decay"]) > 0
             group["decay_per_unit"] = UNIT / rate if is_steered else 0.0
-        self._set(self.strong)
+        self._set(self.weight_decay)
 
     @property
     def weight_decay(self) -> float:
@@ -130,7 +131,9 @@ class Steering(Optimizer):
 
         A monitor logs what stands in the groups, the largest: 0.5 where λ = 5 and lr = 0.01.
         """
-        return float(self.decisions[-1]["weight_decay"]) if self.decisions else self.strong
+        gentle = self.release.gentle
+        begins = self.strong if gentle is None else min(gentle, self.strong)
+        return float(self.decisions[-1]["weight_decay"]) if self.decisions else begins
 
     @property
     def is_released(self) -> bool:
@@ -187,6 +190,8 @@ class Steering(Optimizer):
         before = self.log[-1]["step"] if self.log else 0
         if not self.log and row.keys() <= {"step", "norm"}:
             _warn("steering has seen the norm alone: call observe(loss) before step()")
+        elif not self.log and self.release.gentle is not None and not {"train_loss", "train_accuracy"} & row.keys():
+            _warn("decay stays gentle until the training set is seen to be learnt: call observe(loss) before step()")
         self._warn_of_no_number(row)
         self.log.append({**row, "weight_decay": self.weight_decay})
         if not self.is_released:

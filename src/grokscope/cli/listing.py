@@ -16,7 +16,7 @@ from grokscope.runs.records import DAMAGED, RunRecord
 from grokscope.runs.settings import differing
 from grokscope.specs import ReadingSpec, RunSpec
 from grokscope.timeline import judged_row
-from grokscope.view.decay import describe_release, last_decay
+from grokscope.view.decay import decay_path, describe_release
 from grokscope.view.outcomes import BEFORE, memorized_before
 
 __all__ = ["list_runs"]
@@ -146,8 +146,8 @@ def _add_releases(rows: list[dict[str, Any]]) -> None:
     for row in changed:
         record = RunRecord.from_summary(row)
         row["released"] = describe_release(record.spec, record.outcome)
-        if (last := last_decay(record.outcome)) is not None and row["weight_decay"] is not None:
-            row["weight_decay"] = f"{row['weight_decay']:g} → {last:g}"
+        if row["weight_decay"] is not None and (path := decay_path(record.spec, record.outcome)):
+            row["weight_decay"] = " → ".join(f"{decay:g}" for decay in path)
 
 
 def _cell(row: dict[str, Any], column: str) -> str:

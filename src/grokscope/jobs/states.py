@@ -44,7 +44,7 @@ def decide_decay(spec: RunSpec, evaluations: Sequence[Mapping[str, Any]]) -> Dec
     It depends on what was logged alone, so it survives a restart.
     """
     if spec.release is not None:
-        return released(spec.release, spec.training.known_weight_decay, evaluations)
+        return released(spec.release, spec.training.known_weight_decay, evaluations, is_fork=spec.fork is not None)
     if spec.control is not None:
         return controlled(spec.control, spec.training.known_weight_decay, evaluations)
     if spec.trigger is None:
@@ -117,11 +117,13 @@ def _train_again(
     due = {begins, *folder.spec.evaluation_steps} if folder.spec.rule else set()
     known: dict[int, Mapping[str, Any]] = {row["step"]: row for row in logged_numbers(folder)}
     stops = sorted(step for step in due | {compilation.start or 0} if start < step < end)
-    for first, last in pairwise([start, *stops, end]):
+    for first, last in pairwise([start, *stops, end, end]):  # a state is what it is after its evaluation's decision
         if first in due and first not in known:
             evaluation = snapshot(state.weights, cohort, compilation.until(first)).row(0)
             known[first] = {"step": first, **evaluation, "weight_decay": float(state.weight_decay[0])}
         apply_rule(state, 0, folder.spec, [known[step] for step in sorted(known) if step <= first])
+        if first == last:
+            return
         _, info = advance(state, cohort, last - first, compilation.after(first))
         if info.failed_at[0] is not None:
             raise InputError(f"{folder.name} diverged at step {info.failed_at[0]}; it has no state at step {end}")

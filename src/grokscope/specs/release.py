@@ -1,4 +1,4 @@
-"""Strong decay that is let go, and eased before where it only hinders: the rule, and what it reads in a run's log."""
+"""Strong decay that is let go, begun late or eased where it only hinders: the rule, and what it reads in a log."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -51,16 +51,24 @@ class Release(Spec):
     then: of the training set until it is learnt, or of what is held out. With 0 it never is."""
     ease: float = 0.5
     """What λ is then multiplied by, again and again; not below `weight_decay` once the training set was learnt."""
+    gentle: float | None = None
+    """λ until the training set is learnt, when strong decay begins, unless it has generalised by then. Where λ is eased
+    before, the strong λ is multiplied likewise. Signs other than `generalization` count from there on. None: strong
+    decay begins with the run."""
 
     def check(self) -> None:
-        """At least one sign or an anneal, each sign once, and thresholds that can be reached."""
-        require(self.at or self.anneal_steps, "at must name a sign, unless λ is annealed", self.at)
+        """Something that changes λ, each sign once, and thresholds that can be reached."""
+        changes = self.at or self.anneal_steps or self.gentle is not None
+        require(changes, "at must name a sign, unless λ is annealed or begins gently", self.at)
         require(len(set(self.at)) == len(self.at), "at must name each sign once", self.at)
         self.require_each("be at least 1", "every", "window", "loss_factor")
         self.require_each("be at least 0", "weight_decay", "anneal_steps", "accuracy_drop", "patience")
         self.require_each("be positive", "norm_target", "memorized_loss", "least_fall")
         self.require_each("lie in (0, 1]", "validation_accuracy", "memorized")
         self.require_each("lie in [0, 1)", "slowdown", "ease")
+        require(self.gentle is None or self.gentle >= 0, "gentle must be at least 0", self.gentle)
+        is_strong = self.gentle is None or not self.anneal_steps
+        require(is_strong, "gentle must be left out where λ is annealed, which begins strong", self.gentle)
         both = "patience must be 0 where λ is annealed, which lowers it anyway"
         require(not (self.patience and self.anneal_steps), both, self.patience)
         is_seen = "norm_slows" not in self.at or self.window >= self.every

@@ -40,8 +40,11 @@ class Recipe:
 
 
 FAST = Recipe(
-    "Muon on the matrices, AdamW on the rest, λ = 5, let go to λ = 1 at generalisation, halved where it only hinders.",
+    "Muon on the matrices, AdamW on the rest, λ = 1 until the training set is learnt, then 5, let go to λ = 1 at "
+    "generalisation or when what is memorised breaks, halved where it only hinders.",
     weight_decay=5.0,
-    release=Release(at=("generalization",), weight_decay=1.0, every=50, patience=1000),
+    release=Release(
+        at=("generalization", "accuracy_breaks", "loss_rises"), weight_decay=1.0, every=50, patience=1000, gentle=1.0
+    ),
 )
 RECIPES = {"fast": FAST}

@@ -12,6 +12,7 @@ from grokscope.timeline import judged_row
 __all__ = ["ReleasePhase", "released"]
 
 Evaluation = Mapping[str, int | float]
+GENERALIZES = "generalization"  # the sign that counts under gentle decay, too
 PROGRESS = 0.05  # share by which a loss or an error has to fall to count as progress
 
 
@@ -20,6 +21,10 @@ class ReleasePhase(StrEnum):
 
     STRONG = "no sign to let go has been seen"
     """λ is where it began."""
+    GENTLE = "the training set is not learnt yet"
+    """λ is gentle."""
+    LEARNT = "the training set is learnt: strong decay begins"
+    """λ is strong, and was gentle before."""
     ANNEALING = "decay is annealed step by step"
     """λ is on its way down."""
     ANNEALED = "decay is annealed to its end"
@@ -41,9 +46,9 @@ class ReleasePhase(StrEnum):
 
     @property
     def is_sign(self) -> bool:
-        """Whether strong decay was let go for this reason, and not only annealed, eased or kept."""
-        others = (ReleasePhase.STRONG, ReleasePhase.ANNEALING, ReleasePhase.ANNEALED)
-        return self not in others and not self.is_ease
+        """Whether strong decay was let go for this reason, and not only begun, annealed, eased or kept."""
+        others = (ReleasePhase.STRONG, ReleasePhase.GENTLE, ReleasePhase.LEARNT)
+        return self not in (*others, ReleasePhase.ANNEALING, ReleasePhase.ANNEALED) and not self.is_ease
 
     @property
     def is_ease(self) -> bool:
@@ -51,14 +56,17 @@ class ReleasePhase(StrEnum):
         return self in (ReleasePhase.UNLEARNT, ReleasePhase.STALLED)
 
 
-def released(release: Release, weight_decay: float, evaluations: Sequence[Evaluation]) -> Control:
-    """λ after the evaluations so far; `weight_decay` is the strong λ to begin with.
+def released(
+    release: Release, weight_decay: float, evaluations: Sequence[Evaluation], *, is_fork: bool = False
+) -> Control:
+    """λ after the evaluations so far; `weight_decay` is the strong λ.
 
     λ(t) = λ_strong + (λ_end − λ_strong) · min(1, t / anneal_steps) until the first sign, λ_end from there on; without
     an anneal λ(t) = λ_strong, times `ease` after every `patience` steps without progress. What was eased below λ_end
-    stays there. An evaluation has step and whatever a sign reads: validation_accuracy, norm, train_accuracy,
-    train_loss. What is missing or not a number is no sign; so nothing is destroyed by NaN. Where the first evaluation
-    has a `weight_decay` of its own (a fork of a run whose λ was eased), λ begins there.
+    stays there. With `gentle`, λ is at most that until the training set is learnt. An evaluation has step and whatever
+    a sign reads: validation_accuracy, norm, train_accuracy, train_loss. What is missing or not a number is no sign; so
+    nothing is destroyed by NaN. Where the first evaluation has a `weight_decay` of its own (a fork of a run whose λ was
+    eased), λ begins there; a fork is gentle only if that λ is, and its training set is not learnt when it begins.
 
     >>> log = [{"step": 0, "validation_accuracy": 0.1}, {"step": 50, "validation_accuracy": 0.97}]
     >>> released(Release(), 5.0, log).changes
@@ -67,31 +75,52 @@ generalised'>),)
     >>> stuck = [{"step": step, "train_loss": 4.0} for step in (0, 50, 100)]
     >>> released(Release(patience=100), 5.0, stuck).weight_decay
     2.5
+    >>> learns = [{"step": 0, "train_accuracy": 0.1}, {"step": 50, "train_accuracy": 1.0}]
+    >>> [(change.step, change.weight_decay) for change in released(Release(gentle=1.0), 5.0, learns).changes]
+    [(0, 1.0), (50, 5.0)]
     """
-    begins = evaluations[0].get("weight_decay", weight_decay) if evaluations else weight_decay
-    current, phase, changes = float(begins), ReleasePhase.STRONG, list[Change]()
+    current = float(evaluations[0].get("weight_decay", weight_decay)) if evaluations else weight_decay
+    is_gentle = _begins_gently(release, evaluations, is_fork)
+    phase, changes = ReleasePhase.GENTLE if is_gentle else ReleasePhase.STRONG, list[Change]()
+    gentle, strong, end = release.gentle or 0.0, weight_decay, release.weight_decay
     seen, progress, is_eased = _Seen(release), _Progress(release), False
     for evaluation in map(judged_row, evaluations):
         step, signs, stuck = int(evaluation["step"]), seen.add(evaluation), progress.add(evaluation)
-        sign = next((sign for sign in release.at if sign in signs), None)
-        wanted = current
+        sign = next((sign for sign in release.at if sign in signs and (sign == GENERALIZES or not is_gentle)), None)
+        wanted = min(current, gentle) if is_gentle else current
         if sign is not None:
             phase = ReleasePhase[sign.upper()]
-            wanted = min(current, release.weight_decay) if is_eased else release.weight_decay
+            wanted = min(current, end) if is_eased else end
         elif release.anneal_steps:
             share = min(1.0, step / release.anneal_steps)
-            wanted = weight_decay + (release.weight_decay - weight_decay) * share
+            wanted = weight_decay + (end - weight_decay) * share
             phase = ReleasePhase.ANNEALED if share == 1 else ReleasePhase.ANNEALING
+        elif is_gentle and progress.is_learnt:  # signs, and the wait for progress, begin with the strong decay
+            is_gentle, phase, wanted = False, ReleasePhase.LEARNT, strong
+            seen, progress.since = _Seen(release), float(step)
+            seen.add(evaluation)
         elif stuck is not None:
-            least = 0.0 if stuck is ReleasePhase.UNLEARNT else min(current, release.weight_decay)
-            wanted = max(least, current * release.ease)
-            phase, is_eased = (stuck, True) if wanted < current else (phase, is_eased)
+            least = 0.0 if stuck is ReleasePhase.UNLEARNT else min(wanted, end)
+            eased = max(least, wanted * release.ease)
+            if eased < wanted:
+                strong, end = (strong * release.ease, min(end, eased)) if is_gentle else (strong, end)
+                wanted, phase, is_eased = eased, stuck, True
         if wanted != current or phase.is_sign:
             changes.append(Change(step, wanted, phase))
             current = wanted
         if phase.is_sign:
             break
     return Control(current, phase, tuple(changes))
+
+
+def _begins_gently(release: Release, evaluations: Sequence[Evaluation], is_fork: bool) -> bool:
+    """Whether strong decay is still to begin; in a fork the λ in force says that it has, or was let go since."""
+    if release.gentle is None or not (is_fork and evaluations):
+        return release.gentle is not None
+    first, progress = judged_row(evaluations[0]), _Progress(release)
+    progress.add(first)
+    is_new = int(first["step"]) == 0 or _number(first, "weight_decay") <= release.gentle
+    return is_new and not progress.is_learnt
 
 
 class _Progress:

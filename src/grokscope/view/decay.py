@@ -1,13 +1,14 @@
 """λ of a run in words, also where a rule changed it while the run trained; nothing here loads torch, for `list`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import Any
 
 from grokscope.runs.logs import Columns
 from grokscope.runs.outcome import RunOutcome
 from grokscope.specs import RunSpec
 
-__all__ = ["EASED", "REASONS", "describe_decay", "describe_release", "last_decay"]
+__all__ = ["EASED", "REASONS", "decay_path", "describe_decay", "describe_release"]
 
 Change = Mapping[str, Any]
 REASONS = {
@@ -23,6 +24,8 @@ EASED = {
     "stalled": "what is held out was not learnt",
 }
 """Why λ was eased before."""
+SHORT = {"learnt": "strong", "eased": "eased"}
+WORDS = {"learnt": "{:g} from", "eased": "eased to {:g} by", "let go": "let go to {:g} at"}
 
 
 def describe_decay(spec: RunSpec, outcome: RunOutcome, evaluations: Columns | None = None) -> str:
@@ -39,16 +42,16 @@ def describe_decay(spec: RunSpec, outcome: RunOutcome, evaluations: Columns | No
     ('λ = 5, never let go', 'λ = 1')
     """
     label, changes = spec.training.decay_label, changes_of(outcome)
-    eased = _eased(spec, outcome)
-    if eased:
-        label += f", eased to {eased[-1]['weight_decay']:g} by step {eased[-1]['step']:,} because {_why_eased(eased)}"
-    if (release := _release(spec, outcome)) is not None:
-        why = REASONS[release["reason"]]
-        return f"{label}, let go to {release['weight_decay']:g} at step {release['step']:,} because {why}"
-    if changes and not eased:
+    if spec.release is not None and _begins_gently(changes):
+        label = f"λ = {_first_decay(spec):g}"
+    parts = [_words(kind, list(own)) for kind, own in groupby(changes, _kind)] if spec.release is not None else []
+    label += "".join(parts)
+    if _release(spec, outcome) is not None:
+        return label
+    if changes and not any(parts) and changes[-1]["reason"] != "gentle":
         return f"{label}, {changes[-1]['weight_decay']:g} since step {changes[-1]['step']:,}"
     logged = list((evaluations or {}).get("weight_decay", ()))
-    if logged and spec.training.weight_decay is not None and logged[-1] != spec.training.weight_decay:
+    if not changes and logged and spec.training.weight_decay not in (None, logged[-1]):
         return f"{label}, {logged[-1]:g} at its last evaluation"
     is_known = spec.release is not None and outcome.control is not None
     return f"{label}, never let go" if is_known else label
@@ -64,20 +67,26 @@ def describe_release(spec: RunSpec, outcome: RunOutcome) -> str | None:
     """
     if spec.release is None or outcome.control is None:
         return None
-    found, eased = _release(spec, outcome), _eased(spec, outcome)
-    steps = ", ".join(f"{one['step']:,}" for one in eased)
-    before = f"eased at {steps}; " if eased else ""
+    found, before = _release(spec, outcome), ""
+    for kind, own in groupby(changes_of(outcome), _kind):
+        if kind in SHORT:
+            before += f"{SHORT[kind]} at {_steps(own)}; "
     return before + ("never" if found is None else f"{found['step']:,}: {REASONS[found['reason']]}")
 
 
-def last_decay(outcome: RunOutcome) -> float | None:
-    """λ at the end, where a rule changed it.
+def decay_path(spec: RunSpec, outcome: RunOutcome) -> list[float]:
+    """λ at first, when strong decay began if that was later, and at the end, where a rule changed it; else nothing.
 
-    >>> last_decay(RunOutcome()) is None
-    True
+    >>> decay_path(RunSpec(), RunOutcome())
+    []
     """
     changes = changes_of(outcome)
-    return float(changes[-1]["weight_decay"]) if changes else None
+    if not changes:
+        return []
+    gently = spec.release is not None and _begins_gently(changes)
+    kept = [one for one in changes[:-1] if one["reason"] == "learnt"] + changes[-1:]
+    first = _first_decay(spec) if gently else spec.training.known_weight_decay
+    return [first, *(float(one["weight_decay"]) for one in kept if one["reason"] != "gentle")]
 
 
 def changes_of(outcome: RunOutcome) -> list[Change]:
@@ -97,11 +106,30 @@ def _release(spec: RunSpec, outcome: RunOutcome) -> Change | None:
     return next((one for one in changes_of(outcome) if one["reason"] in REASONS), None)
 
 
-def _eased(spec: RunSpec, outcome: RunOutcome) -> list[Change]:
-    """The changes by which λ was eased, before it was let go if it was."""
-    return [one for one in changes_of(outcome) if spec.release is not None and one["reason"] in EASED]
+def _kind(change: Change) -> str:
+    """What a change of λ is: eased, let go, gentle decay, or strong decay that begins when the set is learnt."""
+    return "eased" if change["reason"] in EASED else "let go" if change["reason"] in REASONS else change["reason"]
 
 
-def _why_eased(eased: list[Change]) -> str:
-    """Each reason once, in the order in which they came."""
-    return ", then ".join(dict.fromkeys(EASED[one["reason"]] for one in eased))
+def _steps(changes: Iterable[Change]) -> str:
+    return ", ".join(f"{one['step']:,}" for one in changes)
+
+
+def _words(kind: str, changes: list[Change]) -> str:
+    """Changes of one kind in a row; nothing of what is no reason to be named."""
+    if kind not in WORDS:
+        return ""
+    last, reasons = changes[-1], REASONS | EASED | {"learnt": "the training set was learnt"}
+    why = ", then ".join(dict.fromkeys(reasons[one["reason"]] for one in changes))
+    return f", {WORDS[kind].format(last['weight_decay'])} step {last['step']:,} because {why}"
+
+
+def _begins_gently(changes: list[Change]) -> bool:
+    """Whether strong decay had still to begin when the run began."""
+    return any(one["reason"] in ("gentle", "learnt") for one in changes)
+
+
+def _first_decay(spec: RunSpec) -> float:
+    """λ of the gentle decay with which a run begins."""
+    strong, gentle = spec.training.known_weight_decay, spec.release.gentle if spec.release else None
+    return strong if gentle is None else min(strong, gentle)

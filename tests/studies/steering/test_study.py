@@ -431,3 +431,13 @@ def test_what_is_let_go_at_generalisation_with_muon_is_eased_and_the_ablation_is
             assert (setting.release.patience, without.release.patience) == (1000, 0)
             assert replace(without, release=setting.release) == setting
     assert "never eased" not in without_parts(FAMILIES["AdamW, let go"]["λ = 5, at generalisation"])
+
+
+def test_what_begins_gently_is_also_run_strong_from_the_first_step_and_strong_from_then_to_the_end() -> None:
+    for setting in FAMILIES["Muon, strong from memorisation to generalisation"].values():
+        found, release = without_parts(setting), setting.release
+        assert replace(found["strong from the first step"].release, gentle=1.0) == release
+        never = found["never let go"].release
+        assert (never.at, never.patience, never.gentle) == ((), 0, 1.0)
+        assert replace(found["never eased"].release, patience=1000) == release
+    assert "strong from the first step" not in without_parts(FAMILIES["Muon, let go"]["λ = 5, η = 0.02"])

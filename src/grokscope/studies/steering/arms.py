@@ -93,6 +93,7 @@ AT_ONCE = _release("generalization")
 # In families of their own the same with easing and without would be ranked by chance, for most of their runs are equal:
 # so what is let go at generalisation with Muon is always eased, and the ablation says what that gives.
 EASED = _release("generalization", patience=1000)
+GENTLE = _release("generalization", "accuracy_breaks", "loss_rises", patience=1000, gentle=1.0)
 MUON = {"optimizer": "muon"}
 # Ways of letting go that need no validation, each alone. A norm of 20 is the target of the lead that this follows.
 WITHOUT_VALIDATION: dict[str, Release] = {
@@ -169,6 +170,14 @@ FAMILIES: dict[str, dict[str, Setting]] = {
             {"weight_decay": decay, "muon_learning_rate": rate, **MUON}, release=replace(EASED, weight_decay=end)
         )
         for decay, end in ((3.0, 1.0), (5.0, 1.0), (5.0, 2.0), (7.0, 1.0))
+        for rate in (0.01, 0.02, 0.05)
+    },
+    # λ = 1 before; also let go when what is memorised breaks, for only here strong decay meets what is memorised.
+    "Muon, strong from memorisation to generalisation": {
+        f"λ = {decay:g}, η = {rate:g}": Setting(
+            {"weight_decay": decay, "muon_learning_rate": rate, **MUON}, release=GENTLE
+        )
+        for decay in (3.0, 5.0, 7.0, 10.0)
         for rate in (0.01, 0.02, 0.05)
     },
     "Muon, let go without validation": {

@@ -187,9 +187,12 @@ def without_parts(recipe: Setting) -> dict[str, Setting]:
         adamw = {name: value for name, value in recipe.training.items() if name != "muon_learning_rate"}
         found["with AdamW in place of Muon"] = replace(recipe, training=adamw | {"optimizer": "adamw"})
     if recipe.release is not None:
-        found[NEVER_LET_GO] = replace(recipe, release=None)
+        never = None if recipe.release.gentle is None else replace(recipe.release, at=(), patience=0)
+        found[NEVER_LET_GO] = replace(recipe, release=never)
     if recipe.release is not None and recipe.release.patience:
         found["never eased"] = replace(recipe, release=replace(recipe.release, patience=0))
+    if recipe.release is not None and recipe.release.gentle is not None:
+        found["strong from the first step"] = replace(recipe, release=replace(recipe.release, gentle=None))
     found["λ = 1 throughout"] = replace(recipe, training={**recipe.training, "weight_decay": 1.0}, release=None)
     if recipe.initialization:
         found["usual initial weights"] = replace(recipe, initialization={})

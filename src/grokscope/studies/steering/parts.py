@@ -25,7 +25,7 @@ from grokscope.training.devices import is_available
 
 __all__ = ["COLUMNS", "PARTS", "main", "part_of", "plan_of"]
 
-# All that the study's quantities read: seven thousand runs with every column would be a hundred megabytes.
+# All that the study's quantities read: seven to eight thousand runs with every column would be a hundred megabytes.
 COLUMNS = ("step", "train_accuracy", "validation_accuracy", "weight_decay")
 CHANGED_GRADIENTS = ("Grokfast", "orthogonal gradient")
 MUON = tuple(family for family in FAMILIES if family.startswith("Muon"))
