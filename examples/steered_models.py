@@ -201,6 +201,7 @@ def main(
     device: str = "cpu",
     models: Sequence[str] = tuple(HOSTS),
     seeds: int = SEEDS,
+    first_seed: int = 0,
     budget: int | None = None,
     out: Path | None = None,
 ) -> dict[str, Any]:
@@ -211,7 +212,8 @@ def main(
     record: dict[str, Any] = {"provenance": made_with, "every": EVERY, "models": {}}
     for name in models:
         host = HOSTS[name]
-        runs = [train(host, seed, steered, device, budget) for seed in range(seeds) for steered in (False, True)]
+        numbers = range(first_seed, first_seed + seeds)
+        runs = [train(host, seed, steered, device, budget) for seed in numbers for steered in (False, True)]
         found = compare(runs, budget or host.budget)
         record["models"][name] = {"title": host.title, "comparison": found, "runs": runs}
         for word in ("before", "after"):
@@ -229,6 +231,7 @@ if __name__ == "__main__":
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--models", nargs="+", choices=tuple(HOSTS), default=tuple(HOSTS))
     parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--budget", type=int, help="steps, if not each model's own")
     parser.add_argument("--out", type=Path, help="a JSON file to write")
     main(**vars(parser.parse_args()))

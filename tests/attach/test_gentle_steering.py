@@ -10,7 +10,7 @@ from torch import nn
 from grokscope import Steering
 from grokscope.steering import FAST, released
 
-RELEASE = replace(FAST.release, every=5, patience=50)
+RELEASE = replace(FAST.without_muon, every=5, patience=50)
 
 
 def mlp() -> nn.Module:
@@ -93,6 +93,10 @@ def test_from_a_checkpoint_it_goes_on_as_if_it_had_not_stopped(stop: int) -> Non
     assert (resumed.decisions, resumed.log) == (whole.decisions, whole.log)
 
 
-def test_it_is_what_steering_does_and_a_release_may_be_strong_from_the_first_step() -> None:
-    assert Steering(mlp()).weight_decay == FAST.release.gentle == 1.0
-    assert Steering(mlp(), release=replace(FAST.release, gentle=None)).weight_decay == 5.0
+def test_decay_begins_gently_where_muon_moves_nothing_unless_a_release_is_given() -> None:
+    assert Steering(mlp()).weight_decay == 5.0
+    assert Steering(mlp(), release=FAST.without_muon).weight_decay == 1.0
+    model = mlp()
+    assert Steering(model, torch.optim.AdamW(model.parameters())).weight_decay == 1.0
+    with pytest.warns(UserWarning, match="Muon moves nothing"):
+        assert Steering(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))).weight_decay == 1.0

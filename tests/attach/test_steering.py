@@ -21,7 +21,7 @@ from grokscope.steering import FAST, Grokfast, Muon, released
 from grokscope.tasks import split
 from grokscope.training import Cohort, advance, initial_state
 
-AT_ONCE = replace(FAST.release, gentle=None)  # strong from the first step
+AT_ONCE = FAST.release  # strong from the first step
 SOON = Release(at=("norm_target",), every=4, norm_target=9.0)
 
 

@@ -332,16 +332,18 @@ def test_a_recipe_changes_the_optimiser_and_what_lets_go_and_options_override_it
     (fast,) = planned("train add_mod7 --recipe fast").runs
     assert fast == FAST.apply(RunSpec("add_mod7", training=Training(steps=8000)))
     assert fast.release is not None
-    assert (fast.training.optimizer, fast.training.weight_decay, fast.release.gentle) == ("muon", 5.0, 1.0)
-    assert fast.release.at == ("generalization", "accuracy_breaks", "loss_rises")
+    assert (fast.training.optimizer, fast.training.weight_decay, fast.release.gentle) == ("muon", 5.0, None)
+    shallow, deep = planned_again("train parity_n8_k1 --kind mlp --layers 1 2 --recipe fast")
+    assert (shallow.release, deep.release) == (FAST.without_muon, FAST.release), "one layer has no matrix for Muon"
     again = planned_again("train add_mod7 --recipe fast --weight-decay 3 --optimizer adamw --seeds 0:2")
     assert {(run.training.optimizer, run.training.weight_decay) for run in again} == {("adamw", 3.0)}
-    assert {run.release for run in again} == {fast.release}
+    assert {run.release for run in again} == {FAST.without_muon}
 
 
 def test_the_fast_recipe_trains_lets_go_and_says_when_and_why(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = (
-        "train parity_n8_k1 --kind mlp --mlp-width 32 --train-fraction 0.8 --recipe fast --steps 150 --out runs/fast"
+        "train parity_n8_k1 --kind mlp --layers 1 --mlp-width 32 --train-fraction 0.8 --recipe fast --steps 150 "
+        "--out runs/fast"
     )
     assert run(words(command)) == 0
     assert re.search(r"grokked at step \d+ .*let go to 1 at step \d+ because it generalised", capsys.readouterr().out)

@@ -18,7 +18,7 @@ from grokscope.attach.adapters import hugging_face_steering, lightning_steering
 from grokscope.steering import FAST
 
 pytestmark = [pytest.mark.interop, pytest.mark.filterwarnings("default")]
-EVERY = replace(FAST.release, every=4, gentle=None)
+EVERY = replace(FAST.release, every=4)
 
 
 def lightning_run(folder: Path, steps: int, resume: bool = False, metric: str = "val_accuracy") -> Steering:

@@ -31,7 +31,7 @@ PLACES = ("grokscope.", "torch.")  # whose lines no warning names: it is the cal
 
 
 class Steering(Optimizer):
-    """An optimiser whose weight decay is strong from when a model has learnt its training set until it generalises.
+    """An optimiser whose weight decay is strong until a model generalises, and is then let go.
 
     In place of your optimiser, `steering = Steering(model)`: Muon moves the matrices, AdamW everything else. Around
     yours, `Steering(model, optimizer)`: its updates stay as they are, and only its weight decay is steered. λ is
@@ -41,11 +41,12 @@ class Steering(Optimizer):
     would go through its moments (Adam, SGD with momentum), the parameters are multiplied by 1 − lr · weight_decay here,
     before its step, as AdamW does.
 
-    λ is gentle, 1, until the training set is learnt; then it is strong. Every `every` steps it decides by what it has
-    seen: the mean train loss, the norm, and train and validation accuracy where they are given. It lets go at
-    generalisation; without any validation when the norm, which fell, hardly falls any more; and in any case, with a
-    warning, when what is memorised breaks. Where the training set is not learnt, or what is held out, and 1,000 steps
-    brought no progress, it halves λ: decay only hinders there.
+    With Muon λ is strong from the first step; without a matrix for Muon, or around an optimiser of yours, it is gentle,
+    1, until the training set is learnt. Every `every` steps it decides by what it has seen: the mean train loss, the
+    norm, and train and validation accuracy where they are given. It lets go at generalisation; without any validation
+    when the norm, which fell, hardly falls any more; and in any case, with a warning, when what is memorised breaks.
+    Where the training set is not learnt, or what is held out, and 1,000 steps brought no progress, it halves λ: decay
+    only hinders there.
 
     A warning says where it can hardly help: a model without a matrix for Muon, an optimiser of yours that decays more
     strongly by itself, and a training set that λ keeps from being learnt.
@@ -57,7 +58,7 @@ class Steering(Optimizer):
     >>> steering.observe(loss, validation_accuracy=0.2)
     >>> steering.step()
     >>> steering.weight_decay, [*steering.parameter_names["matrix"]]
-    (1.0, ['2.weight'])
+    (5.0, ['2.weight'])
     """
 
     def __init__(
@@ -91,12 +92,14 @@ class Steering(Optimizer):
         self.model, self.recipe, self.validation = model, recipe, validation
         self.strong = recipe.weight_decay if weight_decay is None else _number(weight_decay, "weight_decay")
         require(0 <= self.strong < MOST, "weight_decay must be at least 0 and below 1,000", weight_decay)
-        base = recipe.release if release is None else release
-        self.release = base if release else replace(base, at=tuple(dict.fromkeys((*base.at, *WITHOUT_VALIDATION))))
         names = group_parameters(model)
+        has_muon = optimizer is None and bool(names["matrix"])
+        base = recipe.release if has_muon else recipe.without_muon
+        signs = tuple(dict.fromkeys((*base.at, *WITHOUT_VALIDATION)))
+        self.release = replace(base, at=signs) if release is None else release
         self.parameter_names = {group: tuple(own) for group, own in names.items()}
         require(any(names.values()), f"{type(model).__name__} has no parameter to train")
-        if optimizer is None and not names["matrix"]:
+        if optimizer is None and not has_muon:
             _warn(
                 f"{type(model).__name__} has no matrix between what reads the inputs and the head, so that Muon moves "
                 f"nothing and AdamW everything, at lr {recipe.learning_rate:g}; around an optimiser that you know to "

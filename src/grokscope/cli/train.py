@@ -118,6 +118,8 @@ def train(
             **{name: [cadence] for name, cadence in changed.items()},
         }
         runs |= dict.fromkeys(combinations(base, values, numbers))
+    if recipe is not None:  # whether there is a matrix for Muon is known now
+        runs = dict.fromkeys(replace(one, release=RECIPES[recipe].release_of(one)) for one in runs)
 
     for name, fraction in {(spec.task, spec.train_fraction) for spec in runs}:
         train_size(named_task(name), fraction)  # rejects one that leaves no row

@@ -6,7 +6,7 @@ step and positions: a first guess for other models and machines, and reported as
 
 from dataclasses import dataclass, fields
 
-from grokscope.model import layout_of, parameter_group, sizes_of
+from grokscope.model import layout_of, matrix_shapes, sizes_of
 from grokscope.specs import Plan, RunSpec
 from grokscope.tasks import named_task
 from grokscope.training import cohort_key
@@ -66,10 +66,8 @@ def _orthogonalization(spec: RunSpec) -> int:
     """What Muon's five steps multiply, in the same unit: of a matrix 5 (2r²c + r³); a pass back costs two forward."""
     if spec.training.optimizer != "muon":
         return 0
-    sizes = sizes_of(named_task(spec.task))
-    shapes = layout_of(spec.architecture, sizes).shapes
-    own = [sorted(shape) for name, shape in shapes.items() if parameter_group(name, shape, sizes) == "matrix"]
-    return sum(5 * (2 * r * r * c + r**3) for r, c in own) // 3
+    own = matrix_shapes(spec.architecture, sizes_of(named_task(spec.task)))
+    return sum(5 * (2 * r * r * c + r**3) for r, c in map(sorted, own)) // 3
 
 
 def _parameters(spec: RunSpec) -> int:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from math import ceil, prod
 
-from grokscope.model import layout_of, parameter_group
+from grokscope.model import layout_of, matrix_shapes
 from grokscope.specs import RunSpec
 from grokscope.tasks import named_task, train_size
 from grokscope.training import CohortKey, cohort_key
@@ -136,10 +136,7 @@ def _muon(key: CohortKey) -> int:
     """What is made orthogonal: the momentum of all matrices; of those of one shape the products of a step and sums."""
     if key.optimizer != "muon":
         return 0
-    shapes = layout_of(key.architecture, key.sizes).shapes
-    matrices = [
-        tuple(sorted(shape)) for name, shape in shapes.items() if parameter_group(name, shape, key.sizes) == "matrix"
-    ]
+    matrices = [tuple(sorted(shape)) for shape in matrix_shapes(key.architecture, key.sizes)]
     largest = max(
         (count * (5 * prod(shape) + 4 * shape[0] ** 2) for shape, count in Counter(matrices).items()), default=0
     )

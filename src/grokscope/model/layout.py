@@ -20,6 +20,7 @@ __all__ = [
     "Weights",
     "block_of",
     "layout_of",
+    "matrix_shapes",
     "padded_size",
     "padded_sizes",
     "parameter_group",
@@ -247,6 +248,16 @@ def parameter_group(name: str, shape: tuple[int, ...], sizes: Sizes) -> Group:
         return "head"
     reads_inputs = name in ("embed.W_E", "pos_embed.W_pos") or len(shape) == 3
     return "embedding" if reads_inputs or (sizes.features and name == "layers.0.W_in") else "matrix"
+
+
+def matrix_shapes(architecture: Architecture, sizes: Sizes) -> list[tuple[int, ...]]:
+    """The matrices between what reads the inputs and the head, which are what Muon moves.
+
+    >>> [matrix_shapes(Architecture(kind="mlp", layers=layers), Sizes(8, 8)) for layers in (1, 2)]
+    [[], [(512, 512)]]
+    """
+    shapes = layout_of(architecture, sizes).shapes
+    return [shape for name, shape in shapes.items() if parameter_group(name, shape, sizes) == "matrix"]
 
 
 def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:

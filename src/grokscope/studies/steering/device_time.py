@@ -8,7 +8,7 @@ from math import ceil, inf
 from typing import NamedTuple
 
 from grokscope.jobs.stacks import MOST_SLOTS, stack_key
-from grokscope.model import layout_of, padded_sizes, parameter_group
+from grokscope.model import layout_of, matrix_shapes, padded_sizes
 from grokscope.specs import RunSpec
 from grokscope.studies.parts import SPEEDS, stack_speed
 from grokscope.tasks import named_task
@@ -100,10 +100,8 @@ def orthogonalization(run: RunSpec) -> float:
     """
     if run.training.optimizer != "muon":
         return 0.0
-    sizes = padded_sizes(named_task(run.task))
-    shapes = layout_of(run.architecture, sizes).shapes
-    own = [sorted(shape) for name, shape in shapes.items() if parameter_group(name, shape, sizes) == "matrix"]
-    return sum((ITERATIONS * 2.0 * (2 * r * r * c + r**3) for r, c in own), 0.0)
+    own = matrix_shapes(run.architecture, padded_sizes(named_task(run.task)))
+    return sum((ITERATIONS * 2.0 * (2 * r * r * c + r**3) for r, c in map(sorted, own)), 0.0)
 
 
 def _parameters(run: RunSpec) -> int:
