@@ -1,4 +1,4 @@
-"""Writes the table of docs/how-to/steer.md from what `examples/steered_models.py` has found on each device."""
+"""Writes the tables of docs/how-to/steer.md from what `examples/steered_models.py` has found, by each default."""
 
 import json
 import re
@@ -13,6 +13,11 @@ BLOCK = re.compile(
 COLUMNS = (
     "model and task", "loop", "stable", "median steps", "worst seed", "let go", "ms a step", "times sooner, by pairs",
 )  # fmt: skip
+CAPTIONS = {
+    "cpu": "Today's default: strong from the first step with Muon, gentle until the training set is learnt without",
+    "strong": "The first default: strong from the first step, with Muon and without",
+    "gentle": "The second default: gentle until the training set is learnt, with Muon and without",
+}
 LOOPS = {"before": "its own: AdamW, λ = 1", "after": "`Steering(model)`"}
 Record = dict[str, Any]
 
@@ -40,8 +45,8 @@ def rows_of(model: Record) -> list[list[str]]:
     return rows
 
 
-def table_of(record: Record) -> str:
-    """The table of one device, and where it comes from."""
+def table_of(name: str, record: Record) -> str:
+    """The table of one record, whose default it is, and where it comes from."""
     rows = [row for model in record["models"].values() for row in rows_of(model)]
     made = record["provenance"]
     lines = [f"| {' | '.join(cells)} |" for cells in (COLUMNS, ["---"] * len(COLUMNS), *rows)]
@@ -49,13 +54,15 @@ def table_of(record: Record) -> str:
         f"{made['device']}, torch {made['torch']}, transformers {made['transformers']}, commit `{made['commit']}`. "
         "On a CPU a step's time is that of the process."
     )
-    return "\n".join([*lines, "", origin, ""])
+    seeds = sorted({run["seed"] for model in record["models"].values() for run in model["runs"]})
+    caption = f"**{CAPTIONS[name]}** (seeds {seeds[0]} to {seeds[-1]})."
+    return "\n".join([caption, "", *lines, "", origin, ""])
 
 
 def block() -> str:
     """All tables."""
-    paths = sorted(FOLDER.glob("*.json"))
-    return "\n".join(["", *(table_of(json.loads(path.read_text())) for path in paths), ""])
+    paths = [path for name in CAPTIONS if (path := FOLDER / f"{name}.json").exists()]
+    return "\n".join(["", *(table_of(path.stem, json.loads(path.read_text())) for path in paths), ""])
 
 
 def with_block(text: str) -> str:

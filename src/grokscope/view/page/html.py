@@ -93,7 +93,10 @@ def write_page(
 
 
 def reject_other_file(path: Path) -> None:
-    """Reject a place that something other than a report has already."""
+    """Reject a place that something other than a report has already.
+
+    >>> reject_other_file(Path("no such file.html"))  # nothing is there
+    """
     if path.exists() and not _is_report(path):
         raise InputError(f"{named(path)} exists already and is no report; nothing was overwritten")
 
