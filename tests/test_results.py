@@ -206,6 +206,10 @@ def test_what_the_readme_and_the_pages_say_follows_too(script: ModuleType) -> No
         text = page.read_text()
         assert block in text, page.name
         assert script.placed(text, name, block) == text
+
+
+@pytest.mark.slow
+def test_what_a_rerun_changes_follows_too(script: ModuleType) -> None:
     assert script.repetition_page(PAPER) == script.REPETITION.read_text()
 
 
