@@ -96,7 +96,8 @@ def entries(device: str, slots: list[int]) -> list[Entry]:
         cores = len(os.sched_getaffinity(0))
         each = f"{cores} × 1 thread"
         found = [
-            Entry(NAIVE, ["naive"], strides=1),
+            Entry(NAIVE, ["naive"], strides=1),  # a plain script: one process, a thread for each core
+            Entry(f"{NAIVE}, {each}", ["naive"], cores, strides=1),
             Entry(f"compiled, fused AdamW, {each}", ["compiled"], cores, strides=1),
             Entry("vmap of the module, 8 runs", ["vmap", "--runs", "8"], strides=1),
             Entry(f"grokscope float32, {each}", ["ours"], cores, strides=1),
