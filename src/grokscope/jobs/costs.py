@@ -13,8 +13,8 @@ from grokscope.training import cohort_key
 
 __all__ = ["Cost", "cost_of"]
 
-# Run-steps per second with measuring, of one core (two gave 61.6) and of an H200 with 512 runs: benchmarks/results.
-SPEED_OF_A_CORE = 61.6 / 2
+# Run-steps per second with measuring, of one core (two gave 65.0) and of an H200 with 512 runs: benchmarks/results.
+SPEED_OF_A_CORE = 65.0 / 2
 SPEED_OF_A_GPU = {"float32": 13159.3, "tf32": 27028.3, "bf16": 39356.5}
 PAPER = RunSpec()
 BESIDE_SEEDS = [field.name for field in fields(RunSpec) if field.name != "seeds"]
