@@ -187,7 +187,9 @@ def test_a_collection_of_the_records_gives_every_number_as_the_records_do(
         )
         assert len(ours) == len(stored), item.name
         differ = [pair for pair in zip(ours, stored, strict=True) if pair[0] != pair[1]]
-        # A curve of means has more digits than a collection, whose seventh may be one off.
+        # Just above a power of two float32 is coarser than seven digits, so a value in some ten thousand is one off in
+        # its last, which means of values show. Claims and tables do not.
+        assert len(differ) <= len(stored) / 1000, item.name
         assert [float(one) for one, _ in differ] == pytest.approx([float(other) for _, other in differ], rel=2e-7)
 
 

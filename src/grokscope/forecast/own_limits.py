@@ -1,6 +1,6 @@
 """What a scored forecaster's process may not do: keep what outlasts a question, or read the runs that it is scored on.
 
-Python's audit events are refused, so plain Python and the libraries that use it are held; whoever calls the system by
+Python's audit events are blocked, so plain Python and the libraries that use it are held; whoever calls the system by
 `ctypes` or in a compiled library of their own is not. It is no sandbox.
 """
 
@@ -31,10 +31,10 @@ PRIVATE = (mmap.ACCESS_READ, mmap.ACCESS_COPY)
 
 
 class Limits:
-    """What is refused from now on, in this process and in its forks; it cannot be taken back."""
+    """What is blocked from now on, in this process and in its forks; it cannot be taken back."""
 
     def __init__(self, hidden: Iterable[FileNumber]) -> None:
-        """Refuse to open these files."""
+        """Block the opening of these files."""
         self._hidden = frozenset(hidden)
         self._before = files_kept()
         self.stage = "reading"

@@ -2,7 +2,7 @@
 
 The scorer's memory, with the ends of the runs in it, is not there to be searched. Each question is answered by a fork
 of the process as it was when the file had been read, so that nothing is remembered from one to the next; where a system
-has no forks, the file is read anew for each. What would outlast a fork is refused (`own_limits`). Whoever passes all
+has no forks, the file is read anew for each. What would outlast a fork is blocked (`own_limits`). Whoever passes all
 that and remembers still answers otherwise than the second process, which reads the same file and is asked about one run
 at a time: the scorer compares the two.
 """
